@@ -1,4 +1,4 @@
-"""Format the accuracy table as Markdown: one section per group of cases, with limits next to the measured figures."""
+"""Format the accuracy table as Markdown."""
 
 from __future__ import annotations
 
@@ -159,10 +159,7 @@ def _cell(job: Any) -> str:
 
 
 def orders(jobs: Sequence[Any]) -> dict[str, float]:
-    """Return the order of convergence of every case in the section "Order".
-
-    The order is NaN if a run of the case failed, or if the case ran with only one step size.
-    """
+    """Return the order of convergence of every case in the section "Order"."""
     found = {}
     for case in dict.fromkeys(job.case for job in jobs if job.section == "Order"):
         cells = [job for job in jobs if job.section == "Order" and job.case == case]

@@ -6,8 +6,7 @@
 It prints Markdown and writes ``accuracy.md`` and ``accuracy.json``, including the name of the machine. The exit code is
 1 if a figure in the "direct" column exceeds its limit. ``--quick`` simulates only one second of every case.
 
-``--backend native`` measures the same rows on the native backend in both precisions, next to NumPy in float64, and
-writes ``accuracy_native.md`` and ``.json``. ``--kept`` reuses NumPy's figures from an earlier table if it has them.
+``--kept`` reuses NumPy's figures from an earlier table if it has them.
 """
 
 from __future__ import annotations
@@ -41,10 +40,7 @@ QUICK_HORIZON = 1.0
 
 @dataclass
 class Job:
-    """One run: its settings, and the section, row and column of its result in the table.
-
-    ``judged`` marks the runs whose accuracy limit (``bar``) decides the exit code. All other runs are only reported.
-    """
+    """One run: its settings, and the section, row and column of its result in the table."""
 
     section: str
     row: str

@@ -52,7 +52,7 @@ def stub() -> str:
 
 
 def _imports(modules: dict[str, str], own: bool) -> str:
-    """Return the import lines of the names, by module: of gpusim's modules if ``own``, else of the others."""
+    """Return the import lines of names, by module."""
     by_module: dict[str, list[str]] = defaultdict(list)
     for name in sorted(modules):
         by_module[modules[name]].append(name)

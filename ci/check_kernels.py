@@ -2,22 +2,13 @@
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-PTX may only have instructions whose result IEEE 754 defines (``ci/ptx/forms.py``). The check reads the PTX of the last
-architecture in ARCHS. The PTX of the architectures before NEWER differs from this PTX only in the name of the
-architecture. The first architecture is therefore compiled only with the variants that together contain every source and
-every condition of a build. NVRTC writes different PTX for NEWER and later architectures. The PTX of NEWER is checked
-with the same variants, without ptxas. All other architectures are compiled with one variant.
+PTX may only have instructions whose result IEEE 754 defines (``ci/ptx/forms.py``).
 
-The resources of a variant must be within the limits in ``ci/kernel_limits.json``: registers, stack, spills, and
-accesses of its PTX to local memory and by generic addresses. ``--limits`` rewrites this file with the current figures,
-rounded up.
+Registers, stack, spills and memory accesses must be within ``ci/kernel_limits.json``. ``--limits`` rewrites this file
+with the current figures, rounded up.
 
-ptxas runs at its lowest optimization level. With ``--full`` it runs at the level that users get, which takes several
-times as long. The table then has the true resources of each kernel: registers, static shared memory, stack and spills.
-The exit code is 1 if a variant does not compile, contains an instruction that is not allowed, or exceeds its limits. It
-is also 1 if NVRTC 12 is missing, unless ``--allow-missing`` is given. The check uses NVRTC 12 because 13 has dropped
-sm_70. It also looks at the PTX that NVRTC 13.0 makes of NEXT_VARIANTS for NEXT_ARCH. The user's cache folder keeps the
-results, so a build without changes is not compiled again.
+The table has the resources of each kernel. The exit code is 1 if a variant does not compile or exceeds its limits, or
+if its PTX has another instruction. It is also 1 if NVRTC 12 is missing, unless ``--allow-missing`` is given.
 """
 
 from __future__ import annotations
@@ -129,11 +120,7 @@ class Result:
     kernels: list[Kernel] = field(default_factory=list)
     accesses: dict[str, int] = field(default_factory=dict)
     spills: int = 0
-    """Spills of all its functions, bytes: registers that do not fit, and those that a function saves for its caller.
-
-    The figure is not per kernel: the log has some functions before the kernels that call them, and parts have no
-    kernels.
-    """
+    """Spills of all its functions, bytes: registers that do not fit, and those that a function saves for its caller."""
     error: str = ""
     cubin: bytes = b""
     """Cubin of a variant with linked parts, or of a part."""
@@ -158,7 +145,7 @@ class Job:
     full: bool = False
     """Whether ptxas runs as for users."""
     options: tuple[str, ...] = ()
-    """Options of NVRTC. Linked parts have some."""
+    """Options of NVRTC."""
     outer: tuple[str, ...] = ()
     """Functions of other parts."""
     nvrtc: int = NVRTC_MAJOR
@@ -179,7 +166,7 @@ def read_resources(log: str) -> list[Kernel]:
 
 
 def compile_job(job: Job) -> Result:
-    """Compile a variant for an architecture, unless the cache has its result: the cache keeps those without errors."""
+    """Compile a variant for an architecture, or read the result from the cache."""
     result, begin = Result(job.variant, job.arch), time.perf_counter()
     try:
         sources, nvrtc = gpu_sources(job.main, job.generated), load_nvrtc(job.nvrtc)
@@ -243,7 +230,7 @@ def count_accesses(module: Module, result: Result) -> None:
 
 
 def reported_forms(module: Module, outer: Sequence[str] = ()) -> str:
-    """List the instructions of a PTX module that are not allowed, one per line. Return "" if there are none."""
+    """List the instructions of a PTX module that are not allowed, one per line."""
     faults = check_forms(module, outer)
     lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
     if len(faults) > FAULTS_SHOWN:
@@ -255,9 +242,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
     """Compile every variant for every architecture, in this order.
 
     Args:
-        variants: objects with ``name, main, generated, defines``. Variants that are not ``everywhere`` are compiled
-            only for the last architecture. The first variant that is ``everywhere`` is compiled for all architectures.
-            All other variants are compiled for the first, for NEWER, and for the last one.
+        variants: objects with ``name, main, generated, defines``.
         archs: e.g. ``["sm_90"]``.
         jobs: number of processes, at most MAX_JOBS. With 1, the kernels are compiled in this process.
         full: run ptxas at the optimization level that users get.
@@ -296,14 +281,12 @@ def _run(todo: Sequence[Job], jobs: int) -> list[Result]:
 
 
 def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the options of a part, and the functions that are linked to it."""
+    """Return the options of a part and its linked functions."""
     return tuple(getattr(variant, "options", ())), OUTER if getattr(variant, "linked", ()) else ()
 
 
 def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
     """Link the variants that consist of several parts for an architecture. Return their resources as text.
-
-    If the linker is not installed, return a line that says so.
 
     Raises:
         CompileError: the parts do not fit together.
@@ -355,7 +338,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def limits_of(result: Result) -> dict[str, int]:
-    """Return the limits for a variant: its figures with some room, registers at most those of the hardware."""
+    """Return the limits for a variant: its figures with some room."""
     figures = {name: int(value * INCREASE.get(name, 1.0)) for name, value in result.figures().items()}
     limits = {name: -(-value // ROUNDED[name]) * ROUNDED[name] for name, value in figures.items()}
     return limits | {"registers": min(limits["registers"], MOST_REGISTERS)}
@@ -376,7 +359,7 @@ def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) ->
 
 
 def _reported_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: bool) -> list[str]:
-    """Compare with the limits file, or write it. Return the violations."""
+    """Compare with the limits file, or write it."""
     content = json.loads(LIMITS.read_text(encoding="utf-8"))
     version = ".".join(map(str, nvrtc))
     if write:
@@ -436,7 +419,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
 
 
 def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
-    """Print faults in the PTX of the next NVRTC and return the number of faulty variants, 1 if NVRTC is missing."""
+    """Check the PTX of the next NVRTC, and return the number of faulty variants."""
     try:
         results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
     except NvrtcMissingError as error:

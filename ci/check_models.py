@@ -30,7 +30,7 @@ ONE = Path(__file__).with_name("check_one_model.py")
 SUFFIXES = {".xml", ".urdf", ".sdf", ".world", ".usd", ".usda", ".usdc"}
 FK, MASS_MATRIX, MASS, PASSIVE, GAP, HEIGHT, FALL = 1e-12, 1e-6, 1e-9, 1e-4, 1e-3, 0.02, 1e-3
 REPEATS = 0.005
-"""Most change of MuJoCo's own height of a model that stands, m."""
+"""Maximum change of MuJoCo's own height, m."""
 COLUMNS = (
     *("folder", "files", "compiled", "loaded", "mass", "kinematics", "mass matrix", "exact", "smooth motion"),
     *("5 s fine", "gap < 1 mm", "height", "standing", "rigid", "us/step", "MuJoCo"),
@@ -47,13 +47,13 @@ REASONS = {
 }
 """Known reasons of failures, by file."""
 WALL = 10.0
-"""Most wall time for one file, as a multiple of its processor time: other programs share the machine."""
+"""Maximum wall time for one file, as a multiple of its processor time."""
 TESTS = ("mujoco_warp/", "test_data/", "newton/tests/")
-"""Parts of paths of files that test a simulator rather than describe a machine."""
+"""Parts of the paths of files that test a simulator."""
 
 
 def files(folders: list[Path], only: str) -> Iterator[tuple[Path, Path]]:
-    """Yield (folder, file) of all models. Copies, and fragments that other files include, are left out."""
+    """Yield (folder, file) of all models."""
     seen: set[str] = set()
     for folder in folders:
         found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
@@ -158,13 +158,12 @@ def _cells(rows: list[dict[str, Any]]) -> list[Any]:
 
 
 def _near(rows: list[dict[str, Any]], reference: str) -> tuple[list[Any], list[Any]]:
-    """Return the rows whose height is that of a reference, and all rows."""
     near = [r for r in rows if abs(r["height"] - r[f"{reference}_height"]) <= max(HEIGHT, FALL * abs(r["height"]))]
     return near, rows
 
 
 def _heights(rows: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each height that is not MuJoCo's, in mm: difference, and how well MuJoCo's repeats."""
+    """Return a line for each height that differs from MuJoCo's."""
     lines = ["| model | to MuJoCo | it repeats within | to rigid MuJoCo | it repeats within |", "|" + " --- |" * 5]
     for r in (r for r in rows if "height" in r):
         cells = []

@@ -172,7 +172,7 @@ def check_passive(m: Any, name: str, rng: np.random.Generator, row: dict[str, An
 
 
 def _references(m: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray | None, str]:
-    """Return MuJoCo's positions by RK4, or by implicit steps if those differ, and how."""
+    """Return MuJoCo's reference positions, and how they were computed."""
     import mujoco as mj
 
     def run(integrator: int, step: float) -> np.ndarray | None:
@@ -220,7 +220,7 @@ def check_life(m: Any, name: str, seconds: float, row: dict[str, Any]) -> None:
 
 
 def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, row: dict[str, Any]) -> None:
-    """Add MuJoCo's mean height of the bodies after the same time to the row, and the spread of this height.
+    """Add MuJoCo's mean height of the bodies, and its spread, to the row.
 
     MuJoCo runs with the contact settings of the file, and with rigid contacts.
     """
@@ -243,7 +243,7 @@ def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, r
 
 
 def _spread(m: Any, key: int | None, seconds: float, bodies: list[int], level: float) -> float:
-    """Return how far MuJoCo's height moves with half the step, and from two starts that are off by NUDGE, m."""
+    """Return how much MuJoCo's height changes with half the step and with slightly different starts (m)."""
     variants = [mujoco_run(m, key, seconds, split=2), *(mujoco_run(m, key, seconds, seed=seed) for seed in (1, 2))]
     return float(np.max(np.abs([d.xpos[bodies, 2].mean() - level for d in variants])))
 

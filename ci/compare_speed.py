@@ -30,7 +30,7 @@ CASES = {
     "rtk_m": 20, "excavator": 20, "lying:1024": 3, "standing:1024": 60, "moving:1024": 20, "biped:1024": 3,
     "chain:1024": 20, "boom:1024": 60,
 }  # fmt: skip
-"""Steps of a turn, by case: a workload of gpusim.bench or a scene, and its number of worlds."""
+"""Number of steps by case."""
 PEERS = {"lying": "HUMANOID_LYING", "standing": "HUMANOID_STANDING", "moving": "HUMANOID_MOVING", "biped": "BIPED",
          "chain": "CHAIN", "boom": "BOOM"}  # fmt: skip
 """Names of MuJoCo's models in gpusim.bench.workloads."""

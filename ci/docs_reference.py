@@ -50,7 +50,7 @@ def plain(text: str) -> str:
 
 
 def table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table. ``head`` is one text whose cells are separated by vertical bars."""
+    """Return a Markdown table."""
     cells = head.split(" | ")
     lines = [f"| {head} |", "|" + " --- |" * len(cells)]
     escaped = ([re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in row] for row in rows)
@@ -158,7 +158,7 @@ def signals() -> str:
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
-    """Return the value that an option takes: its metavar, choices or type. A switch takes none."""
+    """Return the value that an option takes: its metavar, choices or type."""
     hint = hints[option.name]
     types = [t for t in (typing.get_args(hint) or (hint,)) if t is not type(None)]
     if option.metavar:

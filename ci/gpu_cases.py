@@ -12,7 +12,7 @@ from unittest import mock
 
 WORLDS = 3
 SIZED = "sized"
-"""Fused, in a build with the model's sizes, as for many worlds."""
+"""Fused launch with the model's sizes as constants."""
 Case = tuple[str, str, str, str]
 """A model (a scene, or one of MODELS), number type, solver and launch."""
 LAUNCHES: tuple[Case, ...] = (
@@ -28,10 +28,7 @@ LAUNCHES: tuple[Case, ...] = (
     ("walker", "float32", "direct", SIZED),
     ("boom_crane", "float32", "direct", SIZED),
 )
-"""The cases that must work first: joints, contacts and both, fused and staged, by both solvers.
-
-Of the first two one works in global memory, one in shared memory. The same holds for the last two.
-"""
+"""Cases of the first launches."""
 PAIRS: tuple[tuple[Case, Case], ...] = ((LAUNCHES[0], LAUNCHES[2]), (LAUNCHES[1], LAUNCHES[3]))
 """Two models with one build and different sizes, in global and in shared memory.
 
@@ -89,7 +86,7 @@ Build = tuple[Any, list[Case]]
 
 
 class Builds:
-    """Recorder of the builds that simulations request. It does not compile them."""
+    """Recorder of the builds that simulations request."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Build] = {}
@@ -102,7 +99,7 @@ class Builds:
         return SimpleNamespace(get_function=lambda name: SimpleNamespace())
 
     def stop(self, variant: Any) -> None:
-        """Record a requested build and raise InterruptedError, for callers that cannot continue without the build."""
+        """Record a requested build and raise InterruptedError."""
         self.note(variant)
         raise InterruptedError
 
@@ -133,7 +130,7 @@ class Builds:
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
     """Return each build that the cases launch on a backend, with its cases.
 
-    Builds of LAUNCHES come first. All other builds are sorted by their number of cases, the largest first.
+    Builds of LAUNCHES come first.
     """
     from gpusim.backends.codegen.variants import signals_variant
 
@@ -172,7 +169,7 @@ def bench_builds(quick: bool) -> list[Any]:
 
 
 def models_by_name() -> dict[str, Callable[[], Any]]:
-    """Return the models that are not scenes, by name: a robot on its feet with and without a ball."""
+    """Return the models that are not scenes, by name."""
     from state_hashes import robot
 
     return {"robot": robot, "walker": lambda: robot(ball=False)}
@@ -198,7 +195,7 @@ def simulation_of(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
 
 
 def first_difference(first: Any, second: Any) -> str:
-    """Return the name of the first state array whose bits differ. The result is empty if all arrays are identical."""
+    """Return the name of the first state array whose bits differ."""
     a, b = arrays_of(first), arrays_of(second)
     for name in a:
         if a[name].tobytes() != b[name].tobytes():

@@ -5,8 +5,7 @@ The script ci/gpu_check.sh starts this program.
 Every check step runs in a separate process with a time limit. A failure, a hang or a crash does not affect the next
 steps. A step prints its progress and writes its figures to a JSON file, which this program collects. The program
 imports only the standard library, numpy and gpusim (which needs numba). The builds of the first launches and of the
-benchmarks are compiled first. All other builds are compiled after the benchmarks. Cases whose builds are not ready in
-time are left out and listed.
+benchmarks are compiled first. All other builds are compiled after the benchmarks.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ STEPS = {
     "compile": 0.20, "launch": 0.08, "bench": 0.17, "profile": 0.07, "compile_rest": 0.15, "bits": 0.18,
     "sanitize": 0.08, "tests": 0.07,
 }  # fmt: skip
-"""Steps and their shares of the time. Later steps may use what earlier ones leave."""
+"""Steps and their shares of the time."""
 CASE_SECONDS = 3.0
 """Time limit of one case in the comparison of bits, s."""
 LAUNCH_STEPS = 40
@@ -70,7 +69,7 @@ COMMAND_EVERY = 10
 
 
 def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[str, Any]:
-    """Compile builds for this GPU and for the CPU: those of LAUNCHES and of the benchmarks, or of all cases.
+    """Compile builds for this GPU and for the CPU.
 
     The cache keeps the builds for the next steps. The report has the compile time (s), registers and spills of each
     build.
@@ -112,7 +111,7 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
 def _wanted(
     options: argparse.Namespace, cases: list[Case], arch: str, bench: bool
 ) -> list[tuple[str, Any, list[Case]]]:
-    """Return architecture, build and its cases in the order of compilation: LAUNCHES, benchmarks, native, the rest."""
+    """Return architecture, build and its cases in the order of compilation."""
     from gpusim.backends import why_not
 
     own = [(arch, *build) for build in builds_of(cases, "cuda")] if arch else []
@@ -141,7 +140,7 @@ def _figures(result: Any) -> dict[str, Any]:
 
 
 def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
-    """Compile one variant into the cache, in a separate process. A cached build has no figures."""
+    """Compile one variant into the cache, in a separate process."""
     import check_kernels
 
     from gpusim.backends.cuda.compile import compile_cuda
@@ -176,10 +175,7 @@ def _compute_capability() -> str:
 
 
 def step_launch(options: argparse.Namespace) -> dict[str, Any]:
-    """Run LAUNCHES on the GPU and compare their bits with the native backend.
-
-    Two simulations that share one build and step alternately are compared too.
-    """
+    """Run LAUNCHES on the GPU and compare their bits with the native backend."""
     cases = LAUNCHES[:SANITIZED] if options.few else LAUNCHES
     steps = SANITIZED_STEPS if options.few else LAUNCH_STEPS
     rows, failed, left, end, unready = [], [], [], _end(options), set() if options.few else _unready(options)
@@ -210,7 +206,7 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
-    """Compare models of one build that step alternately, because they share kernels and their attributes."""
+    """Compare two models that share a build and step alternately."""
     try:
         pairs = [[simulation_of(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
         for _ in range(2):
@@ -226,7 +222,7 @@ def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
 
 
 def _linked(steps: int) -> str:
-    """Compare a model with contacts whose build is linked from parts, as on a first start."""
+    """Compare a model with contacts whose build is linked from parts."""
     case = LAUNCHES[0]
     with mock.patch.dict(os.environ, {"GPUSIM_CUDA_BUILD": "quick"}):
         try:
@@ -271,7 +267,7 @@ def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def step_tests(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the tests that need a GPU. A rehearsal runs some tests of the same folder that need none."""
+    """Run the tests that need a GPU."""
     marker = "gpu" if options.backend == "cuda" else "not gpu and not nightly"
     # the project's options are for pytest-xdist, which may be missing
     command = [sys.executable, "-m", "pytest", "-o", "addopts=", "--import-mode=importlib", "-q", "-m", marker]
@@ -351,11 +347,6 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY, lim
         steps: number of steps.
         every: steps between two comparisons of bits.
         limit: seconds after which the comparison ends early.
-
-    Returns:
-        "same"; "same in N of M steps" if time was up; the first difference and its step; the error that ended the run;
-        or
-        "skipped: ..." for a missing package.
     """
     try:
         pair = [simulation_of(as_fused(case), "native", WORLDS), simulation_of(case, backend, WORLDS)]
@@ -391,10 +382,7 @@ RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 
 
 def run_step(name: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
-    """Run one check step in a separate process and return its figures.
-
-    The figures include ``failed`` (the reason for a failure, or empty) and ``seconds``.
-    """
+    """Run one check step in a separate process and return its figures."""
     file = _step_file(options, name)
     file.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--step", name, "--backend", options.backend, "--out", str(options.out)]
@@ -459,7 +447,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_here(options: argparse.Namespace) -> int:
-    """Run one step in this process and leave its result. What it left before an error stays."""
+    """Run one step in this process and leave its result."""
     try:
         result = RUN[options.step](options)
     except Exception as error:  # any error belongs in the report

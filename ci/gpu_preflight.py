@@ -4,8 +4,7 @@
 
 The times are those of a world-step of the workloads boom and humanoid of ``gpusim bench``. They are measured for
 several numbers of threads per world and of warps per multiprocessor. Each figure is written at once to
-$OUT/preflight.json (default: this folder). If a time limit ends the script, the figures measured before are kept.
-Cached cubins are not compiled again.
+$OUT/preflight.json (default: this folder). Cached cubins are not compiled again.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ COMPARED = {"num_worlds": 3}
 COMPARED_STEPS = 20
 LANES = (4, 8, 16, 32)
 WARPS = (16, 8, 4)
-"""Warps per multiprocessor for slabs in global memory. Shared memory limits them by itself."""
+"""Warps per multiprocessor for slabs in global memory."""
 LEAST_BLOCK = 64
 TIMED_STEPS, TIMES = 10, 3
 

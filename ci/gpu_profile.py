@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 PROFILED = {"many_worlds": ("boom with cylinder", "standing biped"), "humanoid": ("humanoid lying",), "pile_100000": ()}
-"""Cases by workload, empty for the whole workload. The profile takes the most worlds of each."""
+"""Cases by workload, empty for the whole workload."""
 STEPS = 10
 NSIGHT = "ncu"
 SECTIONS = ("SpeedOfLight", "Occupancy", "WarpStateStats", "MemoryWorkloadAnalysis")
@@ -60,7 +60,7 @@ def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
 
 
 def nsight(limit: float) -> dict[str, Any]:
-    """Return Nsight Compute's metrics of a launch of lying humanoids, or the reason why it measured none."""
+    """Return Nsight Compute's metrics of a launch, or the reason why it measured none."""
     program = shutil.which(NSIGHT)
     if program is None:
         return {"skipped": f"{NSIGHT} is not installed"}
@@ -94,7 +94,7 @@ def read_metrics(lines: Iterable[str]) -> dict[str, str]:
 
 
 def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run the profile step of ci/gpu_check.py. After the time ``end``, it starts no further case."""
+    """Run the profile step of ci/gpu_check.py."""
     report: dict[str, Any] = {"cases": {}, "failed": ""}
     cases = profiled_cases(options.quick)
 

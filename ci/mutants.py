@@ -2,8 +2,7 @@
 
 The script works in a copy of the checkout in a temporary folder. Each mutant (a deliberate fault) names the test that
 must fail. The test must pass without the mutant. The exit code is 1 if a mutant survives, and 2 if a mutant could not
-be tried. A mutant that changes a number that the kernels take from Python (gpusim/backends/codegen/header.py) breaks
-NumPy and the kernels at once. Kernels with mutants are compiled and cached.
+be tried. Kernels with mutants are compiled and cached.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def resident() -> float:
 
 
 def run(sim: gpusim.Simulation, scene: Scene, steps: int) -> None:
-    """Run steps with the scene's schedule. The schedule starts again when the duration of the scene has passed."""
+    """Run steps with the scene's schedule."""
     for _ in range(steps // CHUNK):
         if scene.schedule is not None:
             scene.schedule(sim, sim.time % scene.duration)

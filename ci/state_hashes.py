@@ -8,8 +8,7 @@ joint solver, a scheme and a launch. Two worlds with different gravities run 200
 on NumPy run 10 steps. The hash covers named state arrays: poses, velocities, impulses, angles, the actuators'
 variables, and voids in oil if a model has any. A new state array therefore does not change the hash. NumPy's bits
 depend on its version and on the processor. NumPy's hashes are therefore compared only on a machine of the type that
-wrote them. On other machines they are skipped, and the output has their number. The hashes of the kernels are the same
-everywhere. The exit code is 2 if nothing was compared.
+wrote them. The hashes of the kernels are the same everywhere. The exit code is 2 if nothing was compared.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ _HOST_PLACES = (1, 3)
 
 
 def add_columns(target: Array, columns: Array, values: Array) -> None:
-    """Compute ``target[:, columns] += values``. A column may occur more than once."""
+    """Compute ``target[:, columns] += values``."""
     where: Any = (slice(None), columns)
     np.add.at(target, where, values)
 

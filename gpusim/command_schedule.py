@@ -156,8 +156,7 @@ class Schedule:
 def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]:
     """Return a scene schedule that writes ``sim.control[label]`` for every label in ``tables``.
 
-    A command is constant during a step. So the schedule writes the mean of the table over the step, and the integral of
-    the command is exact.
+    A command is constant during a step.
 
     Raises:
         ModelError: ``tables`` is not a mapping, or a value is not a Schedule.

@@ -175,7 +175,7 @@ def _absolute(path: str) -> Path:
 
 @contextmanager
 def _reported(what: str) -> Iterator[None]:
-    """Print that ``what`` is being compiled if the block takes longer than REPORT_AFTER and stderr is a terminal."""
+    """Print a message if the compilation takes longer than REPORT_AFTER and stderr is a terminal."""
     if not what or not sys.stderr.isatty():
         yield
         return
@@ -205,7 +205,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return whether an error may be about ``folder``: it names no file, a file in it, or a folder around it."""
+    """Return whether an error may be about ``folder``."""
     if not isinstance(error.filename, str | os.PathLike):
         return True
     file = Path(error.filename).absolute()

@@ -118,7 +118,7 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._most = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Return works, gains, losses, and the maximum kinetic energy change, up to and including ``kick``."""
+        """Return works, gains, losses, and the maximum kinetic energy change."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
@@ -168,7 +168,7 @@ class _Kick:
         return found
 
     def since(self, last: _Kick, booked: Powers) -> Powers:
-        """Return the work between kick ``last`` and this kick. ``booked``: result of :meth:`parts` of ``last``."""
+        """Return the work between kick ``last`` and this kick."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
@@ -194,11 +194,7 @@ class _Kick:
 
 
 class _Powers:
-    """Mean power of every entry over the kick (W), and stored energy of actuators (J), by entry.
-
-    Actuator kinds in ``booked`` compute their works themselves. ``oil`` contains the total power (W) and stored energy
-    (J) of the coupled kinds in ``booked``.
-    """
+    """Mean power of every entry over the kick (W), and stored energy of actuators (J), by entry."""
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:
         self.sim, self.w, self.twist, self.booked = sim, w, twist, booked
@@ -214,7 +210,7 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Add the power of the constraint rows (impulse times mean rate). Split it between actuators and joints."""
+        """Add the power of the constraint rows (impulse times mean rate)."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
@@ -237,7 +233,7 @@ class _Powers:
         self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
 
     def _actuators(self, power: Array) -> Array:
-        """Add the power of actuators on joint axes. Return the remaining power of the axes (num_worlds, axes)."""
+        """Add the power of actuators on joint axes."""
         w, row = self.w, self.w.topology.axis_row
         ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
         rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick
@@ -280,7 +276,7 @@ class _Powers:
         self._add("applied", np.sum(np.where(w.topology.dynamic, power, 0.0), axis=1))
 
     def _contacts(self) -> None:
-        """Add the power of all contacts. Subtract the power of kinematic bodies as ``moved bodies``."""
+        """Add the power of all contacts."""
         c, w = self.sim.contacts(), self.w
         both, brought = np.zeros((2, w.num_worlds))
         for body, sign in ((c.body_a, -1.0), (c.body_b, 1.0)):

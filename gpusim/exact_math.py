@@ -106,7 +106,7 @@ def cos(x: Array | float) -> Array:
 
 
 def _exp_sum(x: Array, tail: Array | float) -> Array:
-    """Return exp(x + tail). ``tail`` must be at most about one ulp of x."""
+    """Return exp(x + tail)."""
     inside = (x <= 710.0) & (x >= -746.0)
     safe = np.where(inside, x, 0.0)
     tail = np.where(inside, tail, 0.0)

@@ -91,7 +91,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
-    """Return the path of a hidden file in the folder of ``target``. The name is short even if ``target`` is long."""
+    """Return the path of a hidden file in the folder of ``target``."""
     return target.with_name(f".gpusim.{os.getpid()}.{next(_numbers)}{suffix}")
 
 
@@ -113,8 +113,6 @@ def part_of(path: Path) -> Path:
 
 def put_aside(part: Path) -> Path | None:
     """Rename the file of an aborted recording from NAME.SUFFIX.part to NAME-broken.SUFFIX.part.
-
-    If this name exists, use NAME-broken-2.SUFFIX.part and so on.
 
     Returns:
         The new path, or None if the file is missing or empty.

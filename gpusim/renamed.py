@@ -92,7 +92,7 @@ OF_ACTUATORS = {
     "refresh": "relinearize",
     "steering": "ui_hints",
 }
-"""Old and new names of methods of actuator kinds. The same names occur in ``kernel``."""
+"""Old and new names of methods of actuator kinds."""
 
 OPTIONS = {
     "--most-step": "--max-dt",

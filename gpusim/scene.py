@@ -126,7 +126,7 @@ def list_scenes() -> dict[str, str]:
 
 
 def scene_modules() -> dict[str, str]:
-    """Return the modules of all scenes by scene name. Modules whose name begins with "_" are not scenes."""
+    """Return the modules of all scenes by scene name."""
     package = importlib.import_module(PACKAGE)
     found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.") if not m.ispkg]
     names = {module.rpartition(".")[2]: module for module in found}

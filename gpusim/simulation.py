@@ -130,7 +130,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
             merge_models(self.runtime, models, DTYPES[dtype])
 
     def _first_backend(self, asked: str, model: Model, state: State, parameters: dict[str, Array]) -> Backend:
-        """Return the chosen backend. With "auto" and a broken compiler, return a backend that works."""
+        """Return the chosen backend."""
         try:
             return self._make_backend(self.backend_name, model, state, parameters)
         except BrokenCompilerError as error:
@@ -240,7 +240,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         Args:
             hold: velocity signals or wildcards whose values do not change (``joint.<label>.velocity``, or a body's
                 ``linear_velocity`` or ``angular_velocity``).
-            tolerance: maximum error rate of a joint that the report counts as converged (m/s or rad/s).
+            tolerance: largest error rate at which the report counts a joint as converged (m/s or rad/s).
 
         Returns:
             The error rates of every joint and coupling before and after the projection.
@@ -316,7 +316,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Signals.
 
     def _known(self, name: str, many: str) -> SignalsByName:
-        """Return the table of all signals. Raise an error if ``name`` is no signal."""
+        """Return the table of all signals."""
         table = self.runtime.signal_table().by_name
         if isinstance(name, str) and name in table:
             return table
@@ -426,7 +426,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         (writer.write_on_device if stays else writer.write)(given, worlds)
 
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
-        """Return the writer for signals or wildcards. The simulation caches the writer for repeated writes."""
+        """Return the writer for signals or wildcards."""
         compiled, key = self.runtime.compiled, ("write", *names)
         if key not in compiled:
             table = self.runtime.signal_table().by_name

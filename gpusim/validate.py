@@ -34,7 +34,7 @@ def fail(element: str, rule: str, hint: str) -> ModelError:
 
 
 def shortened(text: str) -> str:
-    """Return a user's text in quotes for an error message. Shorten texts of more than 80 characters."""
+    """Return a user's text in quotes for an error message."""
     return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
 
 
@@ -45,7 +45,7 @@ def _number_fix(name: str, value: Any) -> str:
 
 
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """Return the value as a float. NaN is an error. Infinity is an error without ``infinite``."""
+    """Return the value as a float. NaN is an error."""
     try:
         if isinstance(value, str | bytes | bool):
             raise TypeError
@@ -118,7 +118,7 @@ def name_list(element: str, given: str | Iterable[str], least: int = 0) -> list[
 
 
 def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the matching names in the order of the patterns. Wildcards match in the order of ``known``.
+    """Return the matching names in the order of the patterns.
 
     Raises:
         UnknownNameError: a pattern matches no name. The message suggests similar names.
@@ -149,7 +149,7 @@ def transform(element: str, name: str, value: Any) -> None:
 
 
 def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
-    """Return ``count`` numbers as a float64 array. NaN is an error. Infinity is an error without ``infinite``."""
+    """Return ``count`` numbers as a float64 array. NaN is an error."""
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):

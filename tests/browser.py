@@ -23,9 +23,7 @@ OPTIONS = (
     *("--disable-background-networking", "--disable-component-update", "--no-default-browser-check"),
 )
 PATIENCE = 240.0
-"""How long a page may take, s: WebGL runs on the processor here."""
 INACTIVE = "Not attached to an active page"
-"""Error of a picture while a busy browser replaces the empty page by that of the address."""
 
 
 def require_browser() -> str:
@@ -40,9 +38,9 @@ class Browser:
     """A page of a headless Chromium. Use it in a ``with`` statement.
 
     Args:
-        url: of the page.
-        folder: for the browser's profile.
-        width, height: of the page, pixels.
+        url: address of the page.
+        folder: folder of the browser's profile.
+        width, height: size of the page, pixels.
     """
 
     def __init__(self, url: str, folder: Path, width: int = 960, height: int = 540) -> None:
@@ -109,7 +107,6 @@ class Browser:
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(answer["result"]["data"]))).convert("RGB"))
 
     def place(self, script: str) -> tuple[float, float, float, float]:
-        """Return left, top, width and height of an element that a JavaScript expression gives."""
         box = f"(e => {{const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]}})({script})"
         x, y, width, height = self.evaluate(box)
         return x, y, width, height
@@ -130,7 +127,6 @@ class Browser:
         self.drag(x, y, x, y)
 
     def close(self) -> None:
-        """Close the browser."""
         try:
             self.call("Browser.close")
             self._process.wait(timeout=10)

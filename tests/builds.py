@@ -1,8 +1,4 @@
-"""How the kernels are optimized that tests run: less than those of users, since compiling takes longer than most runs.
-
-The bits are the same, which test_bits_contacts.py and test_lanes.py look at with builds as users have them. All tests
-run with those where GPUSIM_TEST_BUILDS is "shipped", as in ci/run_tests.sh.
-"""
+"""Compiler optimization for the tests."""
 
 from __future__ import annotations
 
@@ -28,7 +24,6 @@ _ONE_BY_ONE = threading.Lock()
 
 
 def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builds that follow compile in a third of the time."""
     shipped = SHIPPED["FLAGS"]
     assert "-O2" in shipped
     flags = [QUICK if flag == "-O2" else (flag,) for flag in shipped]
@@ -38,7 +33,6 @@ def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any, **_options: Any) -> Path:
-    """A library with a GPU's items, of one record each, for stand-ins of one; a quick build, since no user has it."""
     with _ONE_BY_ONE, pytest.MonkeyPatch.context() as own:  # builds of one model are asked for side by side
         optimize_less(own)
         return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
@@ -46,14 +40,12 @@ def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *
 
 @pytest.fixture
 def long_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builds of many contacts follow that pay in runs of thousands of steps, which take half as long again by QUICK."""
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         monkeypatch.setattr(compile_native, "UNROLLED", ("-O1",))
         monkeypatch.setattr(native_backend, "_LIBRARIES", {})
 
 
 def optimize_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builds that follow are those of users, also of what this process has loaded already."""
     for name, flags in SHIPPED.items():
         monkeypatch.setattr(compile_native, name, flags)
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})

@@ -1,10 +1,4 @@
-"""Tests marked ``native`` and ``gpu`` are skipped, with the backend's own reason, where it is not available.
-
-``pytest`` leaves out the tests marked ``nightly``; ``pytest -m nightly`` runs them alone, as CI does afterwards.
-
-The files that compile most come first: others find their builds, and no process ends alone with one of them. Files of a
-folder need the same builds, so two processes get files of different folders: neither waits for what the other compiles.
-"""
+"""Options and markers of the tests."""
 
 from __future__ import annotations
 
@@ -24,16 +18,14 @@ from tests import message_snapshot
 from tests.builds import long_run, optimize_less  # noqa: F401
 from tests.message_snapshot import pytest_addoption  # noqa: F401
 
-#: A backend's reason, asked once a process: looking for compilers takes a while.
 missing = cache(why_not)
-#: Marker and the backend it asks for.
 NEEDED = {"native": "native", "gpu": "cuda"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
     message_snapshot.pytest_configure(config)
     if not config.option.markexpr and not any("::" in arg for arg in config.args):
-        config.option.markexpr = "not nightly"  # a test that is named runs in any case
+        config.option.markexpr = "not nightly"
     # a build in the background would take a core from the tests, and what the cache holds must not change them
     for name in ("LOOKS_AFTER", "MAKES_AFTER"):
         pytest.MonkeyPatch().setattr(specialization, name, math.inf)
@@ -47,7 +39,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"no {backend} backend: {reason}")
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow_numpy") and _runs_numpy(item) and not missing("native"):

@@ -122,7 +122,7 @@ class Film:
                 self._temporary.unlink()
 
     def _end(self) -> None:
-        """Wait for ffmpeg. If ffmpeg fails, raise an OSError with the reason."""
+        """Wait for ffmpeg."""
         encoder, self._encoder = self._encoder, None
         assert encoder is not None and encoder.stdin is not None
         try:

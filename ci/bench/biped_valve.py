@@ -3,8 +3,7 @@
     python ci/bench/biped_valve.py [--only ["friction 5 N m" ...]] [--out biped_valve.json]
 
 Each case runs the scene's whole schedule on the native backend with one thread. The limits are the scene's checks, and
-a speed of at least three times real time. The table shows figures that miss a limit in bold, and lists these cases
-below. The exit code is 1 if a case misses a limit, except the cases in ``WEAKER``.
+a speed of at least three times real time. The exit code is 1 if a case misses a limit, except the cases in ``WEAKER``.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ BARS: dict[str, tuple[str, Callable[[float], bool]]] = {
 }
 """Columns and what they are to be."""
 WEAKER = ("friction 15 N m", "friction 20 N m", "110 degrees, radius 0.2 m, 10 mm farther", "without feedback")
-"""Cases that show where it ends."""
+"""Cases that may miss a limit."""
 
 
 def turned(given: dict[str, Any]) -> dict[str, float]:
@@ -96,7 +95,7 @@ def missed(figures: dict[str, float]) -> list[str]:
 
 
 def table(found: dict[str, dict[str, float]]) -> str:
-    """Return the table as Markdown, with figures that miss their limit in bold."""
+    """Return the table as Markdown."""
     machine = describe()
     lines = [
         "# A biped that turns a valve\n",

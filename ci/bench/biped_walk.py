@@ -2,13 +2,10 @@
 
     python ci/bench/biped_walk.py [--only ["40 N back" ...]] [--worlds 20] [--out biped_walk.json]
 
-Each case runs the scene's whole schedule on the native backend with one thread. The table has the process time of each
-case, the final distance of the pelvis from its plan, and the maximum of these figures: delay of a landing, slip of a
-sole on the ground, lean, motor load, and joint gap.
+Each case runs the scene's whole schedule on the native backend with one thread.
 
-In the cases "seeds", each world has its own random seed. The seed changes every mass by up to 2 % and the friction by
-up to 10 % (uniformly distributed). The control does not know these changes. The exit code is 1 if a robot falls in a
-case in which it should not.
+In the cases "seeds", each world has its own random seed. The control does not know these changes. The exit code is 1 if
+a robot falls in a case in which it should not.
 """
 
 from __future__ import annotations
@@ -55,14 +52,11 @@ CASES: dict[str, dict[str, Any]] = {
 }
 FIGURES = ("off_end_mm", "late_ms", "slip_mm", "lean_deg", "load", "gap_mm")
 FALLEN = 0.5
-"""Height of a pelvis that is down, m."""
+"""Height of the pelvis below which the robot has fallen, m."""
 
 
 def vary(sim: gpusim.Simulation, worlds: int) -> None:
-    """Vary the masses of all bodies, and the friction of all shapes by one common factor.
-
-    World k uses the random seed k, so its values do not depend on the number of worlds.
-    """
+    """Vary the masses of all bodies, and the friction of all shapes by one common factor."""
     bodies, shapes = sim.model.labels("body"), sim.model.labels("shape")
     draws = np.array([np.random.default_rng(seed).uniform(-1.0, 1.0, len(bodies) + 1) for seed in range(worlds)])
     for k, body in enumerate(bodies):

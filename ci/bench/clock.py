@@ -17,7 +17,7 @@ from gpusim.scene import load_scene
 
 
 def measured(seconds: float, dt: float, overrun: str) -> gpusim.cosim.ClockReport:
-    """Drive for ``seconds``. Each cycle reads 8 signals and writes all commands, as hardware would."""
+    """Drive for ``seconds``."""
     scene = load_scene("krt100m")
     config = dataclasses.replace(scene.config, dt=dt)
     sim = gpusim.Simulation(scene.builder.finalize(), config=config, threads=1, specialize=True)

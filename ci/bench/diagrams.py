@@ -2,13 +2,10 @@
 
     python ci/bench/diagrams.py [--blocks 200] [--threads 1] [--steps 2000] [--out diagrams.md]
 
-The diagram is sampled in each step, with 1, 64 and 1024 worlds. The table has the time per world-step (microseconds),
-which includes reading the signals from the simulation. Each run is divided into ten intervals, and the table has their
-median.
+The diagram is sampled in each step, with 1, 64 and 1024 worlds. Each run is divided into ten intervals, and the table
+has their median.
 
-The script then checks that these runs give bitwise identical results: the native backend and NumPy, worlds in another
-order, and a run that is repeated from a copied state. The exit code is 1 if a world-step takes more than 5 us on the
-native backend, or if the bits of any check differ.
+The exit code is 1 if a world-step takes more than 5 us on the native backend, or if the bits of any check differ.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@
 
 Each scene runs with its own settings on the native backend with one thread:
 
-* its schedule: real-time factor (from the process time of the steps alone), maximum joint gap and penetration
-* its schedule again: energy balance (gpusim.EnergyAudit)
-* many worlds with different commands: whether three of these worlds have the same bits as when each runs alone
-* a random operator: every 0.5 to 3 s, each command jumps to a random value or to its initial value
+* with its schedule: real-time factor, maximum joint gap and penetration, and energy balance (gpusim.EnergyAudit)
+* with random commands, which jump every 0.5 to 3 s
+* in many worlds with different commands: whether some worlds have the same bits as alone
 
 Results are added to the existing JSON file. The exit code is 1 if a world fails, if bits differ, or if the relative
 error of an energy balance is 1 % or more.
@@ -106,7 +105,7 @@ class Operator:
 
 
 def operated(name: str, minutes: float) -> dict[str, Any]:
-    """Run for ``minutes`` of simulated time with random commands. Stop if a world fails."""
+    """Run for ``minutes`` of simulated time with random commands."""
     scene = load_scene(name)
     sim = simulation(scene)
     operator, depth = Operator(sim, 7), 0.0
@@ -124,7 +123,7 @@ def operated(name: str, minutes: float) -> dict[str, Any]:
 
 
 def among(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
-    """Return whether worlds that run together have the same bits as when each runs alone."""
+    """Return whether worlds have the same bits together and alone."""
     scene = load_scene(name)
     inputs = moved(scene.builder.finalize())
     random = np.random.default_rng(3)

@@ -2,10 +2,9 @@
 
     python ci/bench/robots.py DIR [DIR ...] [--only go2 --only icub] [--seconds 10] [--limit 60] [--out robots.json]
 
-``DIR`` are folders that contain the files of ``ROBOTS`` at any depth, such as a folder into which ``pip install
---target`` has installed the PyPI packages example-robot-data, pybullet_data and icub-models. Each robot falls with self
-collisions on and off, with steps of 1 and 5 ms, and with the direct and the colored solver. Results are added to the
-existing JSON file, and the table is written next to this file. The exit code is 1 if a limit is not met.
+``DIR`` are folders with the files of ``ROBOTS``, at any depth. Each robot falls with self collisions on and off, with
+steps of 1 and 5 ms, and with the direct and the colored solver. Results are added to the existing JSON file, and the
+table is written next to this file. The exit code is 1 if a limit is not met.
 """
 
 from __future__ import annotations
@@ -76,10 +75,10 @@ CASES = tuple(itertools.product((True, False), (1e-3, 5e-3), ("direct", "colored
 """Self collisions, step size (s), solver."""
 HEIGHT = 0.1
 FALL = 1.0
-"""Robots lie after that time, s: the tallest one needs 0.8 s to tip over."""
+"""Time after which robots lie on the ground, s."""
 GREATEST_SPEED, GREATEST_GAP = 5.0, 1e-3
 LOOK = 0.01
-"""Time between two looks at the speeds, s; gaps are looked at every second time, contacts every tenth."""
+"""Time between two samples of the speeds, s."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -205,10 +204,7 @@ def table(results: dict[str, dict[str, Any]]) -> str:
 
 
 def cell(result: dict[str, Any] | None) -> str:
-    """Return a cell: maximum speed after the fall, maximum joint gap, and time per step.
-
-    A figure that misses its limit is bold.
-    """
+    """Return a cell: maximum speed after the fall, maximum joint gap, and time per step."""
     if result is None:
         return ""
     reported = [f"{result['late']:.2g}", f"{1e3 * result['gap']:.2g}"]

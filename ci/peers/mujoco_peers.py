@@ -18,7 +18,7 @@ READY = 16
 
 
 def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """Yield a case with one world and one call per step, and cases with many worlds in rollouts on all threads."""
+    """Yield benchmark cases with one world, and with many worlds on all threads."""
     import mujoco
     from mujoco import rollout
 
@@ -82,7 +82,7 @@ def _stepped(own: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int
 
 
 def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -> Callable[[int], None]:
-    """Return a function that steps many worlds, starting at ``states``. ``hold`` applies to whole rollouts."""
+    """Return a function that steps many worlds, starting at ``states``."""
     import mujoco
 
     data = [mujoco.MjData(model) for _ in range(threads)]
@@ -107,7 +107,7 @@ def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -
 
 
 def _commands(own: PeerModel, worlds: int, count: int) -> Iterator[Any]:
-    """Yield random commands of all worlds, (worlds, count), without end; the same ones in every run."""
+    """Yield random commands of all worlds, (worlds, count), the same in every run."""
     rng = np.random.default_rng(0)
     while True:
         yield rng.uniform(-own.commands, own.commands, (worlds, count))
@@ -115,8 +115,6 @@ def _commands(own: PeerModel, worlds: int, count: int) -> Iterator[Any]:
 
 def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
     """Yield cases that run CUDA graphs of one step.
-
-    The cases with the most worlds come first, because they matter most if time runs out.
 
     MuJoCo Warp has no PGS solver, so models with PGS use Newton.
     """
@@ -137,7 +135,7 @@ def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerC
 
 
 def _graph(own: PeerModel, model: Any, worlds: int) -> Callable[[int], None]:
-    """Return a function that steps many worlds on the GPU, all starting at the state in which MuJoCo settled one."""
+    """Return a function that steps many worlds on the GPU."""
     import mujoco_warp
     import warp
 

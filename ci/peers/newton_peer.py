@@ -16,10 +16,7 @@ STEPS = 2
 
 
 def newton(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """Yield cases that run CUDA graphs of two steps, with the most worlds first.
-
-    Models with separate commands per world, tendons, or an unsupported solver are left out.
-    """
+    """Yield cases that run CUDA graphs of two steps, with the most worlds first."""
     import warp
 
     if not warp.is_cuda_available():

@@ -113,7 +113,7 @@ def _spent(case: PeerCase, steps: int) -> float:
 
 
 def package_version(name: str) -> str:
-    """Return the version of a peer's package. The result is empty if it has no metadata."""
+    """Return the version of a peer's package."""
     try:
         return version(name.replace("_", "-"))
     except PackageNotFoundError:

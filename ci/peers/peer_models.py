@@ -1,8 +1,7 @@
 """The mechanisms of the workloads as MJCF.
 
 The benchmarks compare the time of a step of the same mechanism with the same step size. The accuracy of the simulators
-may differ. MuJoCo does not model hydraulic fluid, so the boom uses MuJoCo's closest element, a first-order pneumatic
-cylinder.
+may differ.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ LINKS, LENGTH, MASS = 10, 0.2, 0.1
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
 HUMANOID_PLACES = 24, 72
-"""As in mujoco_warp's own benchmark. A humanoid on its back has 7 contacts, 32 rows."""
+"""As in mujoco_warp's own benchmark."""
 GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
 
 

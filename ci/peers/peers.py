@@ -21,9 +21,7 @@ Enough = Callable[[], bool] | None
 def run_peers(
     options: Options, log: Callable[[str], None], names: Sequence[str] = (), enough: Enough = None
 ) -> list[PeerRecord]:
-    """Time every peer that is installed. For a missing peer, the results have a line that says so.
-
-    ``log`` is called with one line of text before each case.
+    """Time every peer that is installed.
 
     Args:
         options: settings of the benchmarks.
@@ -60,7 +58,7 @@ def _run_peer(
     log: Callable[[str], None],
     enough: Enough,
 ) -> list[PeerRecord]:
-    """Run all cases of a peer, until it is ``enough``."""
+    """Run the cases of a peer."""
     if find_spec(name) is None:
         return [PeerRecord(name, note=NOT_INSTALLED)]
     records: list[PeerRecord] = []
@@ -133,4 +131,4 @@ PEERS: dict[str, Callable[[Options, Sequence[PeerModel]], Iterator[PeerCase]]] =
     "mujoco": mujoco_peers.mujoco,
     "pybullet": _pybullet,
 }
-"""Functions that make the cases of a peer, by package name. GPU peers first, because the others take minutes."""
+"""Functions that make the cases of a peer, by package name."""

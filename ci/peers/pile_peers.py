@@ -1,8 +1,7 @@
 """The pile of boxes of :mod:`gpusim.bench.piles` in other simulators: same poses, masses, friction and step size.
 
-Each simulator settles the pile itself with its default settings, and sleeping of bodies is disabled. A less accurate
-pile takes less time. The table therefore reports the remaining penetration and motion next to the times. Both come from
-each simulator's own contacts and velocities.
+A less accurate pile takes less time. The table therefore reports the remaining penetration and motion next to the
+times. Both come from each simulator's own contacts and velocities.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from gpusim.bench.piles import Heap
 from gpusim.bench.runner import Options
 
 MUJOCO_BOXES = 1000
-"""Maximum number of boxes for MuJoCo. A step of a larger pile takes many seconds and much memory."""
+"""Maximum number of boxes for MuJoCo."""
 LONGEST_SETTLE = 20.0
-"""Maximum time for settling a pile, s. The note says if it was reached."""
+"""Maximum time for settling a pile, s."""
 PROFILED = 10
 
 
@@ -73,7 +72,7 @@ def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
 
 
 def _rapier_stages(world: Any) -> dict[str, float]:
-    """Return the shares of a step that Rapier spends on collisions and on solving, from its own counters."""
+    """Return the shares of a step that Rapier spends on collisions and on solving."""
     spent = np.zeros(3)
     for _ in range(PROFILED):
         world.step()

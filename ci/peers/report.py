@@ -30,7 +30,7 @@ def peer_cells(record: PeerRecord) -> tuple[str, ...]:
 
 
 def pile_rows(records: Sequence[Record], peers: Sequence[PeerRecord]) -> list[tuple[str, ...]]:
-    """Return the lines of the table of piles, for gpusim and for peers. The result is empty if no pile ran."""
+    """Return the lines of the table of piles, for gpusim and for peers."""
     first: dict[str, float] = {}
     for peer in peers:
         if peer.extra:
@@ -53,7 +53,7 @@ def _boxes(case: str) -> str:
 
 
 def share_lines(peers: Sequence[PeerRecord]) -> list[str]:
-    """Return one line for each peer that reports how the time of a step is divided."""
+    """Return one line for each peer that reports the shares of a step."""
     lines = []
     for peer in peers:
         parts = {name: peer.extra.get(f"{name}_share", 0.0) for name in ("collide", "solve")}

@@ -97,7 +97,7 @@ class Result:
         return [f for f in new if f.kind not in NOTES]
 
     def failed(self) -> bool:
-        """Return whether the case has a fault, a difference in bits, or a part of the schedule that did not run."""
+        """Return whether the case has a finding."""
         return bool(self.differing or self.missed or self.faults())
 
 
@@ -146,10 +146,7 @@ def run_case(
 
 
 def _linked(case: Case) -> bool:
-    """Return whether a linked part finds the contacts, as on a first start, or a build in one piece.
-
-    Each launch covers both, one per number type.
-    """
+    """Return whether a case is linked from parts."""
     return (case.launch == "fused") == (case.dtype == "float32")
 
 
@@ -170,16 +167,12 @@ def _simulation(case: Case, backend: str) -> Simulation:
 
 
 def _flag(native: Simulation, name: str) -> bool:
-    """Return a flag in native's first slab, which outlives a launch; if fused, of the last world."""
     backend: Any = native.backend
     return bool(backend.layout.view(backend._slab, name, 1)[0])
 
 
 def _prepare(sim: Simulation, lanes: int) -> None:
-    """Set the number of threads per world, with two worlds per block if they have one warp, and spoil the slabs.
-
-    The slabs count as unwritten, except the zero that says that no search has run.
-    """
+    """Set the number of threads per world, and fill the slabs with invalid values."""
     backend: Any = sim.backend
     backend._processors = PROCESSORS
     block = max(lanes, 2 * TILE)
@@ -195,7 +188,7 @@ def _prepare(sim: Simulation, lanes: int) -> None:
 
 
 def _run(cuda: Simulation, native: Simulation, steps: int, result: Result) -> None:
-    """Run steps in three calls, so that the staged launch replays its graphs, and compare the state."""
+    """Run steps in three calls, and compare the state."""
     for n in (1, 1, steps - 2):
         for sim in (cuda, native):
             sim.step(n)

@@ -2,20 +2,15 @@
 
     python ci/ptx/count.py [CASE ...] [--card h200] [--limits] [--functions 20] [--list]
 
-The PTX runs on the CPU (``executor.py``) in the state that the benchmark times. The worlds fill one warp. Each world
-has the number of threads that it would have among 8192 worlds on an H200. The figures are for a world-step:
+The worlds fill one warp. Each world has the number of threads that it would have among 8192 worlds on an H200. The
+figures are for a world-step:
 
-* PTX instructions of all threads, and of warps. The count for a warp assumes that it executes an instruction as often
-  as its busiest thread. This is a lower bound. The quotient of both counts is the number of active threads.
-* Number of instructions that are executed at least once. It measures how much code the instruction caches must hold.
-* Requests of warps to global memory, the 128-byte lines and 32-byte sectors that these requests access, and passes over
-  the banks of shared memory.
-* Bytes that a cache with the given capacity (bytes per world) fetches. The cache replaces the least recently used line.
-* Lower bounds of the time (ns) on a GPU with 8192 worlds, from four limits: issue of instructions, float64 units, one
-  memory line per cycle, and memory behind the L2 cache. The bounds do not apply to a single world, which cannot use a
-  whole GPU.
+* PTX instructions of all threads, and of warps. The quotient of both is the number of active threads.
+* Number of instructions that are executed at least once.
+* Requests of warps to global memory, in 128-byte lines and 32-byte sectors, and shared memory accesses.
+* Bytes that a cache of a given size fetches. The cache replaces the least recently used line.
+* Lower bounds of the time (ns) on a GPU with 8192 worlds.
 
-Counts depend on the state but not on the machine. Only lines and sectors vary slightly with memory addresses.
 The figures of LIMITED must be within ``ci/kernel_limits.json``, which ``--limits`` rewrites. The exit code is 1 if a
 figure exceeds its limit.
 """
@@ -52,8 +47,7 @@ from gpusim.bench.workloads import Case, chosen_cases  # noqa: E402
 
 WORLDS = 8192
 CACHES = (4096, 6144, 7475, 28672)
-"""Bytes per world: L1 over the worlds of a multiprocessor, L2 of an H100 and of an H200 over 8192 worlds, and L1 over a
-quarter of the worlds."""
+"""Cache sizes, bytes per world."""
 CASES = {
     "boom": ("many_worlds", "boom with cylinder"),
     "chain": ("many_worlds", "chain of 10 joints"),
@@ -147,7 +141,7 @@ def _bench_case(name: str) -> Case:
 
 
 def _shape(case: Case, model: Any, worlds: int) -> Any:
-    """Return the launch shape of a case on an H200. H100s have the same."""
+    """Return the launch shape of a case on an H200."""
     sizes: Any = Simulation(model, 1, "native", config=SolverConfig(**case.config), launch="fused", threads=1).backend
     return launch_shape(sizes.sizes, sizes.layout.size, worlds, CARDS["h200"].gpu)
 

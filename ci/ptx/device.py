@@ -1,7 +1,6 @@
 """Imitate CuPy for ``backend="cuda"``: device arrays are in the executor's memory, and kernels run from their PTX.
 
-Only arrays and kernels differ from tests/unit/fake_cupy.py. Between two arrays there are bytes that belong to no array,
-so accesses out of bounds are found. Accesses to freed arrays are found too.
+Only arrays and kernels differ from tests/unit/fake_cupy.py. Accesses to freed arrays are found too.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _end = 0
 
 
 def _take(size: int) -> int:
-    """Return the address of ``size`` bytes. Memory freed longest ago is reused first."""
+    """Allocate ``size`` bytes and return the address."""
     global _end
     room = -(-(size + GAP) // ALIGN) * ALIGN
     waiting = _free.setdefault(room, [])
@@ -53,7 +52,7 @@ def _give(address: int, size: int) -> None:
 
 
 def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
-    """Copy an array to the executor's memory. Without ``written``, reading it before a write is a finding."""
+    """Copy an array to the executor's memory."""
     host = np.array(array, order="C")
     address = _take(host.nbytes)
     buffer: Any = (ctypes.c_char * max(host.nbytes, 1)).from_address(address)

@@ -54,7 +54,7 @@ _NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
 def why_not(major: int = NVRTC_MAJOR) -> str:
-    """Return why this computer cannot run PTX of this version of NVRTC. The result is empty if it can."""
+    """Return why this computer cannot run PTX of this version of NVRTC."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return "ci/ptx/executor.cpp switches between threads with code for Linux on x86-64"
     try:
@@ -101,7 +101,7 @@ def make_ptx(
 
 
 def _library(inputs: list[str], text: Callable[[], str]) -> Path:
-    """Return a shared library of C++ that includes executor.hpp. ``text`` is only called if the cache lacks ``inputs``.
+    """Return a shared library of C++ that includes executor.hpp.
 
     Raises:
         CompileError: no compiler, or an error in the text.
@@ -245,7 +245,7 @@ class Executor:
         return threads, warps, lines, list(memory)
 
     def findings(self) -> list[Finding]:
-        """Return the findings since ``configure``, most frequent first. Accesses by one pair of lines are merged."""
+        """Return the findings since ``configure``, most frequent first."""
         rows = (ctypes.c_uint64 * (_ROW * _MOST_FINDINGS))()
         count = min(self._library.ptx_findings(rows, _MOST_FINDINGS), _MOST_FINDINGS)
         out: dict[tuple[str, str, str], Finding] = {}

@@ -1,10 +1,9 @@
 """Allowed instructions of the kernels' PTX: all instructions with the same result on every machine.
 
 Sums, products, quotients and roots carry ``.rn``. IEEE 754 defines this rounding, and ptxas may not fuse such
-instructions. PTX does not define which of two zeros ``max`` and ``min`` return. One of their operands is therefore a
-nonzero constant, or their result is only compared. No instruction couples the threads of a warp, and every call names
-its target. NVRTC 12 writes the same PTX for all architectures before sm_100, except for ``.target``. From sm_100 on, it
-writes different PTX.
+instructions. PTX does not define which of two zeros ``max`` and ``min`` return. No instruction couples the threads of a
+warp, and every call names its target. NVRTC 12 writes the same PTX for all architectures before sm_100, except for
+``.target``.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ class Fault(NamedTuple):
 
 @cache
 def why_not(name: str) -> str:
-    """Return why an instruction of this name is not allowed. The result is empty if it is allowed."""
+    """Return why an instruction of this name is not allowed."""
     opcode, _, modifiers = name.partition(".")
     if re.fullmatch(_ALLOWED.get(opcode, "(?!)"), modifiers):
         return ""
@@ -118,10 +117,7 @@ def _chooses(s: Instruction) -> bool:
 
 
 def _only_compared(function: Function, s: Instruction) -> bool:
-    """Return whether only comparisons, which treat all zeros as equal, read the result, also through further extremes.
-
-    NVRTC turns ``a > c || b > c`` into ``max(a, b) > c``.
-    """
+    """Return whether only comparisons read the result."""
     waiting, seen, compared = [_written(s)], set(), False
     while waiting:
         register = waiting.pop()
@@ -145,7 +141,7 @@ def _written(s: Instruction) -> str:
 
 
 def _read(s: Instruction) -> list[str]:
-    """Return the registers after the first operand, or all of them for an address, a call or a store."""
+    """Return the registers that an instruction reads."""
     first, _, rest = s.operands.partition(",")
     return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else rest)
 

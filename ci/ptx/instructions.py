@@ -1,11 +1,7 @@
 """Translate single PTX instructions to C++.
 
 A register is a variable of its type. A floating-point instruction becomes the C++ operation with the same IEEE result
-(compiled without contraction). Integer operations use unsigned types. Addresses of all PTX address spaces are addresses
-in the executor's memory, so a conversion between spaces changes nothing. Memory accesses and barriers call executor.hpp
-with the number of the instruction (its site). This number identifies the source line.
-
-This module also translates instructions that ``forms.py`` does not allow.
+(compiled without contraction). Integer operations use unsigned types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small models that together reach most of the kernels: joints, actuators, contacts, and contacts on jointed bodies."""
+"""Small models that together use most of the kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BALL, _FLOOR = 0.1, -50.0
 
 
 def machine(name: str) -> ModelBuilder:
-    """Return a scene's machine. Far below it, a ball falls onto a plane, so the build contains contacts."""
+    """Return a scene's machine."""
     b = load_scene(name).builder
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, _FLOOR)))
     ball = b.add_body(xform=Transform((0.1, 0.2, _FLOOR + _BALL)), linear_velocity=(0.3, 0.0, -0.5), label="ball")
@@ -50,7 +50,7 @@ def pile() -> ModelBuilder:
 
 
 def grid() -> ModelBuilder:
-    """Return enough balls for the broad phase to use its grid. Few balls touch, so a world fits into shared memory."""
+    """Return enough balls for the broad phase to use its grid."""
     b = ModelBuilder()
     for k in range(GRID_SHAPES):
         apart = 0.19 if k < 6 else 0.5
@@ -87,7 +87,7 @@ def rays() -> ModelBuilder:
 
 
 def ropes() -> ModelBuilder:
-    """Return two weights on a rope over a drum. A second rope, through a ring, pulls one weight."""
+    """Return two weights on a rope over a drum."""
     b = ModelBuilder()
     across = Transform.from_axis_angle((0.0, 0.0, 0.0), (1.0, 0.1, 0.0), 1.5)
     drum = b.add_body(2.0, (0.1, 0.2, 0.1), label="drum")

@@ -16,10 +16,6 @@ _BRANCHES = ("bra", "ret", "trap")
 def translate(module: Module, counted: bool = False) -> str:
     """Return the C++ source of a module, for executor.hpp.
 
-    The source contains three tables: ``ptx_kernels`` (kernels by name), ``ptx_tables`` (arrays in global memory), and
-    ``ptx_sites`` (function and line of each memory access by its number). With ``counted``, every basic block counts
-    its executions (``basic_blocks``).
-
     Raises:
         PtxError: an instruction is not allowed (``forms.py``) or has no translation.
     """
@@ -96,7 +92,7 @@ def _has(module: Module, name: str, form: str) -> bool:
 
 
 class _FunctionWriter(Instructions):
-    """Writer of the C++ of one function. It adds to ``sites``."""
+    """Writer of the C++ of one function."""
 
     def __init__(self, module: Module, function: Function, sites: list[Site]) -> None:
         super().__init__(function.registers, {x.name for x in function.locals}, module.shared, set(module.tables))
@@ -114,7 +110,7 @@ class _FunctionWriter(Instructions):
         return f"(u8*){'' if name in self._results else '&'}{symbol(name)}"
 
     def lines(self, counted: dict[int, int]) -> list[str]:
-        """Return the lines of the function. ``counted``: numbers of basic blocks by the index of their start."""
+        """Return the lines of the function."""
         f, body = self._function, []
         for k, s in enumerate(f.body):
             if k in counted:

@@ -110,6 +110,13 @@ GPUSIM_FN void set_frame(const World& w, int m, Lane r, const double* normal, re
     if (r[AT_LAW] == real(LAW_TIRE)) tire_tangents(w, m, frame);
     put(frame, 9, r + AT_FRAME);
 }
+template <int N> GPUSIM_FN void put_anchor(const double* from, double* to) {
+#if PAIRED && LANES == 1
+    write_numbers<N>(from, to);
+#else
+    for (int k = 0; k < N; ++k) to[LANES * k] = from[k];
+#endif
+}
 GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) {
     const int at = 4 * m + k;
     Lane p = point_record(r, k);
@@ -120,10 +127,14 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     // Tire bristles stay in the wheel's frame.
     const bool tire = r[AT_LAW] == real(LAW_TIRE);
     for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = tire ? real(w.contact_slip()[3 * at + j]) : part[j];
-    for (int j = 0; j < 6; ++j) {
-        p[AT_ARM_BEFORE + j] = real(w.contact_arm()[6 * at + j]);
-        anchor[LANES * (6 * k + j)] = w.contact_anchor()[6 * at + j];
-    }
+    stored before[6];
+    real arm[6];
+    double places[6];
+    read_numbers<6>(w.contact_arm() + 6 * at, before);
+    for (int j = 0; j < 6; ++j) arm[j] = real(before[j]);
+    put_numbers<6>(arm, p + AT_ARM_BEFORE);
+    read_numbers<6>(w.contact_anchor() + 6 * at, places);
+    put_anchor<6>(places, anchor + LANES * 6 * k);
     p[AT_AGE] = real(w.contact_age()[at]);
 }
 // Return whether a manifold has a torque about an axis of its frame. If the frame rotates, other torque is dropped.
@@ -164,19 +175,25 @@ GPUSIM_FN void load_lane(const World& w, int place) {
     r[AT_SHEAR + 1] = part[2];
     for (int k = 0; k < w.pair_points()[m]; ++k) load_point(w, m, k, r, anchor);
 }
-// Return how many numbers of an item are in use: those of one record end with its last point.
-GPUSIM_FN int used_numbers(const World& w, int place) {
-    if (ITEM_LANES > 1 || !is_filled(w, place)) return RECORD_SIZE;
-    return FIRST_POINT + POINT_SIZE * w.pair_points()[w.color_member()[place]];
+template <class R> GPUSIM_FN void clear_record(R r, int first, int end) {
+    const NUMBER(R) none[2] = {};
+    for (int k = first; k < end; k += 2) put_numbers<2>(none, r + k);
 }
 // Item: records. Runs once per step, after stage color_contacts.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
     const int place = item * ITEM_LANES;
     Item r = item_at(w, place);
-    const NUMBER(Item) none[2] = {};
-    const int used = used_numbers(w, place);
-    for (int k = 0; k < used; k += 2) put_numbers<2>(none, r + k);
+#if ITEM_LANES == 1
+    // The stages set all other numbers of a record that they read.
+    if (is_filled(w, place)) {
+        clear_record(r, AT_RESTITUTION / 2 * 2, FIRST_POINT);
+        const int points = w.pair_points()[w.color_member()[place]];
+        for (int k = 0; k < points; ++k) clear_record(point_record(r, k), AT_GAMMA, AT_INVERSE_MASS);
+        return load_lane(w, place);
+    }
+#endif
+    clear_record(r, 0, RECORD_SIZE);
     for (int k = 0; k < ANCHOR_SIZE; ++k)
         for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
@@ -206,7 +223,11 @@ GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
                w.contact_impulse() + 3 * at);
     from_frame(r, p[AT_SLIP], p[AT_SLIP + 1], p[AT_SLIP + 2], w.contact_slip() + 3 * at);
     for (int j = 0; r[AT_LAW] == real(LAW_TIRE) && j < 3; ++j) w.contact_slip()[3 * at + j] = stored(p[AT_SLIP + j]);
-    for (int j = 0; j < 6; ++j) w.contact_arm()[6 * at + j] = stored(p[AT_ARM_BEFORE + j]);
+    real arm[6];
+    stored kept[6];
+    take_numbers<6>(p + AT_ARM_BEFORE, arm);
+    for (int j = 0; j < 6; ++j) kept[j] = stored(arm[j]);
+    write_numbers<6>(kept, w.contact_arm() + 6 * at);
     w.contact_age()[at] = int(p[AT_AGE]);
     w.contact_mode()[at] = !(rubbing_load(p) > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
 }

@@ -6,10 +6,12 @@
 // Compute I (omega - omega_kicked) from the impulses of body b, world frame.
 GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
     real change[3];
+    double copy[9];
+    const double* rotation = own_matrix(w.rotation(), b, copy);
     subtract3(w.twist() + 6 * b + 3, w.twist_kicked() + 6 * b + 3, change);
-    turn_back3(w.rotation() + 9 * b, change, change);
+    turn_back3(rotation, change, change);
     turn3(w.inertia() + 9 * b, change, change);
-    turn3(w.rotation() + 9 * b, change, out);
+    turn3(rotation, change, out);
 }
 
 // Return whether all axes have the same inertia. The rate of a ball or a cube does not change direction.
@@ -43,7 +45,8 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
 GPUSIM_FN mask is_slow(real angle) { return !(angle > real(SLOW_TURN)); }
 // The same for body b over the substep, in the world frame.
 GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
-    const double* rotation = w.rotation() + 9 * b;
+    double copy[9];
+    const double* rotation = own_matrix(w.rotation(), b, copy);
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
     const mask round = is_round(inertia) | is_slow(real(w.h) * norm3(twist + 6 * b + 3));
     if (all(round)) return copy3(twist + 6 * b + 3, out);
@@ -110,20 +113,22 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
 GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* beyond) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
-    real of_a[3];
-    turn3(w.turn() + 18 * b, vector_b, change);
-    turn3(w.turn() + 18 * a, arm_a, of_a);
+    real of_a[3], beyond_a[3], copy[18];
+    const real* turn = own_numbers<18>(w.turn() + 18 * b, copy);
+    turn3(turn, vector_b, change);
+    turn3(turn + 9, vector_b, beyond);
+    turn = own_numbers<18>(w.turn() + 18 * a, copy);
+    turn3(turn, arm_a, of_a);
+    turn3(turn + 9, arm_a, beyond_a);
     for (int k = 0; k < 3; ++k)
         change[k] = (w.twist()[6 * b + k] - w.twist()[6 * a + k]) * linear + (change[k] - of_a[k]);
-    turn3(w.turn() + 18 * b + 9, vector_b, beyond);
-    turn3(w.turn() + 18 * a + 9, arm_a, of_a);
-    subtract3(beyond, of_a, beyond);
+    subtract3(beyond, beyond_a, beyond);
 }
 // Compute what the dots of a point share if their axes u are in one body: the bias is u . share / h. With the turn
 // operators E, T of that body, share = T^T sep + beyond + E^T change.
 GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* change, const real* beyond, real* share) {
-    const real* turn = w.turn() + 18 * w.dot_body_u()[e];
-    real of_u[3];
+    real of_u[3], copy[18];
+    const real* turn = own_numbers<18>(w.turn() + 18 * w.dot_body_u()[e], copy);
     turn_back3(turn + 9, sep, share);
     turn_back3(turn, change, of_u);
     for (int k = 0; k < 3; ++k) share[k] = (share[k] + beyond[k]) + of_u[k];
@@ -256,21 +261,22 @@ GPUSIM_FN void store_bias(const World& w, int e, real angle, real bias) {
 GPUSIM_PHASE void bend_element(const World& w, int item) {
     const ElementPart part = element_part(w, item);
     const int dots = w.dots(), spins = w.spins(), first = part.first;
-    const real* keep = w.element_vectors() + VECTORS * first;
+    const real* place = w.element_vectors() + VECTORS * first;
     const real angle = max_(w.turn_angle()[w.element_body_a()[first]], w.turn_angle()[w.element_body_b()[first]]);
 #if GPUSIM_WRAPS
     if (first >= dots + spins && w.line_wrap()[first - dots - spins] >= 0)
-        return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, keep));
+        return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, place));
 #endif
-    if (first >= dots + spins) return store_bias(w, first, angle, line_bias(w, first - dots - spins, keep));
+    if (first >= dots + spins) return store_bias(w, first, angle, line_bias(w, first - dots - spins, place));
     // Points and angles of slow bodies change by h J v. Lines still bend.
     const mask straight = is_slow(angle);
     if (all(straight)) {
         for (int e = first; e < part.end; ++e) store_bias(w, e, angle, real(0));
         return;
     }
-    if (first >= dots) return store_bias(w, first, angle, choose(straight, real(0), spin_bias(w, first - dots, keep)));
-    real change[3], beyond[3];
+    if (first >= dots) return store_bias(w, first, angle, choose(straight, real(0), spin_bias(w, first - dots, place)));
+    real change[3], beyond[3], copy[12];
+    const real* keep = own_numbers<12>(place, copy);
     dot_change(w, first, keep, change, beyond);
     const real over = real(1) / real(w.h);
     real share[3];

@@ -37,13 +37,15 @@ struct DotVectors {
 GPUSIM_FN void dot_point(const World& w, int e, DotVectors& v) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const double linear = w.dot_linear()[e];
-    turn3(w.rotation() + 9 * a, w.dot_vector_a() + 3 * e, v.arm_a);
-    turn3(w.rotation() + 9 * b, w.dot_vector_b() + 3 * e, v.vector_b);
+    double copy[9];
+    turn3(own_matrix(w.rotation(), a, copy), w.dot_vector_a() + 3 * e, v.arm_a);
+    turn3(own_matrix(w.rotation(), b, copy), w.dot_vector_b() + 3 * e, v.vector_b);
     for (int k = 0; k < 3; ++k)
         v.sep[k] = linear * (w.position()[3 * b + k] - w.position()[3 * a + k]) + v.vector_b[k] - v.arm_a[k];
 }
 GPUSIM_FN void dot_axis(const World& w, int e, DotVectors& v) {
-    turn3(w.rotation() + 9 * w.dot_body_u()[e], w.dot_u() + 3 * e, v.u);
+    double copy[9];
+    turn3(own_matrix(w.rotation(), w.dot_body_u()[e], copy), w.dot_u() + 3 * e, v.u);
 }
 GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, real* keep) {
     dot_axis(w, e, v);
@@ -102,7 +104,8 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
             for (int k = 0; k < 3; ++k) axis[k] = choose(turned, along[k], axis[k]);
         }
     }
-    turn3(w.rotation() + 9 * w.spin_owner()[e], axis, u);
+    double copy[9];
+    turn3(own_matrix(w.rotation(), w.spin_owner()[e], copy), axis, u);
     if (w.spin_component()[e] >= OUTER) {
         const int a = w.spin_body_a()[e], far = w.spin_owner()[e] == a ? w.spin_body_b()[e] : a;
         turn3(w.rotation() + 9 * far, w.spin_other() + 3 * e, axis);
@@ -219,10 +222,10 @@ GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
 
 // Return the joint angle within half a turn, from the rotation matrices.
 GPUSIM_FN double wrapped_angle(const World& w, int k) {
-    double axis[3], a[3], b[3];
-    turn3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
-    turn3(w.rotation() + 9 * w.angle_body_a()[k], w.angle_ref_a() + 3 * k, a);
-    turn3(w.rotation() + 9 * w.angle_body_b()[k], w.angle_ref_b() + 3 * k, b);
+    double axis[3], a[3], b[3], copy[9];
+    turn3(own_matrix(w.rotation(), w.angle_owner()[k], copy), w.angle_axis() + 3 * k, axis);
+    turn3(own_matrix(w.rotation(), w.angle_body_a()[k], copy), w.angle_ref_a() + 3 * k, a);
+    turn3(own_matrix(w.rotation(), w.angle_body_b()[k], copy), w.angle_ref_b() + 3 * k, b);
     return turned_angle(w.angle_middle()[k], axis, a, b);
 }
 // Return the joint angle counted over full turns. The change since the last step is below half a turn.

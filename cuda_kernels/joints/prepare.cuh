@@ -48,8 +48,10 @@ GPUSIM_PHASE void evaluate_element(const World& w, int item) {
     }
     DotVectors v;
     dot_point(w, part.first, v);
+    real copy[12];
     for (int e = part.first; e < part.end; ++e, keep += VECTORS) {
-        dot_element(w, e, v, element, keep);
+        dot_element(w, e, v, element, PAIRED ? copy : keep);
+        if (PAIRED) write_numbers<12>(copy, keep);
         store_element(w, e, element);
     }
 }
@@ -77,12 +79,11 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
 
 // Compute M^-1 J^T for one row of one side: item i = side * block + place.
 GPUSIM_PHASE void mass_row(const World& w, int i) {
-    real row[6], copy[6];
+    real row[6], matrix[9], copy[6];
     const int body = w.constraint_bodies()[i / w.block()];
-    const real *m = w.inertia_inverse_effective() + 9 * body, inverse_mass = w.inverse_mass()[body];
-    const real *given = w.jacobian() + 6 * i, *j = PAIRED ? row : given;
+    const real *m = own_matrix(w.inertia_inverse_effective(), body, matrix), inverse_mass = w.inverse_mass()[body];
+    const real* j = own_numbers<6>(w.jacobian() + 6 * i, row);
     real *place = w.mass_jacobian() + 6 * i, *out = PAIRED ? copy : place;
-    if (PAIRED) read_numbers<6>(given, row);
     for (int k = 0; k < 3; ++k) {
         out[k] = j[k] * inverse_mass;
         out[3 + k] = j[3] * m[k] + j[4] * m[3 + k] + j[5] * m[6 + k];

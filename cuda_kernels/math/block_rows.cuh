@@ -229,7 +229,32 @@ template <int N, class T> GPUSIM_FN void write_numbers(const T* from, T* out) {
     for (int c = 0; c < N; ++c) out[c] = from[c];
 #endif
 }
-// The same for a row of n numbers. A row is written from ``first`` on, or from the pair of ``first``.
+// Return N numbers of a slab: a CPU's are in place, a GPU's in the registers ``copy``.
+template <int N, class T> GPUSIM_FN const T* own_numbers(const T* from, T* copy) {
+#if PAIRED
+    read_numbers<N>(from, copy);
+    return copy;
+#else
+    return (void)copy, from;
+#endif
+}
+// The same for matrix b of an array of 3 x 3 matrices, which starts at an even place if b is even.
+template <class T> GPUSIM_FN const T* own_matrix(const T* matrices, int b, T* copy) {
+    const T* from = matrices + 9 * b;
+#if PAIRED
+    const int odd = b & 1;
+    T pairs[8];
+    const T single = from[odd ? 0 : 8];
+    read_numbers<8>(from + odd, pairs);
+    copy[0] = odd ? single : pairs[0];
+    _Pragma("unroll") for (int k = 1; k < 8; ++k) copy[k] = odd ? pairs[k - 1] : pairs[k];
+    copy[8] = odd ? pairs[7] : single;
+    return copy;
+#else
+    return (void)copy, from;
+#endif
+}
+// Copy a row of n numbers. A row is written from ``first`` on, or from the pair of ``first``.
 template <class T> GPUSIM_FN void read_row(int n, const T* from, T* out) {
     EACH_ROW(c, n) {
 #if PAIRED_ROWS

@@ -9,11 +9,11 @@
 #include "../contacts/contact_solve.cuh"
 #include "direct_solve.cuh"
 
-// A GPU thread works on one column of a path, a CPU thread on all of them.
+// A path has three or six columns. On a GPU three threads work on them, on a CPU one.
 #if !WHOLE_BLOCKS
-#define PATH_COLUMNS 1
+#define PATH_ITEMS 3
 #else
-#define PATH_COLUMNS 6
+#define PATH_ITEMS 1
 #endif
 GPUSIM_FN int articulated_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
 GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_colors() + 1]; }
@@ -64,9 +64,10 @@ GPUSIM_PHASE void merge_path(const World& w, int n) {
     if (n < articulated_size(w)) merge_pivots(w, articulated_member(w, n), w.path_pivot() + w.path_start()[n]);
 }
 // Compute one column of the rows S J M^-1 C^T of constraint c. ``motion``: of both sides, by a unit wrench.
-GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
+GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* sum) {
     const int n = w.block(), slots = w.slots();
-    real sum[MOST_ROWS] = {}, scale[MOST_ROWS];
+    real scale[MOST_ROWS];
+    EACH_ROW(row, n) sum[row] = real(0);
     for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int side = 0; side < 2; ++side) {
             const int body = side_body(w, m, side);
@@ -75,7 +76,6 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
         }
     read_row(n, w.scale() + c * n, scale);
     EACH_ROW(row, n) sum[row] *= scale[row];
-    write_row(n, sum, out);
 }
 // Return the product of a row of n numbers with a vector in registers.
 GPUSIM_FN real row_times(int n, const real* row, const real* x) {
@@ -93,23 +93,42 @@ GPUSIM_FN void divide_column(int n, const real* k, real* y) {
         EACH_ROW(m, n) if (m > row) y[m] -= own[m] * y[row];
     }
 }
+// Memory gets a row of the path when an update of a later row needs it. The next pivot's row stays in registers.
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block(), square = block * block, step = block * w.path_columns()[n];
     const ReadLane r = read_record(w, m);
-    real wrench[6], motion[12], y[MOST_ROWS], rest[MOST_ROWS], *own = w.path_w() + path_at(w, n, 0) + block * column;
+    real wrench[6], motion[12], y[MOST_ROWS], next[MOST_ROWS], *own = w.path_w() + path_at(w, n, 0) + block * column;
     for (int k = 0; k < 6; ++k) wrench[k] = k == column ? real(1) : real(0);
     for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * side);
-    for (int k = 0; k < count; ++k) joint_rows(w, m, path_constraint(w, n, k), motion, own + step * k);
-    for (int k = 0; k < count; ++k) {
+    bool has_next = false;
+    for (int k = 0, stored = 0; k < count; ++k, stored = max_(stored, k)) {
+        if (has_next) {
+            EACH_ROW(row, block) y[row] = next[row];
+        } else if (k < stored) {
+            read_row(block, own + step * k, y);
+        } else {
+            joint_rows(w, m, path_constraint(w, n, k), motion, y);
+        }
+        has_next = false;
         const int at = path_pivot_at(w, n, k);
-        read_row(block, own + step * k, y);
         int later = k;
         for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
             while (path_constraint(w, n, later) != w.edge_row()[edge]) ++later;
             const real* l = w.lower() + edge * square;
-            read_row(block, own + step * later, rest);
+            real rest[MOST_ROWS];
+            if (later < stored) read_row(block, own + step * later, rest);
+            for (int i = max_(stored, k + 1 + has_next); i <= later; ++i) {
+                joint_rows(w, m, path_constraint(w, n, i), motion, rest);
+                if (i < later) write_row(block, rest, own + step * i);
+            }
             EACH_ROW(row, block) rest[row] -= row_times(block, l + block * row, y);
-            write_row(block, rest, own + step * later);
+            if (later == k + 1) {
+                has_next = true;
+                EACH_ROW(row, block) next[row] = rest[row];
+            } else {
+                write_row(block, rest, own + step * later);
+                stored = max_(stored, later + 1);
+            }
         }
         divide_column(block, w.factor_blocks() + w.pivot()[at] * square, y);
         write_row(block, y, own + step * k);
@@ -162,16 +181,16 @@ template <class V> GPUSIM_FN void solve_six(const World& w, int m, int n) {
     }
 }
 #endif
-// Item: a column of an articulated manifold, on a CPU a manifold. W = K^-1 L^-1 S J M^-1 C^T.
-GPUSIM_FN int path_items(const World& w) { return articulated_size(w) * (6 / PATH_COLUMNS); }
+// Item: a share of the columns of an articulated manifold, on a CPU all of them. W = K^-1 L^-1 S J M^-1 C^T.
+GPUSIM_FN int path_items(const World& w) { return articulated_size(w) * PATH_ITEMS; }
 GPUSIM_PHASE void solve_path(const World& w, int item) {
     if (item >= path_items(w)) return;
-    const int n = item / (6 / PATH_COLUMNS), m = articulated_member(w, n), columns = w.path_columns()[n];
+    const int n = item / PATH_ITEMS, m = articulated_member(w, n), columns = w.path_columns()[n];
 #if WHOLE_BLOCKS
     if (w.block() == 6) return columns == 3 ? solve_six<Three<real>>(w, m, n) : solve_six<Six<real>>(w, m, n);
     for (int column = 0; column < columns; ++column) solve_column(w, m, n, column);
 #else
-    if (item % 6 < columns) solve_column(w, m, n, item % 6);
+    for (int column = item % PATH_ITEMS; column < columns; column += PATH_ITEMS) solve_column(w, m, n, column);
 #endif
 }
 // Return the response of a point without joints, as if no body were lighter than POINT_FLOOR of its system.
@@ -288,7 +307,7 @@ GPUSIM_FN void sum_numbers(const World& w, int n, int at) {
     }
     write_numbers<SUM_NUMBERS>(sum, w.path_part() + at);
 }
-#if PATH_COLUMNS == 1
+#if !WHOLE_BLOCKS
 GPUSIM_FN int sum_items(const World& w, int n) { return path_numbers(w, n) / SUM_NUMBERS; }
 GPUSIM_PHASE void sum_path(const World& w, int n, int item) { sum_numbers(w, n, SUM_NUMBERS * item); }
 #else
@@ -339,7 +358,7 @@ GPUSIM_FN void update_number(const World& w, int n, int item) {
     for (int j = 1; j < 6; ++j) sum = j < columns ? sum + own[block * j] * f[j] : sum;
     w.delta()[at] -= sum * w.pivot_inverse()[at];
 }
-#if PATH_COLUMNS == 1
+#if !WHOLE_BLOCKS
 GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * w.block(); }
 GPUSIM_PHASE void update_path(const World& w, int n, int item) { update_number(w, n, item); }
 #else

@@ -62,7 +62,7 @@ class Brake(ActuatorType):
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a pedal from 0 to 1. The safe command is from the builder."""
+        """Return the settings of a pedal from 0 to 1. The builder sets the safe value."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:

@@ -77,8 +77,7 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
     """Return Newton's step with the upper bound ``most`` for each node, and a mask of the nodes at this bound.
 
-    All nodes with a finite bound start at the bound. Each round releases more nodes. ``matrix`` must be an M-matrix
-    (Chandrasekaran, A special case of the complementary pivot problem, 1970).
+    ``matrix`` must be an M-matrix (Chandrasekaran, A special case of the complementary pivot problem, 1970).
     """
     held, own = np.isfinite(most), np.eye(error.shape[1])
     while True:
@@ -94,9 +93,8 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
     """Return an increase of the force slopes D that prevents cycles of the velocity guesses (num_worlds, rows, rows).
 
-    At velocities where voids open, the slopes D are almost zero, so the guesses could cycle. The BFGS update D' = D -
-    (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f. The increase is zero unless
-    f c > c D c > 0.
+    The BFGS update D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f. The
+    increase is zero unless f c > c D c > 0.
 
     Args:
         slope: D at the guess (num_worlds, rows, rows).
@@ -116,7 +114,7 @@ def _sums(values: Array) -> Array:
 
 
 def filling(liquid: Array, taken: Array, void: Array) -> Array:
-    """Return the fraction of a motor's displacement that oil fills. The inlet limits the volume of this oil.
+    """Return the fraction of a motor's displacement that oil fills.
 
     Args:
         liquid, void: volumes of the oil and of the void in the inlet (m3).

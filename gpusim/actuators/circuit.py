@@ -11,8 +11,7 @@ flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The 
 So the forces S^T p+ on the axes of all consumers are linear in the velocities: P - D v+ with D = S^T M. The joint
 solver treats this force law as compliant rows, and refits the law at each better guess of v.
 
-After the solve, the pressures are computed from the row velocities. Each step also corrects a part of the difference
-between the geometric stroke and the integrated stroke of a cylinder. No pressure falls below the vapor pressure
+After the solve, the pressures are computed from the row velocities. No pressure falls below the vapor pressure
 (cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines respond to the pressures with a
 lag.
 """
@@ -82,10 +81,7 @@ class OilCircuit(ActuatorType):
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
-        """Raise ModelError if a circuit has no consumer, is too large, or has an unconnected pump.
-
-        The method also raises ModelError if an initial pressure is below the vapor pressure.
-        """
+        """Raise ModelError if a circuit has no consumer, is too large, or has an unconnected pump."""
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
             own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
@@ -239,7 +235,7 @@ class CircuitSolve:
         self.before: Any = None
 
     def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
-        """Return the fraction of a motor's displacement that the oil at its inlet fills in this step."""
+        """Return the fraction of the displacement that oil fills."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":
@@ -249,7 +245,7 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _middle_stroke(self, work: StepBuffers, row: int, n: int) -> Array:
-        """Return the stroke in the middle of the step (m). Also store the geometric and the integrated stroke."""
+        """Return the stroke in the middle of the step (m)."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
@@ -259,7 +255,7 @@ class CircuitSolve:
         return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Compute pressures and slopes at given velocities. Only ``active`` worlds change."""
+        """Compute pressures and slopes at given velocities."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)
@@ -307,7 +303,7 @@ class CircuitSolve:
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return pressures and voids (m3) after the step. In ``low`` worlds, the vapor pressure is a lower bound."""
+        """Return pressures and voids (m3) after the step."""
         if not low.any():
             return p, np.zeros_like(p)
         settled, void = settle(self, np.where(low[:, None], start, p), load)
@@ -326,7 +322,7 @@ class CircuitSolve:
         return np.where(self.fixed, 0.0, error)
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -``move`` (num_worlds,), 0 to 1. Lengths below 1 prevent overshoot."""
+        """Return the step length along -``move`` (num_worlds,), 0 to 1."""
 
         def slope(share: Array) -> Array:
             ahead = self.error(p - share[:, None] * move, load)

@@ -123,7 +123,7 @@ class CircuitNow:
         self.scratch["oil_valve.opened"] = np.stack(opened)
 
     def _given(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
-        """Return the work of nodes with fixed pressure, such as tanks. ``volume``: oil that flowed into nodes (m3)."""
+        """Return the work of nodes with fixed pressure, such as tanks."""
         taken, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
             at = self.place[n]

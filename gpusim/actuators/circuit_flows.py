@@ -83,7 +83,7 @@ class Flows:
         return int(self.place[int(self.work.groups[kind].params[name][0, n])])
 
     def _add_valve(self, n: int) -> int:
-        """Add the branches pump to A, A to tank, pump to B and B to tank. Return the index of the first branch."""
+        """Add the branches pump to A, A to tank, pump to B and B to tank."""
         q, opened = self._values("oil_valve", n), self.work.scratch["oil_valve.opened"][:, :, n]
         at = {port: self._at("oil_valve", f"node_{port}", n) for port in "ptab"}
         none, first = np.zeros(self.work.num_worlds), len(self.branches)
@@ -174,9 +174,7 @@ class Flows:
 def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
     """Return the opening (0 to 1) that a poppet approaches.
 
-    For a counterbalance valve, the opening depends on the load pressure and the pilot pressure. A pipe-break valve is
-    open below the pressure drop at which the flow through the open valve is the flow limit. When the poppet is less
-    than half open, it keeps closing until the drop is below ``transition_pressure``.
+    For a counterbalance valve, the opening depends on the load pressure and the pilot pressure.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")

@@ -32,14 +32,14 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")
-"""Kinds of edges. The number of a kind is the index in this list."""
+"""Kinds of edges."""
 ORIFICE, CHECK, RELIEF, COUNTERBALANCE, PIPE_BREAK, LEAK = range(len(EDGE_KINDS))
 VOID = "volume that oil at vapor pressure has left empty"
 CIRCUIT = Parameter("circuit", "-", "number of the circuit", signal=False)
 
 
 def _state(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
-    """Return the reading of a state variable. :func:`_of` replaces KIND in the C++ text with the name of the kind."""
+    """Return the reading of a state variable."""
     return Reading(name, unit, doc, lambda group, now: group.state[name], f"*out = w.KIND_{name}(i);", limits)
 
 
@@ -145,7 +145,7 @@ class OilValve(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the spool command, a fraction of the travel. The center position is safe."""
+        """Return the settings of the spool command, a fraction of the travel. The safe value is the center position."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
@@ -194,7 +194,7 @@ class OilEdge(ActuatorType):
         return float(spec.params["initial_opening"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of an orifice opening. The initial opening is safe. Other edges ignore commands."""
+        """Return the settings of an orifice opening. The safe value is the initial opening."""
         idle = int(spec.params["kind"]) != ORIFICE
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
@@ -212,7 +212,7 @@ def read_outlet_power(group: Group, now: StateReader) -> Array:
 
 @register
 class OilPump(ActuatorType):
-    """Pump that feeds a node from a tank that never empties. The suction side does not cavitate.
+    """Pump that feeds a node from a tank. The suction side does not cavitate.
 
         Q = displacement * max_flow, at most   max_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
                                                 power/p                                          (power limit)
@@ -261,7 +261,7 @@ class OilPump(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the displacement command. Zero is safe."""
+        """Return the settings of the displacement command. The safe value is 0."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0, springs=False)
 
     def check(self, group: Group) -> None:
@@ -332,14 +332,14 @@ def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[R
 
 
 class Consumer(ActuatorType):
-    """Base class of cylinders and motors: friction, brake and moving mass. The circuit adds the oil forces."""
+    """Base class of cylinders and motors: friction, brake and moving mass."""
 
     kernel_file: ClassVar[str] = "circuit.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     commands: ClassVar[tuple[str, ...]] = ("brake",)
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the brake switch. On is safe. A brake without force has no effect."""
+        """Return the settings of the brake switch. The safe value is 1 (applied)."""
         idle = float(spec.params["brake_force"]) == 0.0
         return UiHints(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
 

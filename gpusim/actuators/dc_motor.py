@@ -12,8 +12,7 @@ the solution of
     s = M_s (u - w/w_idle)
 
 With the weight theta, tau is exact for a constant s. A command that changes at t_n acts only in the second half of the
-velocity update (kick). In this half, the mean torque changes by the fraction 1 - (1 - exp(-z))/z of the change of
-M_s u, with z = h/(2 T_e).
+velocity update (kick).
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def read_torque(group: Group, now: StateReader) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return ``gain`` and ``carried``. The torque after the time ``interval`` (s) is ``carried + gain s``."""
+    """Return ``gain`` and ``carried`` of the torque ``carried + gain s`` after the time ``interval`` (s)."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
@@ -130,7 +129,7 @@ class DcMotor(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the voltage command, -1 to 1. Zero is safe, and a released stick returns to zero."""
+        """Return the settings of the voltage command, -1 to 1. The safe value is 0."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:

@@ -118,7 +118,7 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
 
 def _beyond(factor: Array, response: Array) -> Array:
-    """Return by how much the drag in one kick exceeds SHARE_OF_STOP, as a fraction of the speed."""
+    """Return how far the drag exceeds SHARE_OF_STOP, as a fraction of the speed."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
 

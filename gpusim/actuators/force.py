@@ -80,7 +80,7 @@ class Force(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the command, which is the fraction of the force, 0 to 1. Zero is safe."""
+        """Return the settings of the command, which is the fraction of the force, 0 to 1. The safe value is 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
@@ -118,7 +118,7 @@ class Torque(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the command, which is the fraction of the torque, 0 to 1. Zero is safe."""
+        """Return the settings of the command, which is the fraction of the torque, 0 to 1. The safe value is 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:

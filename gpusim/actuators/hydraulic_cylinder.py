@@ -312,7 +312,7 @@ class HydraulicCylinder(ActuatorType):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
     def _implicit_law(self, group: Group, work: StepBuffers) -> None:
-        """Compute the force law P - D u. The chamber pressures are linear in the velocity u."""
+        """Compute the force law P - D u."""
         p, scratch = group.params, work.scratch
         a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
         scratch["cylinder.lines"] = np.stack([a, b, scratch["cylinder.slope"]])
@@ -329,7 +329,7 @@ class HydraulicCylinder(ActuatorType):
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the pressures from the solved row velocity. Correct the volumes to the geometric stroke."""
+        """Set the pressures from the solved row velocity."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
         speed = work.rate_next[:, group.axis]
@@ -413,7 +413,7 @@ class Circuit:
     """Velocity of the last guess (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
-        """Return both pressures after the step as linear functions ``p+ = a - b v``. In chamber B, b is not positive.
+        """Return both pressures after the step as linear functions ``p+ = a - b v``.
 
         Args:
             guess: pressures at which the chord conductances are computed (2, worlds, n).
@@ -448,15 +448,11 @@ class Circuit:
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
 
     def begin(self, pressure: Array) -> tuple[Array, Array]:
-        """Return the pressures at the start of the step as first guesses, and the slopes b as in :meth:`refit`."""
+        """Return the initial pressure guesses and slopes."""
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return better pressure guesses, and the slopes b of chambers whose void stays open (NaN for all others).
-
-        A velocity guess may give a pressure below the vapor pressure although the solution is above. So a void opens
-        only after two such guesses in a row.
-        """
+        """Return better pressure guesses, and the slopes b of chambers whose void stays open (NaN for all others)."""
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():
             return p, np.full_like(p, np.nan)
@@ -467,7 +463,7 @@ class Circuit:
         return np.where(empty, least, np.where(low, np.maximum(p, least), p)), np.where(empty, slope, np.nan)
 
     def settled(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return pressures and voids after the step at a velocity. Near the vapor pressure, use bisection."""
+        """Return pressures and voids after the step at a velocity."""
         low = (self.void != 0.0) | (p < self.vapor) | (guess == self.vapor)
         void = np.zeros_like(p)
         if not low.any():

@@ -142,7 +142,7 @@ def chamber(
 
 
 def compliances(p: dict[str, Array], x: Array) -> Array:
-    """Return V/beta of both chambers with hoses at the stroke x (2, worlds, n), m3/Pa."""
+    """Return V/beta of both chambers with hoses (2, worlds, n), m3/Pa."""
     bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
     return np.stack(
         [
@@ -155,8 +155,7 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
 def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Array:
     """Return the stroke in the middle of the step, clipped to the stops (m).
 
-    The step uses the oil volume at this stroke. So if a closed chamber returns to a stroke, it returns to the same
-    pressure.
+    The step uses the oil volume at this stroke.
 
     Args:
         p: parameters ``stroke_min`` and ``stroke_max`` (m).
@@ -172,7 +171,6 @@ def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
     """Return the velocity of the unloaded piston with ``coupling="papers"``, and pressures and voids after the step.
 
     The piston starts with the velocity of the load. Only mass and viscous friction of the piston resist the oil force.
-    Afterwards, the impulse ``m_p (v_piston - u+)`` couples the piston and the load again.
 
     Args:
         group: the cylinders.

@@ -81,10 +81,7 @@ def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
 
 
 def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
-    """Return the mean of FP from ``start`` to ``end``, and the derivative with respect to ``end``.
-
-    If both normalized lengths are equal, return FP and half the slope of FP.
-    """
+    """Return the mean of FP from ``start`` to ``end``, and the derivative with respect to ``end``."""
     half = 0.5 * (p["lmax"] - 1.0)
     a, b = (start - 1.0) / half, (end - 1.0) / half
     way, force, slope = b - a, np.zeros_like(b - a), np.zeros_like(b - a)
@@ -202,7 +199,7 @@ class Muscle(RefittedLaw):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the excitation, 0 to 1. Zero is safe."""
+        """Return the settings of the excitation, 0 to 1. The safe value is 0."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:

@@ -1,13 +1,11 @@
 """Prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
 
-The commands of a step describe the path at the start of this step: position x, velocity v and acceleration a. The
-jerk j is the change of a since the last step, divided by the step. If x and v did not change as on a path with this
-jerk, j is 0. In a substep from s to s + h after the start, the coordinate q moves at the rate u*. u* is the mean rate
-of the path plus a correction over the remaining n substeps:
+The commands of a step describe the path at the start of this step: position x, velocity v and acceleration a. The jerk
+j is the change of a since the last step, divided by the step. In a substep from s to s + h after the start, the
+coordinate q moves at the rate u*. u* is the mean rate of the path plus a correction over the remaining n substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 
-At the end of each step, the position error is of third order, and the error of half-step velocities of second order.
 The row applies the impulse D (u* - u). D is much larger than the inertia of all bodies together, so the rate u is
 almost u*.
 """
@@ -87,7 +85,7 @@ class PrescribedMotion(ActuatorType):
         return float(spec.params["position"]) if name == "position" else 0.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command. The safe position is the current joint position. Safe rates are 0."""
+        """Return the settings of a command. The safe position is the current joint position. The safe rates are 0."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":
@@ -110,7 +108,7 @@ class PrescribedMotion(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def _jerk(self, group: Group, work: Any) -> Array:
-        """Return j (m/s3 or rad/s3) in the first substep of a step. It is 0 if the path is not smooth."""
+        """Return j (m/s3 or rad/s3) in the first substep of a step."""
         x, v, a = (work.control[:, group.control[name]] for name in self.commands)
         before = work.state.arrays["command_before"]
         x0, v0, a0 = (before[:, group.control[name]] for name in self.commands)

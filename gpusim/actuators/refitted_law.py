@@ -1,9 +1,8 @@
 """Force laws that are nonlinear in the row velocity u+ after the step.
 
-The solver refits a line P - D u+ to the force law at each better guess of u+. Each refit first solves the row alone,
-without the other rows. The line is the tangent of the force law at this solution. If the previous slope is close
-enough, the line keeps the previous slope, so that the factorization of the direct solver stays valid. If the guesses of
-a row oscillate, the line goes through the last two guesses.
+The solver refits a line P - D u+ to the force law at each better guess of u+. The line is the tangent of the force law
+at this solution. If the previous slope is close enough, the line keeps the previous slope, so that the factorization of
+the direct solver stays valid.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ class RefittedLaw(ActuatorType, ABC):
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
     ) -> tuple[Array, Array, Array]:
         """Solve ``u = guess + response (p - given)`` for the row alone. Return velocity u, impulse p(u) and slope.
-
-        The method is Newton's method, with bisection if a step leaves the bracket of the solution.
 
         Args:
             group, work: actuators with this force law, and the running step.

@@ -139,10 +139,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
 def _law(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
-    """Return the parameters of a linear spring, or of a strut if needed.
-
-    ``given``: whether the user gave a rest length or a preload.
-    """
+    """Return the parameters of a linear spring, or of a strut if needed."""
     plain = np.ndim(np.array(damping, dtype=object)) == 0
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)
@@ -185,7 +182,7 @@ def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Arr
 
 
 def _table(element: str, name: str, value: Any) -> Array:
-    """Return the checked rows of a table (n, 2). The first numbers must increase from row to row."""
+    """Return the checked rows of a table (n, 2)."""
     rows = validate.array(element, value)
     if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MOST_POINTS:
         rule = f"{name} has the shape {rows.shape}"
@@ -210,7 +207,7 @@ def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
 
 
 def _columns(table: str, abscissa: str, rows: Array) -> dict[str, float]:
-    """Return a table as parameters. Unused entries are zero."""
+    """Return a table as parameters."""
     points = np.zeros((MOST_POINTS, 2))
     points[: len(rows)] = rows
     columns = {f"{table}_points": float(len(rows))}

@@ -71,7 +71,7 @@ _TABLES = (
     ),
 )
 NUMBERS = {f"STRUT_{name.upper()}": at for at, (name, _, _) in enumerate((*_OWN, *_TABLES))}
-"""Indices of the parameters, for the kernels. The points of a column are contiguous."""
+"""Indices of the parameters, for the kernels."""
 
 
 _OF_TURNS = {"m": "rad", "N": "N m", "N/m": "N m/rad", "N s/m": "N m s/rad", "m/s": "rad/s", "-": "-"}
@@ -130,7 +130,7 @@ def _stack(rows: list[Piece]) -> Array:
 
 
 def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> list[Piece]:
-    """Return the linear segments between the points of a table. The end segments extend to infinity."""
+    """Return the linear segments between the points of a table."""
     count = p[f"{table}_points"]
     found: list[Piece] = []
     for k in range(int(count.max(initial=0.0)) - 1):
@@ -146,8 +146,6 @@ def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> li
 
 def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
     """Return the mean force from a to b, and the derivative of this mean with respect to b.
-
-    If a = b, return the force and half of the slope.
 
     Args:
         rows: force pieces.

@@ -81,10 +81,7 @@ def worlds_for_gpu() -> int:
 
 
 def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
-    """Return why there is too little work for a GPU, or an empty string.
-
-    Many worlds are enough work. A large pair capacity is also enough, unless a direct solver solves the joints.
-    """
+    """Return why there is too little work for a GPU, or an empty string."""
     if num_worlds >= worlds_for_gpu():
         return ""
     alone = config.direct and model.topology.num_constraints > 0
@@ -169,7 +166,7 @@ def make_backend(
 
 
 def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn if the solver found no color for some constraints. These constraints converge more slowly."""
+    """Warn if the solver found no color for some constraints."""
     if config.direct and not topology.swept.any():
         return
     overflow = topology.coloring_for(config.max_colors).overflow

@@ -1,7 +1,4 @@
-"""Accuracy warnings: open joints, unconverged contacts or solves, cavitation, jumps and fast rotors.
-
-A simulation warns only once of each kind of problem.
-"""
+"""Accuracy warnings: open joints, unconverged contacts or solves, cavitation, jumps and fast rotors."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS, SPINS)
 
 
 class AccuracyWatch:
-    """Watch that warns of worlds that exceeded a limit of gpusim/reference/accuracy.py. These worlds continue."""
+    """Watch that warns of worlds that exceeded an accuracy limit. These worlds continue."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self._config, self._warned = config, 0
@@ -46,7 +43,7 @@ class AccuracyWatch:
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """Warn of each kind of problem that is new in this simulation. The warning names the worst world."""
+        """Warn of new problems in this simulation."""
         if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word
@@ -107,11 +104,7 @@ class AccuracyWatch:
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
     def _settling(self) -> str:
-        """Return why solves end early, and the setting that fixes this.
-
-        In a direct solve, ``iterations`` limits how often joints switch between limit, slip and stick. With contacts,
-        more iterations do not always help.
-        """
+        """Return why solves end early, and the setting that fixes this."""
         c = self._config
         if not c.direct:
             return f"; give more iterations: SolverConfig(iterations={2 * c.iterations})"

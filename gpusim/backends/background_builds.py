@@ -49,7 +49,7 @@ class BackgroundBuild:
 
 @cache
 def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
-    """Return the queue of builds. A daemon thread makes the builds."""
+    """Return the queue of builds."""
     waiting: queue.SimpleQueue[BackgroundBuild] = queue.SimpleQueue()
 
     def work() -> None:
@@ -82,7 +82,7 @@ def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
 
 
 def _compile_given() -> int:
-    """Read a job from standard input and run it. Return the exit code."""
+    """Read a job from standard input and run it."""
     if hasattr(os, "nice"):
         os.nice(NICE)
     module, name, given = json.load(sys.stdin)

@@ -1,4 +1,4 @@
-"""Messages about non-finite commands of failed worlds, with the names of the diagrams that wrote the commands."""
+"""Messages about non-finite commands of failed worlds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BadCommands:
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
     def reported(self, commands: Array) -> str:
-        """Return a suffix for a message about a world. It is empty if all ``commands`` (controls,) are finite."""
+        """Return a suffix for a message about a world, or an empty text if its commands are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
         reported = [self._reported(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:

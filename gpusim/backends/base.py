@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 
 class Watch(Protocol):
-    """Quarantine. It keeps failed worlds in the last valid state (gpusim/backends/health.py)."""
+    """Quarantine of failed worlds."""
 
     @property
     def stopped(self) -> Array:
@@ -24,7 +24,7 @@ class Watch(Protocol):
         """Warn of worlds that failed since the last call."""
 
     def release(self, worlds: Array | None) -> None:
-        """Let worlds run again after a reset. ``worlds`` is None if a mask on the device selected the worlds."""
+        """Let worlds run again after a reset."""
 
     def report(self) -> str:
         """Return one line per stopped world."""
@@ -64,8 +64,7 @@ class Backend(Protocol):
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
         """Return a function that runs many steps in one call, or None if the caller runs the steps one by one.
 
-        The arguments of the function are the number of the first step, the number of steps and the step size (s). The
-        function returns True if a world failed.
+        The function returns True if a world failed.
         """
 
     def run_forward(self, h: float) -> StepBuffers:
@@ -149,11 +148,7 @@ class Backend(Protocol):
         """Register an additional state array that the step does not use."""
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
-        """Return a function that samples a diagram, or None if the caller samples the diagram with NumPy.
-
-        The arguments of the function are the input signals and the parameters (1 or num_worlds, n) of the diagram. The
-        state array ``name`` contains the state variables of the diagram.
-        """
+        """Return a function that samples a diagram, or None if the caller samples the diagram with NumPy."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
         """Return columns of a state array (worlds, n), in the memory that :meth:`to_device` uses."""

@@ -33,10 +33,7 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Set the sizes of the buffers with manifold records in groups of ``lanes``.
-
-    The buffers are large enough to pad the list of each color to whole groups.
-    """
+    """Set the sizes of the buffers with manifold records in groups of ``lanes``."""
     lists = sizes["color_places"] - 1
     pairs = sizes["pairs"]
     places = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0

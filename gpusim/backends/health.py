@@ -57,10 +57,7 @@ class Quarantine:
         self._remember()
 
     def drop_poisoned(self) -> None:
-        """Stop worlds with invalid numbers in the state before a step reads these numbers.
-
-        Otherwise, one invalid number could abort the step for all worlds.
-        """
+        """Stop worlds with invalid numbers in the state before a step reads these numbers."""
         state, bad = self._backend.state, np.zeros(len(self.stopped), dtype=bool)
         # No stage reads the numbers of diagrams and the last commands. Worlds fail by their effects instead.
         unread = ("diagram.", "command_before")
@@ -282,7 +279,7 @@ class KernelHealth(Protocol):
         """Let worlds run again."""
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend. ``words``: health words. ``values``: values that failed."""
+        """Stop the worlds that failed on another backend. ``words``: health words."""
 
 
 class KernelQuarantine:
@@ -302,7 +299,7 @@ class KernelQuarantine:
         return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
-        """Warn of worlds that failed since the last call. At most _WARNED_EACH worlds get separate warnings."""
+        """Warn of worlds that failed since the last call."""
         failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
         new = [world for world in failed if world not in self._reported]
         if new:
@@ -316,7 +313,7 @@ class KernelQuarantine:
             warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
-        """Let worlds run again after a reset. ``worlds`` is None if a mask on the device selected the worlds."""
+        """Let worlds run again after a reset."""
         if worlds is None:
             self._reported.clear()
             return

@@ -76,7 +76,7 @@ def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str
 
 
 def arguments_type(kinds: Kinds) -> np.dtype:  # type: ignore[type-arg]
-    """Return the structure ``Arguments`` of the kernels as a dtype. Pointers are 64-bit numbers."""
+    """Return the structure ``Arguments`` of the kernels as a dtype."""
     fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members(kinds)]
     return np.dtype(fields, align=True)
 
@@ -87,8 +87,7 @@ class KernelBackend(ABC):
     Args:
         model, state, parameters, config: the simulation to run.
         real: number type of the computations in a substep. Numbers in the state may have another type.
-        launch: "fused", "staged" or "auto". "auto" chooses "staged" if the work arrays of a world are large, in total
-            and per level of the elimination tree.
+        launch: "fused", "staged" or "auto".
 
     Attributes:
         launch_reason: the launch and the reason for this launch, in words.
@@ -283,7 +282,7 @@ class KernelBackend(ABC):
         self.failed[0] = self._seen = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend. ``words``: health words. ``values``: values that failed."""
+        """Stop the worlds that failed on another backend. ``words``: health words."""
         self.health[:], self.health_value[:] = words, values
         self.failed[0] = self._seen = int(np.count_nonzero(words))
 
@@ -297,7 +296,7 @@ class KernelBackend(ABC):
         return {g.type.name: g for g in self._state.groups}
 
     def _pack_actuators(self) -> None:
-        """Pack the variables of each kind into one array (num_worlds, variables, n). The groups get views."""
+        """Pack the variables of each kind into one array (num_worlds, variables, n)."""
         self.packed_state: dict[str, Array] = {}
         for group in self._state.groups:
             if not group.type.variables:
@@ -307,13 +306,13 @@ class KernelBackend(ABC):
             group.state = {v.name: self.packed_state[group.type.name][:, k] for k, v in enumerate(group.type.variables)}
 
     def kept_array(self, name: str) -> Array:
-        """Return a state array by field name. The array is empty for actuator kinds that the model does not use."""
+        """Return a state array by field name."""
         if name in self._state.arrays:
             return self._state.arrays[name]
         return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
 
     def fill_arguments(self, control: Array) -> None:
-        """Fill all kernel arguments. State arrays are not reallocated, so the pointers stay valid."""
+        """Fill all kernel arguments."""
         a = self.arguments
         self.control = control
         for name, value in self.sizes.items():
@@ -392,10 +391,7 @@ class KernelBackend(ABC):
         self._pass_on(before)
 
     def _pass_on(self, before: bytes | None) -> None:
-        """Pass changed arguments to the kernels, and mark the host's work arrays as out of date.
-
-        ``before``: the arguments before the change, or None if they did not change.
-        """
+        """Pass changed arguments to the kernels, and mark the host's work arrays as out of date."""
         if self._work is not None:
             self._work_stale = True
         if before is not None and self.arguments.tobytes() != before:
@@ -428,7 +424,7 @@ class KernelBackend(ABC):
 
     @property
     def work(self) -> StepBuffers:
-        """Return the host arrays of a substep. Assembly and gaps use them, because they have no kernels."""
+        """Return the host arrays of a substep."""
         self.read_state()
         if self._work is None:
             self._work = StepBuffers(self.model, self._state, self._parameters, self.config, self.real)

@@ -1,7 +1,6 @@
 """Kinds of actuators in a build of the kernels, and the source text of custom kinds.
 
-A build contains the common kinds of the package, so that many models share one build. The build also contains the extra
-and custom kinds of the model.
+The build also contains the extra and custom kinds of the model.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def own_file(kind: ActuatorType) -> str:
 
 
 def own_sources(kinds: Kinds) -> dict[str, str]:
-    """Return the kernel texts of custom kinds by file. If several kinds have the same text, only one file contains it.
+    """Return the kernel texts of custom kinds by file.
 
     Raises:
         ModelError: a file in ``kernel_source`` cannot be read.

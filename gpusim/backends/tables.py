@@ -168,7 +168,7 @@ def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
 
 
 def _dot_points(t: Topology) -> Array:
-    """Return the start of each group of dot elements, and the end. A group has equal bodies, vectors and kinds."""
+    """Return the start of each group of dot elements, and the end."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -303,10 +303,7 @@ def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str,
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Return tables of actuators on each axis, actuators with a separate limit, and actuators that push each body.
-
-    Actuators are sorted by kind, then by index in the group.
-    """
+    """Return the tables of actuators by axis and body."""
     t = model.topology
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]
     clamps: list[list[int]] = [[] for _ in axes]
@@ -353,7 +350,7 @@ def _coupled_tables(model: Model) -> dict[str, Array]:
 
 
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Return the tables for signals: coordinates, centers of mass, sites, sensors, rays, ropes and command ranges."""
+    """Return the tables for signals."""
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])

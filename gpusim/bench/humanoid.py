@@ -189,7 +189,7 @@ def _along(middle: Any, axis: Any) -> Transform:
 
 
 def _add_joint(b: ModelBuilder, parent: int, child: int, frame: Transform, link: Link) -> None:
-    """Add one joint for all hinges of a link, with springs and motors. A link without hinges is welded."""
+    """Add one joint for all hinges of a link, with springs and motors."""
     at_parent, at_child = frame * Transform(link.anchor), Transform(link.anchor)
     if not link.hinges:
         b.add_joint_fixed(parent, child, at_parent, at_child, label=link.name)

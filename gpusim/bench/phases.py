@@ -21,7 +21,7 @@ from gpusim.solver.launch_plan import Launch
 Runner = Callable[[list[Launch]], None]
 Times = dict[str, float]
 BUSY_BYTES = 128 << 20
-"""Number of bytes that a GPU writes in about 50 us. A kernel launch in Python takes this time."""
+"""Number of bytes that a GPU writes in about 50 us."""
 
 
 def can_profile(sim: Any) -> bool:
@@ -46,8 +46,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the time of a step (microseconds) by stage and by kernel. The simulation runs at least ``steps`` steps.
 
     In staged launch, the function times each kernel launch. The stages are those of solver/schedule.py. The additional
-    stages "start" and "store" load and store the state. On a CPU, "calls" is the time of Python between the kernels. In
-    fused launch, :func:`clock_routines` measures the times, and the "kernels" are the routines within the stages.
+    stages "start" and "store" load and store the state. On a CPU, "calls" is the time of Python between the kernels.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
@@ -73,7 +72,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Return the time of each stage: shares from a build with cycle counters, times the total of the normal build."""
+    """Return the time of each stage in a fused launch."""
     shares = clock_routines(sim, steps)
     synchronize(sim)
     # exclude other work on the computer if one thread does everything
@@ -131,10 +130,7 @@ class _CpuTimer(_Timer):
 
 
 class _GpuTimer(_Timer):
-    """Timer of single launches with CUDA events.
-
-    The GPU first writes zeros until all launches of a step are queued. So the launches run without gaps.
-    """
+    """Timer of single launches with CUDA events."""
 
     def __init__(self, backend: CudaBackend) -> None:
         import cupy

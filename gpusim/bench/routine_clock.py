@@ -75,10 +75,7 @@ def _cuda_variant(backend: CudaBackend) -> Variant:
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Replace the library of the backend with a library that counts cycles. Yield a reader of the counters.
-
-    The library runs in one thread.
-    """
+    """Replace the library of the backend with a library that counts cycles."""
     usual, backend._library = backend._library, load_library(variant)
     threads, backend.threads = backend.threads, 1
     specialization, backend._specialization = backend._specialization, None
@@ -91,7 +88,7 @@ def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
 
 @contextmanager
 def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
-    """Use kernels on the GPU that count cycles. Yield a reader of the counters."""
+    """Use kernels on the GPU that count cycles."""
     import cupy
 
     with backend._here():

@@ -103,8 +103,6 @@ def run_cases(
 ) -> list[Record]:
     """Run cases one after another. The record of a failed case contains the reason.
 
-    Before each case, the function calls ``log`` with one line of text.
-
     Args:
         cases: cases to run.
         options: settings of the benchmarks.
@@ -168,7 +166,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
 
 
 def _profile(sim: Simulation, case: Case, record: Record) -> None:
-    """Profile a case. If the profile fails, store the reason and keep all other results."""
+    """Profile a case."""
     if case.restart:
         sim.reset()
         command(sim, 0)
@@ -290,7 +288,7 @@ def locked_rows(model: Model) -> int:
 
 
 def add_row_time(records: list[Record]) -> None:
-    """Add the time per constraint row and solver sweep. Compute it from two runs with different numbers of sweeps."""
+    """Add the time per constraint row and solver sweep."""
     runs = [r for r in records if r.workload == "rows" and not r.error]
     if len(runs) < 2:
         return

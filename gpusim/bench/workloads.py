@@ -35,7 +35,7 @@ PAIRS_OF_A_THING = 8
 
 @dataclass(frozen=True)
 class Case:
-    """Case of a benchmark. It is one line in the table of results.
+    """Case of a benchmark.
 
     Attributes:
         workload: name of the workload that contains the case.

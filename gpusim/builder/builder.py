@@ -190,8 +190,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Add a checked actuator (made by the methods in actuators/).
 
         Raises:
-            ModelError: the kind of actuator is unknown, or a parameter that looks like an index or a point is missing
-                in ``references`` and ``parameters`` of the kind.
+            ModelError: the kind of actuator is unknown or does not declare its references.
         """
         type_ = actuator_type(kind)
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
@@ -201,10 +200,9 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     def set_operator_commands(self, names: Iterable[str]) -> None:
         """Choose the operator commands among the commands of all actuators so far. The others become internal.
 
-        Panels, keys and joysticks offer only operator commands. ``sim.command`` also accepts internal commands by name,
-        and by wildcards that match no operator command. If you do not call this method, all commands that have an
-        effect are operator commands. Inputs of diagrams are always operator commands. Commands that a diagram sets are
-        always internal.
+        Panels, keys and joysticks offer only operator commands. If you do not call this method, all commands that have
+        an effect are operator commands. Inputs of diagrams are always operator commands. Commands that a diagram sets
+        are always internal.
 
         Args:
             names: labels or wildcards, such as ``["boom", "*_drive"]``, or ``[]`` for no operator commands.
@@ -233,8 +231,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
                 the mass.
 
         Raises:
-            ModelError: an unknown body, a duplicate label, a plane or height field on a dynamic body, a diagram with
-                ``label_prefix``, or a rotating ``parent`` while a center of mass still depends on shapes.
+            ModelError: a body is unknown, a label exists already, or ``parent`` cannot carry the copy.
         """
         where = "ModelBuilder.add_builder"
         if not isinstance(other, ModelBuilder):
@@ -437,7 +434,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
 
 def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
-    """Check mass, inertia and center of mass of a body. NaN marks values to compute from the shapes."""
+    """Check mass, inertia and center of mass of a body."""
     if mass is None and inertia is not None:
         raise validate.fail(
             element,
@@ -459,7 +456,7 @@ def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic:
 
 
 def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> BodySpec:
-    """Copy a body of another builder whose world is at the pose ``start`` and moves with the body ``host``."""
+    """Copy a body of another builder."""
     new = copy.deepcopy(body)
     new.xform = start * body.xform
     new.linear_velocity = start.rotate(body.linear_velocity)

@@ -26,7 +26,6 @@ def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[Sha
     """Return copies of the shapes, with bits in place of group names.
 
     Each group with a rule gets a free bit, from the highest bit down. A bit is free if no number in ``group=`` uses it.
-    The mask of a shape has no bits of the groups that the rules exclude for this shape.
 
     Raises:
         ModelError: a rule names a group without shapes, or there are more names than free bits.

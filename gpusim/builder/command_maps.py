@@ -56,8 +56,7 @@ def set_command_map(
             the initial value of the actuator.
 
     Raises:
-        ModelError: there is no such command, the factor is zero, a range is empty, the time is negative, an initial
-            value is out of range, or an activation has neither a lag nor an integrator.
+        ModelError: the command is unknown, or a value is invalid.
     """
     element = f"command '{command}'"
     actuators = {name: (spec, n) for spec in self.actuators for n, name in enumerate(command_names(spec))}

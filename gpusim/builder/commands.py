@@ -29,10 +29,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that the actuator gets.
-
-    The names end in ``.applied`` if the commands act with a delay, a lag or an integrator.
-    """
+    """Return the names of the values that the actuator gets."""
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
@@ -53,9 +50,6 @@ def command_steering(model: Elements) -> dict[str, UiHints]:
 def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[str]:
     """Return the labels of the operator commands: inputs of diagrams, and marked commands of actuators.
 
-    Without marks (``ModelBuilder.set_operator_commands``), all commands with an effect are operator commands. A command
-    that a diagram sets is internal.
-
     Args:
         model: model with the actuators and diagrams.
         ui_hints: operator settings of each actuator command, by label.
@@ -71,7 +65,7 @@ def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[
 
 
 def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
-    """Mark the named commands as operator commands, and all other commands of the actuators as internal.
+    """Mark the named commands as operator commands.
 
     Raises:
         ModelError: ``names`` is not a list of names.

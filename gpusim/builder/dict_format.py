@@ -16,7 +16,7 @@ FORMAT, VERSION = "gpusim.model", 1
 _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 LISTS = {"body": "bodies"}
-"""Names of the builder's lists by label space. The default name is the label space plus "s"."""
+"""Names of the builder's lists by label space."""
 _FIX = "give what ModelBuilder.to_dict returned"
 Self = TypeVar("Self", bound="DictFormat")
 

@@ -62,10 +62,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """Return the same model with axis rows for more joint coordinates. ``axes``: pairs (joint, coordinate).
-
-    The pair (joint, LENGTH) makes the length of a rod adjustable (JointType.moving).
-    """
+    """Return the same model with axis rows for more joint coordinates."""
     axes = set(axes)
     joints = list(model.joints)
     for index in (joint for joint, coordinate in axes if coordinate == LENGTH):
@@ -138,10 +135,7 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Return the column of every command by name.
-
-    The values that the actuators get come first. The inputs of commands with a delay, a lag or an integrator follow.
-    """
+    """Return the column of every command by name."""
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
@@ -178,7 +172,7 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
 
 
 def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
-    """Reserve the keys and the gamepad axis or button of an input. Raise a ModelError if one is already in use."""
+    """Reserve the keys and the gamepad axis or button of an input."""
     part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
     for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
         if name in bound:
@@ -188,7 +182,7 @@ def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Add columns for operator inputs of diagrams after the columns of actuators. Return the inputs' initial values."""
+    """Add columns for operator inputs of diagrams after the columns of actuators."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
@@ -255,10 +249,7 @@ def _group(
 
 
 def _place_clamped(groups: list[Group]) -> None:
-    """Number the actuators with a separate limit on each axis row, like the kernels.
-
-    The order is by kind, then by actuator.
-    """
+    """Number the actuators with a separate limit on each axis row, like the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -276,7 +267,7 @@ def _place_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Number the actuators with a coupled force law like the constraints: by kind, then by actuator."""
+    """Number the actuators that have a coupled force law."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:
@@ -374,7 +365,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the indices of the constraint sides at each dynamic body. Unused entries contain the number of sides."""
+    """Return the indices of the constraint sides at each dynamic body."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

@@ -2,8 +2,7 @@
 
 ``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. For groups without a ``solver``, it
 uses the direct solver, except for tracks. A track is a closed ring of at least LEAST_RING links with shapes and without
-actuators. A direct solve would couple all contacts of a track through the ring, and the equations can be singular.
-Sweeps (iterations over joints and contacts) have gaps of hundredths of a millimeter at the pins.
+actuators.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model with marked swept constraints, and the config. The solver is "colored" if all are swept.
+    """Return the model with marked swept constraints, and the config.
 
     Raises:
         ModelError: two joints of a connected group have different values of ``solver``.

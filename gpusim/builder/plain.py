@@ -50,7 +50,7 @@ _MOST_DEPTH = 100
 
 
 class Encoder:
-    """Encoder of one builder. ``arrays`` is the table of arrays that several elements can share."""
+    """Encoder of one builder."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
@@ -128,7 +128,7 @@ def _with_texts(listed: Any) -> Any:
 
 
 class Decoder:
-    """Decoder of one file. ``arrays`` is the table of arrays that several elements can share."""
+    """Decoder of one file."""
 
     def __init__(self, arrays: Any) -> None:
         if not isinstance(arrays, list):
@@ -216,7 +216,7 @@ def _array(value: dict[str, Any]) -> Array:
 
 
 def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
-    """Return a record with the given fields. Do not call the constructor, which may round values.
+    """Return a record with the given fields.
 
     Raises:
         ModelError: a field is unknown or missing, or has a value of another type.

@@ -40,7 +40,7 @@ def add_pose(
         activations: activations of muscles, and of commands with a lag or an integrator, by command label.
 
     Raises:
-        ModelError: a joint, body, command or activation does not exist, or a value has the wrong shape for its joint.
+        ModelError: a name is unknown, or a value has the wrong shape.
     """
     element = f"pose '{label}'"
     by_label = {joint.label: joint for joint in self.joints}

@@ -80,7 +80,7 @@ def bench_target(target: str, backend: str, dtype: str, threads: int | None, qui
 
 
 def _profile(sim: Any) -> Table:
-    """Return a table with the time of each stage of a step. The slowest stage comes first."""
+    """Return a table with the time of each stage of a step."""
     from gpusim.bench.phases import profile
 
     with notes_instead_of_warnings():

@@ -128,10 +128,7 @@ def examine(options: CheckOptions) -> CheckResult:
 
 
 def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Run, Sequence[Finding]]:
-    """Run the scene for at most ``SECONDS`` of simulated time and ``_WALL`` seconds of wall time.
-
-    Return the result of the run, and findings about fallen bodies.
-    """
+    """Run the scene for at most ``SECONDS`` of simulated time and ``_WALL`` seconds of wall time."""
     from gpusim.lint import fallen
     from gpusim.recording.plots import check_plots
     from gpusim.simulation import Simulation

@@ -25,7 +25,6 @@ class Found:
     """Result of a scene's checks.
 
     ``reported`` is the text for the summary table. ``broken`` is an error message, or empty if all checks pass.
-    ``broken`` is also empty if the command line changes solver settings.
     """
 
     reported: str
@@ -33,10 +32,7 @@ class Found:
 
 
 def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) -> list[str]:
-    """Return the reasons why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks.
-
-    The result is empty if the run can evaluate the checks.
-    """
+    """Return the reasons why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks."""
     found = []
     if options.settings:
         found.append("they apply to the scene's default parameters, and --set changes them")
@@ -54,10 +50,7 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
 
 
 def sampling(scene: Scene, sim: Simulation) -> Sampling:
-    """Return the sampling schedule for the checks: about one sample per ``dt`` of the scene, for the scene's duration.
-
-    If reading a signal costs a trial step, the schedule has only one sample per TRIAL_STRIDE ``dt``.
-    """
+    """Return the sampling schedule for the checks: about one sample per ``dt`` of the scene."""
     known, dt, names = sim.signals(), sim.config.dt, scene.signals()
     stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1
     every, last = max(1.0, stride * scene.config.dt / dt), round(scene.duration / dt)
@@ -92,10 +85,7 @@ def find(
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
-    """Return the statements of the failed checks, and a line for each check that has too few samples.
-
-    If ``changed`` is False, too few samples raise an error.
-    """
+    """Return the statements of the failed checks."""
     assert isinstance(checked.sampler, Recorder)
     recording = checked.sampler.recording()
     samples = {"time": recording.time, **recording.signals}

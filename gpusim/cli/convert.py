@@ -74,7 +74,7 @@ def convert(options: ConvertOptions) -> None:
 
 
 def _read(options: ConvertOptions) -> tuple[ModelBuilder, ImportReport | None]:
-    """Load a scene or a file. Return the model builder, and the import report if there is one."""
+    """Load a scene or a file."""
     from gpusim.importers.load import load
     from gpusim.importers.report import combined
 

@@ -71,7 +71,7 @@ def sentence(error: BaseException) -> str:
 
 
 def _plain(text: str, given: str) -> str:
-    """Rewrite a message of the option parser. Return unknown messages unchanged."""
+    """Rewrite a message of the option parser."""
     match = re.fullmatch(r"Invalid value for '?([^':]+)'?[^:]*: (?:Value error, )?(.*)", text, flags=re.DOTALL)
     if match is None:
         return text
@@ -139,7 +139,7 @@ def _signals_as_interrupts() -> Iterator[None]:
 
 
 def _leave(error: BaseException, args: Sequence[str] | None) -> None:
-    """Print the error on stderr and exit with its code. With ``--json``, also print the error as JSON on stdout."""
+    """Print the error on stderr and exit with its code."""
     text, given = sentence(error), list(sys.argv[1:] if args is None else args)
     if "--json" in given and given[0] != "bench":  # there it is the name of a file
         print(json.dumps({"error": text}))

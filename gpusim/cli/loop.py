@@ -35,7 +35,7 @@ class Sampler(Protocol):
 
 @dataclass
 class Sampling:
-    """Schedule of a sampler. It samples at the start, at the steps nearest to multiples of ``every``, and at the end.
+    """Schedule of a sampler.
 
     Attributes:
         sampler: the observer that takes the samples.

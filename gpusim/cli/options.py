@@ -26,7 +26,7 @@ _FILES = "a machine's .yaml or .py, or a model's .urdf, .xml, .sdf or .usd"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of one ``gpusim run`` command line. If an option is None, the user did not give it."""
+    """Options of one ``gpusim run`` command line."""
 
     target: str
     settings: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class RunOptions:
         return None
 
     def start_pose(self) -> str | None:
-        """Return the initial posture. For a model file, return None, because the importer sets the posture."""
+        """Return the initial posture."""
         return None if self.kind() == MODEL else self.pose
 
     def parameters(self) -> dict[str, str]:
@@ -177,7 +177,7 @@ def _check_rate(options: RunOptions) -> None:
 
 
 def check_duration(seconds: float | None) -> None:
-    """Check the value of ``--duration``. None is valid and means that the option was not given.
+    """Check the value of ``--duration``.
 
     Raises:
         OptionError: the duration is not a finite number above 0.

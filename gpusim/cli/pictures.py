@@ -122,7 +122,7 @@ class PictureOptions:
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
-        """Return the worlds to draw as indices into ``numbers``. Print a note if some worlds are not drawn.
+        """Return the worlds to draw as indices into ``numbers``.
 
         Raises:
             OptionError: there is no such world.

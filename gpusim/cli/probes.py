@@ -86,7 +86,7 @@ READERS = (
     ("pillow", "terrain from PNG files", "terrain", "PIL.Image"),
     ("tifffile", "terrain from GeoTIFF files", "terrain", ""),
 )
-"""Packages that read files: (distribution, purpose, extra, module). An empty module means the distribution's name."""
+"""Packages that read files: (distribution, purpose, extra, module)."""
 
 
 @dataclass(frozen=True)

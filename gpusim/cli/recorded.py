@@ -44,7 +44,7 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
 
 def recorded_motion(path: str) -> Motion:
-    """Load a recording. If it is incomplete, print a note with its duration.
+    """Load a recording.
 
     Raises:
         ModelError: the file cannot be read.

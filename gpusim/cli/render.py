@@ -40,7 +40,7 @@ _LEAST = 1
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """Options of one ``gpusim render`` command line. ``run`` contains the options that ``gpusim run`` also has."""
+    """Options of one ``gpusim render`` command line."""
 
     run: RunOptions
     out: Path
@@ -196,7 +196,7 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
 def _painter(
     options: RenderOptions, scene: Scene, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]
 ) -> Offscreen:
-    """Return a renderer for the chosen worlds of a source. ``worlds`` lists the numbers of all worlds of the source."""
+    """Return a renderer for the chosen worlds of a source."""
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 

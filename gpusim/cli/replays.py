@@ -40,8 +40,7 @@ class Replay:
         """Raise an error if the run cannot repeat the recording.
 
         Raises:
-            OptionError: the recording was made with another scene, other parameters or another number of worlds, it
-                does not begin at the start of a run, or it has no steps.
+            OptionError: the recording does not fit the command line.
         """
         recording, element = self.recording, f"--replay: {str(self.path)!r}"
         if recording.scene != scene.name:

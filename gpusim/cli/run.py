@@ -161,7 +161,7 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
 
 
 def _plots(options: RunOptions, scene: Scene, sim: Simulation) -> list[Plot]:
-    """Return the scene's plots. With ``--signals``, return one plot per combination of signal name and unit."""
+    """Return the scene's plots."""
     patterns = options.signal_patterns()
     if patterns is None:
         if not scene.plots and (options.out is not None or options.plot is not None):

@@ -85,7 +85,7 @@ def parted(drift: float, tilt: float) -> str:
 
 
 def _health(sim: Simulation, outcome: Outcome) -> str:
-    """Describe the health of a run. The result "warned" does not change the exit code."""
+    """Describe the health of a run."""
     good, worlds = int(np.count_nonzero(sim.health())), sim.num_worlds
     if outcome.failure is not None or not good:
         return "failed"

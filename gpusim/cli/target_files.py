@@ -148,7 +148,7 @@ def add_still_body(scene: Scene) -> None:
 
 
 def show_findings(report: ImportReport, path: str) -> None:
-    """Print at most ten findings of an import on stderr. Findings that affect the motion come first."""
+    """Print at most ten findings of an import on stderr."""
     from gpusim.importers.report import SEVERITIES, one_for_each_fact
 
     lines = [
@@ -195,7 +195,7 @@ def _energy_panel() -> Plot:
 
 
 def machine_scene(path: str, parameters: Mapping[str, str]) -> Scene:
-    """Read a machine file. ``parameters`` contains new values for parameters of the file, as text.
+    """Read a machine file.
 
     Raises:
         ModelError: the file is missing or broken.
@@ -260,7 +260,7 @@ def python_function(target: str) -> Callable[..., Any]:
 
 
 def _module_of(path: Path) -> ModuleType:
-    """Run a Python file as a module. The file can import other files in its folder."""
+    """Run a Python file as a module."""
     spec = importlib.util.spec_from_file_location(f"gpusim_file_{path.stem}", path)
     assert spec is not None and spec.loader is not None  # the suffix is .py
     module = importlib.util.module_from_spec(spec)

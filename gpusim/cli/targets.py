@@ -108,10 +108,7 @@ def _package_scene(options: RunOptions, given: Mapping[str, str]) -> Scene:
 
 
 def target_parameters(options: RunOptions) -> dict[str, Any]:
-    """Return the parameters that a recording stores to rebuild the scene.
-
-    For a scene of the package, the function returns all parameters, because defaults may change between releases.
-    """
+    """Return the parameters that a recording stores to rebuild the scene."""
     if options.kind() == MODEL:
         given = {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
         return given | {f"{_SET}{name}": value for name, value in options.parameters().items()}

@@ -130,7 +130,7 @@ def _run(options: ViewOptions) -> None:
 
 
 class _Maker:
-    """Factory that builds the simulation of a command line. A restart calls :meth:`make` with changed parameters."""
+    """Factory that builds the simulation of a command line."""
 
     def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:
         self._options, self._max_dt = options, max_dt
@@ -139,7 +139,7 @@ class _Maker:
         self.operator: Operator | None = None
 
     def make(self, changes: Mapping[str, Any]) -> Live:
-        """Build the simulation with some parameters changed. Later calls keep the changes."""
+        """Build the simulation with some parameters changed."""
         from gpusim.viewer.window.sources import Live
 
         wanted = {**self.parameters, **{name: str(value) for name, value in changes.items()}}

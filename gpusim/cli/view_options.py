@@ -12,7 +12,7 @@ from gpusim.recording.motion import is_motion_file
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """Options of one ``gpusim view`` command line. ``run`` contains the options that ``gpusim run`` also has."""
+    """Options of one ``gpusim view`` command line."""
 
     run: RunOptions
     picture: PictureOptions

@@ -9,16 +9,14 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
 
 MOST_BETWEEN = 5
-"""Maximum number of bodies without shapes between two neighbors. A MuJoCo body with six joints needs five."""
+"""Maximum number of bodies without shapes between two neighbors."""
 
 
 def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
     """Return pairs of bodies whose shapes do not collide, lower index first (-1: the world).
 
     * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.
-    * Neighbors: a joint connects the two bodies or their welded parts. A chain of joints through bodies without shapes
-      also makes two bodies neighbors, if every joint leads from parent to child. Two children of a body without shapes
-      are not neighbors.
+    * Neighbors: a joint connects the two bodies or their welded parts.
 
     Args:
         joints: all joints of a model. A joint has no effect if its kind lets the joined bodies collide.
@@ -66,7 +64,7 @@ def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
 
 
 def _neighbors(holding: Sequence[JointSpec], part_of: dict[int, int], shaped: set[int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of parts that a joint connects, or that a chain of parts without shapes connects."""
+    """Yield the pairs of parts that are neighbors at a joint."""
     children: dict[int, set[int]] = {}
     for joint in holding:
         parent, child = (part_of.get(end, end) for end in _ends(joint))

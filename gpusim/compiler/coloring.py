@@ -61,7 +61,7 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
 
 
 def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int) -> Array:
-    """Assign the first free color to each constraint, in the given order. If no color is free, assign OVERFLOW."""
+    """Assign the first free color to each constraint, in the given order."""
     color = np.full(bodies.shape[0], OVERFLOW, dtype=np.int64)
     masks, moves, sides, every = [0] * dynamic.shape[0], dynamic.tolist(), bodies.tolist(), (1 << max_colors) - 1
     for c in order.tolist():

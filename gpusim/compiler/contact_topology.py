@@ -25,7 +25,7 @@ MATERIAL_NUMBERS = 2
 # Up to this many pairs, one thread colors them in sequence, even on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
-"""Number of parts into which the kernels split a list. The kernels sum the parts in parallel."""
+"""Number of parts into which the kernels split a list."""
 LARGE, MOST_WALKED = 32, 1000
 """In models with more than MOST_WALKED shapes, several threads search the pairs of each shape that is larger than a
 grid cell. LARGE is the maximum number of such shapes."""
@@ -232,7 +232,7 @@ def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[
 def _included(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
 ) -> tuple[list[list[int]], list[list[int]], Array]:
-    """Return pairs that collide regardless of groups, and their materials."""
+    """Return pairs that always collide, and their materials."""
     included: list[dict[int, int]] = [{} for _ in shapes]
     materials: list[list[float]] = []
     for pair in pairs:
@@ -260,7 +260,7 @@ def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
 
 
 def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
-    """Return pairs that do not collide: excluded pairs, and shapes of welded bodies or of neighbors at a joint."""
+    """Return pairs that never collide."""
     excluded: list[set[int]] = [set() for _ in shapes]
     for pair in pairs:
         if not pair.collide:
@@ -335,8 +335,7 @@ def check_laws(
     """Check that every pair that may touch has one contact law, and a round shape or wheel if the law needs it.
 
     Raises:
-        ModelError: a pair has two laws, or lacks the round shape or wheel that its law needs. The message names the
-            pair.
+        ModelError: a pair has two laws, or lacks the shape that its law needs.
     """
     own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())

@@ -13,9 +13,7 @@ from gpusim.typing import Array
 class Elimination:
     """Block operations of an LDL^T factorization, in a valid order.
 
-    The list of blocks contains the diagonal blocks, one per constraint, and then the blocks of L (edges). The pivots of
-    one level do not depend on each other. In a round of ``updates``, ``forward`` or ``backward``, every target occurs
-    only once, so sums have a fixed order.
+    The pivots of one level do not depend on each other.
     """
 
     num_blocks: int
@@ -46,10 +44,7 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Rounds of products that sum to the blocks of J M^-1 J^T.
-
-    Each product is stored as (block, side of constraint i, side of constraint j).
-    """
+    """Rounds of products that sum to the blocks of J M^-1 J^T."""
 
     rounds: list[tuple[Array, Array, Array]]
 
@@ -104,10 +99,7 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Order the pivots greedily by fill, then by depth in the tree, by degree and by index.
-
-    The smallest value always comes first.
-    """
+    """Order the pivots greedily by fill, then by depth in the tree, by degree and by index."""
     graph = [set(n) for n in neighbors]
     left = set(among)
     depth = [0] * len(graph)

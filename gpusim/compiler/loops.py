@@ -13,7 +13,6 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
     """Return a mask of the constraints that are on a cycle in the graph of bodies and constraints, (constraints,).
 
     Bodies that impulses do not move form one node, the ground. The function builds a spanning forest breadth first.
-    Every edge outside the forest closes a cycle through the nearest common ancestor of its ends.
 
     Args:
         bodies: bodies that each constraint connects, including the world.
@@ -45,7 +44,7 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
 
 
 def _mark_cycle(a: int, b: int, parent: list[int], depth: list[int], found: Array) -> None:
-    """Mark the nodes on the paths from the ends of an edge to their nearest common ancestor, and this ancestor."""
+    """Mark the nodes of the cycle that an edge closes."""
     while a != b:
         if depth[a] < depth[b]:
             a, b = b, a

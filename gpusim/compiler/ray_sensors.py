@@ -25,8 +25,6 @@ site's frame, and a range (m). For every sensor, ``ray_shape_start`` is the inde
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
     """Return the sensor, with the shapes that its rays see.
 
-    Call this function before finalize replaces the names of collision groups by bits.
-
     Raises:
         ModelError: a group has no shapes, or a shape is of a kind that rays do not see.
     """

@@ -148,10 +148,7 @@ class RowCollector:
     # Methods for finalize.
 
     def collect(self) -> None:
-        """Collect the constraints of all joints, lines and couplings.
-
-        Call this method after all actuators have requested their axes.
-        """
+        """Collect the constraints of all joints, lines and couplings."""
         for index, joint in enumerate(self.builder.joints):
             for k in range(len(self.coordinates[index])):
                 if (index, k) in self._asked or _needs_row(joint, k):
@@ -202,7 +199,7 @@ class RowCollector:
         return len(self.mixes) - 1
 
     def _wrapped(self, path: WrappedPath, wrap: int) -> int:
-        """Add the line elements of a wrapped path, and return the index of the sum of these elements."""
+        """Add the line elements of a wrapped path."""
         center, terms = path.wrap.xform.position, []
         lines = (
             (path.body_a, path.point_a, path.wrap.body, center),
@@ -318,7 +315,7 @@ class RowCollector:
     # Tables.
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
-        """Return the tables of all elements. The tables contain the world as body ``num_bodies``."""
+        """Return the tables of all elements."""
         world = len(self.builder.bodies)
         dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
         return (

@@ -1,9 +1,7 @@
 """Tiles: adjacent shapes on one body whose flat faces can form a common surface.
 
 A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
-bounding boxes touch and a face of each tile continues a face of the other tile. A height field continues every tile
-whose box it touches. The contact code checks the neighbors of a tile to find which edges of the tile lie inside a
-common surface (gpusim/reference/contacts/seams.py).
+bounding boxes touch and a face of each tile continues a face of the other tile.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ def seams(shapes: Sequence[ShapeSpec], reach: Array) -> list[list[int]]:
 
 @dataclass
 class _Tile:
-    """A tile in the body's frame: triangles (n, 3, 3) and unit normals (n, 3). A plane has one arbitrary triangle."""
+    """A tile in the body's frame: triangles (n, 3, 3) and unit normals (n, 3)."""
 
     triangles: Array
     normals: Array

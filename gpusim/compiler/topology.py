@@ -41,11 +41,6 @@ class SpinTable:
 
     ``u`` is an axis that is fixed in body ``owner``. The rate of an element is the component of the relative angular
     velocity along ``u``.
-
-    ``angle`` is the index of the joint angle, or -1. If ``angle`` is -1, the element is a component (0 to 2) or the
-    length (3) of the rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components
-    OUTER and MIDDLE are rotations about gimbal axes (model/euler_angles.py). ``other`` is an axis that is fixed in the
-    body that is not ``owner``.
     """
 
     body_a: Array
@@ -74,10 +69,7 @@ class LineTable:
 
 @dataclass
 class WrapTable:
-    """Paths of ropes around spheres and cylinders (reference/joints/wrapping.py). Vectors start at centers of mass.
-
-    Each path has two successive lines: from the first end to the surface, and from the surface to the second end.
-    """
+    """Paths of ropes around spheres and cylinders (reference/joints/wrapping.py). Vectors start at centers of mass."""
 
     body_a: Array
     body_b: Array
@@ -111,8 +103,6 @@ class AngleTable:
     """Joint angles about an axis that is fixed in ``owner``.
 
     An angle is measured from ``ref_a`` (in body a) to ``ref_b`` (in body b) and counts full rotations.
-
-    If ``middle`` is 1, the angle is instead the elevation of ``ref_b`` above the plane normal to ``ref_a``.
     """
 
     body_a: Array
@@ -126,10 +116,7 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows of the form ``sum of factor * element - offset``.
-
-    Rigid rows come first, then axis rows of tendons, then rows of coupled laws.
-    """
+    """Rows of the form ``sum of factor * element - offset``."""
 
     row: Array
     offset: Array
@@ -139,7 +126,7 @@ class CouplingTable:
     start: Array
     """(n + 1,) index of the first term of each row."""
     element: Array
-    """(terms,) element of each term. The next two arrays also have one entry per term."""
+    """(terms,) element of each term."""
     factor: Array
     slot: Array
     """(terms, 2) slots of the element's bodies a and b in the constraint."""
@@ -274,10 +261,7 @@ class Topology:
 
     @cached_property
     def may_depend(self) -> Array:
-        """Return True for constraints of :attr:`loops` whose rows may be linearly dependent, (constraints,).
-
-        All values are False if no axis row is in a loop.
-        """
+        """Return True for constraints of :attr:`loops` whose rows may be linearly dependent, (constraints,)."""
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 
     @cached_property
@@ -314,10 +298,5 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows in directly solved loops, except the rows of ropes.
-
-    The rows of ropes are left out because their limits can change.
-
-    A bushing does not count as part of a loop.
-    """
+    """Return the axis rows in directly solved loops, except the rows of ropes."""
     return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

@@ -1,10 +1,8 @@
 """Contact laws: normal force, damping and friction of a contact.
 
 A contact law has four parts (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
-geometry. You choose the other three parts by name. Each part has a registry of choices. To add a choice, add an entry
-here and a branch in the kernels, which identify the choice by its number. The equations use these symbols: penetration
-depth d (m), its rate d' (m/s), and radius of relative curvature R (m). A tire (:class:`Tire`) is also a contact law.
-The friction of a tire acts in the wheel's frame.
+geometry. You choose the other three parts by name. Each part has a registry of choices. A tire (:class:`Tire`) is also
+a contact law. The friction of a tire acts in the wheel's frame.
 """
 
 from __future__ import annotations

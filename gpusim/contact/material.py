@@ -13,8 +13,7 @@ from gpusim.contact.law import ContactLaw
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 COMBINE = ("mean", "min", "multiply", "max")
-"""Rules that combine the friction of two materials. Kernels use the index of a rule. If two materials' rules differ,
-the later one applies."""
+"""Rules that combine the friction of two materials. If two materials' rules differ, the later one applies."""
 GREATEST_PRIORITY = 1_000_000
 
 
@@ -82,10 +81,7 @@ class Material:
 
     @property
     def contact_modulus(self) -> float:
-        """Return Hertz's effective modulus E* (Pa) of two bodies of this material, E/(2 (1 - nu^2)).
-
-        For a material from :func:`combine`, this value is the modulus of the pair.
-        """
+        """Return Hertz's effective modulus E* (Pa) of two bodies of this material, E/(2 (1 - nu^2))."""
         return self.young_modulus / (2.0 * (1.0 - self.poisson_ratio**2))
 
 
@@ -148,7 +144,7 @@ def _friction(rule: str, first: float, second: float) -> float:
 
 
 def _arm(rule: str, first: float, second: float) -> float:
-    """Combine arms of rolling or spinning friction. If one arm is 0, the other applies, except with rule "first"."""
+    """Combine arms of rolling or spinning friction."""
     if rule != "first" and (first == 0.0 or second == 0.0):
         return max(first, second)
     return _friction("mean" if rule == "multiply" else rule, first, second)

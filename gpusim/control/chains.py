@@ -102,10 +102,7 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
 
 def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
-    """Return the movable joints, and the pose of each joint relative to the previous joint.
-
-    The last pose is the pose of the tip.
-    """
+    """Return the movable joints, and the pose of each joint relative to the previous joint."""
     element = f"chain from '{base}' to '{tip}'"
     bodies = {body.label: k for k, body in enumerate(b.bodies)}
     sites = {site.label: site for site in b.sites}

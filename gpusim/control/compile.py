@@ -49,7 +49,7 @@ def check(flat: Flat) -> None:
 
 
 def ordered(flat: Flat) -> list[str]:
-    """Sort the blocks. Each block comes after all blocks that affect it in the same sample.
+    """Sort the blocks.
 
     Raises:
         ModelError: the diagram has an algebraic loop: no block in the loop delays an input to the next sample.
@@ -66,7 +66,7 @@ def ordered(flat: Flat) -> list[str]:
 
 
 def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: float) -> dict[Port, Kind]:
-    """Return the shape and unit of every output. Shapes and units of inputs in ``waits`` may need a second pass."""
+    """Return the shape and unit of every output."""
     known: dict[Port, Kind] = {}
     for _ in range(MOST_PASSES):
         before = dict(known)
@@ -112,7 +112,7 @@ def _outputs(
 
 
 def _check_commands(flat: Flat, kinds: dict[Port, Kind], commands: Mapping[str, str]) -> None:
-    """Check that wires to commands have the unit of the command. Unitless wires and unknown units are valid.
+    """Check that wires to commands have the unit of the command.
 
     Raises:
         ModelError: the units differ.
@@ -196,7 +196,7 @@ def _places_outside(
 
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
-    """Return the inputs of a block. Include inputs in ``waits`` only if ``waiting`` is True."""
+    """Return the inputs of a block."""
     found, given = flat.blocks[name], {}
     for port in found.inputs:
         source = flat.wires.get((name, port))
@@ -208,7 +208,7 @@ def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], 
 
 
 def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
-    """Allocate a state variable for the value of a wire, so that signals can read the value between samples."""
+    """Allocate a state variable for the value of a wire."""
     places = [trace.place(0.0) for _ in values]
     for place, value in zip(places, values, strict=True):
         trace.keep(place, value)

@@ -294,13 +294,10 @@ class Diagram(NamesMoved):
         return out
 
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
-        """Add all blocks to ``out``.
-
-        ``outer`` maps inports to sources. ``names`` maps inports without a source to open ports.
-        """
+        """Add all blocks to ``out``."""
 
         def driver(end: Port) -> Port | None:
-            """Return the output that drives an input. Follow wires through inports and subsystems."""
+            """Return the output that drives an input."""
             source = self.wires.get(end)
             if source is None:
                 return None
@@ -310,10 +307,7 @@ class Diagram(NamesMoved):
             return outer.get(source[0]) if found.kind == "inport" and prefix else (prefix + source[0], source[1])
 
         def open_port(end: Port) -> str:
-            """Return the input that needs a wire because nothing drives ``end``.
-
-            This input may be in an outer diagram.
-            """
+            """Return the input that needs a wire because nothing drives ``end``."""
             source = self.wires.get(end)
             return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]
 

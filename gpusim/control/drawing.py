@@ -66,7 +66,7 @@ def _text(x: float, y: float, text: str, size: float, color: str, anchor: str = 
 
 
 def _frame(box: Box) -> str:
-    """Draw the frame of a subsystem. Other functions draw the contents on top."""
+    """Draw the frame of a subsystem."""
     name = _text(box.x + 10.0, box.y + 15.0, box.name, 11.5, TEXT, "start", " font-weight='bold'")
     return "\n".join([_rect(box, 6.0, " stroke-dasharray='5 3'"), name, *_ports(box, True)])
 
@@ -82,7 +82,7 @@ def _block(box: Box) -> str:
 
 
 def _ports(box: Box, always: bool) -> list[str]:
-    """Draw the port names inside the box. Draw a single name only with ``always``."""
+    """Draw the port names inside the box."""
     out = []
     for output, names, dx, anchor in ((False, box.inputs, 5.0, "start"), (True, box.outputs, -5.0, "end")):
         for name in names if always or len(names) > 1 else ():

@@ -184,7 +184,7 @@ class _Loader:
         return made
 
     def _reported(self, line: int, path: str, act: Any) -> Any:
-        """Call ``act``. Put the position in the file before the message of a ModelError."""
+        """Call ``act``, and add the position in the file to a ModelError."""
         try:
             return act()
         except ModelError as error:

@@ -65,5 +65,5 @@ class Flat:
 
 
 def input_label(path: str, found: Input) -> str:
-    """Return the label of an operator input. The default is the path of the block, with dots as separators."""
+    """Return the label of an operator input."""
     return found.label or path.replace(SEPARATOR, ".")

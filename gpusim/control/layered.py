@@ -21,7 +21,7 @@ SWEEPS = 12
 
 @dataclass(frozen=True)
 class Node:
-    """A box: size and number of ports. ``pin`` sets the column: -1 is the first, 1 the last, and 0 any column."""
+    """A box: size and number of ports."""
 
     width: float
     height: float
@@ -131,7 +131,7 @@ class _Layout:
         self.rank, self.y = [0.0] * len(self.heights), [0.0] * len(self.heights)
 
     def _way(self, edge: Edge) -> list[Stop]:
-        """Return the stops of a wire in each column. Wires of one output share lanes."""
+        """Return the stops of a wire in each column."""
         a, b, back = self.nodes[edge.source], self.nodes[edge.target], edge in self.back
         s, t = self.layer[edge.source], self.layer[edge.target]
         between = []
@@ -146,7 +146,7 @@ class _Layout:
         return [begin, *between, (edge.target, b.port(b.inputs, edge.into) - 0.5 * b.height)]
 
     def _order(self) -> None:
-        """Sort each column by barycenters of its left or right neighbors. Keep the order with the fewest crossings."""
+        """Sort each column by barycenters of its left or right neighbors."""
         self._number()
         best, fewest = [list(row) for row in self.rows], self._crossings()
         for sweep in range(2 * SWEEPS if fewest else 0):
@@ -190,7 +190,7 @@ class _Layout:
         self.y = [round(y - top, 2) for y in self.y]
 
     def _level_row(self, row: list[int], sides: tuple[int, ...]) -> None:
-        """Minimize squared vertical distances to the neighbors. Keep the order and the gaps of the items."""
+        """Minimize squared vertical distances to the neighbors."""
         apart = [0.5 * (self.heights[a] + self.heights[b]) for a, b in pairwise(row)]
         room = [GAP if max(pair) < len(self.nodes) else LANE for pair in pairwise(row)]
         offsets = np.array([0.0, *accumulate(a + b for a, b in zip(apart, room, strict=True))])

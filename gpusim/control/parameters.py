@@ -41,7 +41,7 @@ _TYPES: dict[str, Callable[[str, str, Any], None]] = {
     "bool": validate.flag, "int": _whole, "str": _text, "Sequence[str]": _names,
     "float": lambda element, name, value: None if validate.number(element, name, value) else None,
 }  # fmt: skip
-"""Checks by annotation. Blocks check parameters of all other types."""
+"""Checks by annotation."""
 
 
 def check_type(element: str, name: str, annotation: str, value: Any) -> None:

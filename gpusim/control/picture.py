@@ -74,7 +74,7 @@ class Box:
 
 @dataclass(frozen=True)
 class WirePath:
-    """A wire from an output to an input. Each end is a pair (path of the box, port).
+    """A wire from an output to an input.
 
     Attributes:
         points: first point of the wire, then three points per cubic Bezier curve.
@@ -120,7 +120,7 @@ def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
 
 
 def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
-    """Lay out a diagram and all its subsystems. ``outer`` returns the signal name of an inport."""
+    """Lay out a diagram and all its subsystems."""
 
     def signal_of(port: Port) -> str | None:
         """Return the name of the signal at an output of a block or subsystem."""

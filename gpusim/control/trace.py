@@ -142,7 +142,7 @@ class Trace:
         return f"({text})" if number < 0.0 or text.startswith("-") else text
 
     def _make(self, kind: str, cpp: str, numpy: str, given: Sequence[Value | float]) -> str:
-        """Add an operation and return the name of its result. Equal operations are added only once."""
+        """Add an operation and return the name of its result."""
         texts = tuple(self._text(v) for v in given)
         key = (kind, cpp, *texts)
         if key not in self._known:

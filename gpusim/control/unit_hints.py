@@ -38,7 +38,7 @@ def hint(text: str) -> str | None:
 
 
 def _joined(above: list[str], below: list[str]) -> str:
-    """Join words to one unit. Quotients, such as rad/s for rpm, add to the numerator and the denominator."""
+    """Join words to one unit."""
     up: list[str] = []
     down: list[str] = []
     for words, same, other in ((above, up, down), (below, down, up)):

@@ -1,4 +1,4 @@
-"""Units of wires: products of powers of base units. The text form is as in signals ("kg m2/s", "N m", "-").
+"""Units of wires: products of powers of base units.
 
 A radian is unitless. A degree is a separate base unit. An unknown unit (None) matches every other unit.
 """

@@ -12,7 +12,7 @@ Matrix = Sequence[Sequence[Number]]
 
 
 def _times(t: Trace, a: Number, b: Number) -> Number:
-    """Return a product. Products of plain numbers, and with zero or one, add no operation."""
+    """Return a product."""
     for x, y in ((a, b), (b, a)):
         if not isinstance(x, Num):
             if not isinstance(y, Num):
@@ -24,7 +24,7 @@ def _times(t: Trace, a: Number, b: Number) -> Number:
 
 
 def total(t: Trace, terms: Sequence[Number]) -> Number:
-    """Return the sum of terms. Terms that are constant zeros add no operations."""
+    """Return the sum of terms."""
     kept = [x for x in terms if isinstance(x, Num) or x != 0.0]
     return reduce(lambda a, b: a + b, kept) if kept else 0.0
 

@@ -1,4 +1,4 @@
-"""Reader and writer of YAML 1.2. The functions import ruamel.yaml on first use, because this takes 60 ms."""
+"""Reader and writer of YAML 1.2."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def parse(text: str, name: str) -> Any:
 
 
 def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of entries in a value (with repeats) and the nesting depth. ``known`` caches parts by id."""
+    """Return the number of entries in a value (with repeats) and the nesting depth."""
     if not isinstance(found, dict | list):
         return 1, 0
     if id(found) not in known:
@@ -95,10 +95,7 @@ def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int
 
 
 def line(found: Any, key: Any = None) -> int:
-    """Return the line number of a mapping, a list or an entry. Return 0 for values that are not from a file.
-
-    Entries that ``<<`` merges have the line number of the mapping.
-    """
+    """Return the line number of a mapping, a list or an entry."""
     if not hasattr(found, "lc"):
         return 0
     return int((found.lc.data or {}).get(key, (found.lc.line,))[0]) + 1

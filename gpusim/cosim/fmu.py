@@ -220,7 +220,7 @@ def _variable(
     name: str, causality: str, source: str, component: int, unit: str, doc: str, limits: list[float] | None,
     command: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the JSON entry of a variable. ``source``: name of the command or signal."""
+    """Return the JSON entry of a variable."""
     return {
         "name": name, "causality": causality, "source": source, "component": component, "unit": unit,
         "description": doc, "range": limits, "command": command,
@@ -236,7 +236,7 @@ def _check_names(variables: Sequence[dict[str, Any]]) -> None:
 
 
 def _take_units(plan: dict[str, Any]) -> None:
-    """Define the units of all variables. If FMI does not support a unit, the description contains the unit."""
+    """Define the units of all variables."""
     for variable in plan["variables"]:
         base = fmi_unit(variable["unit"])
         if base is None:

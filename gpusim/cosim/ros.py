@@ -32,7 +32,7 @@ _POLL = 1e-3
 _CONNECTS_WITHIN = 1.0
 """A bridge warns if it finds no router within this time, s."""
 _MOST_WAITING = 1000
-"""Maximum number of messages in the queue. The queue drops older messages."""
+"""Maximum number of messages in the queue."""
 
 
 class RosBridge:
@@ -174,10 +174,7 @@ class RosBridge:
         ]
 
     def _meet(self) -> None:
-        """Wait in the first cycle until a controller is connected.
-
-        Zenoh drops messages that are published before their subscribers are known.
-        """
+        """Wait in the first cycle until a controller is connected."""
         end = wall.monotonic() + self._timeout
         while not self._met:
             heard = any(one.declared.matching_status.matching for one in (self._states, self._clock))

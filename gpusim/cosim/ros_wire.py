@@ -15,7 +15,7 @@ from gpusim import validate
 
 PUBLISHER, SUBSCRIPTION = "MP", "MS"
 _QOS = "::,10:,:,:,,"
-"""Quality of service: reliable, volatile, keep last 10. Empty parts have rmw_zenoh's defaults."""
+"""Quality of service: reliable, volatile, keep last 10."""
 _NAMES = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*", re.ASCII)
 
 

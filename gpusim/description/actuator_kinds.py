@@ -60,11 +60,7 @@ JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A numeric parameter of an actuator. Each world can have its own value.
-
-    If ``references`` declares the parameter as the index of an actuator, finalize converts this index. The new index
-    counts only actuators of the same kind as the referenced actuator.
-    """
+    """A numeric parameter of an actuator. Each world can have its own value."""
 
     name: str
     unit: str
@@ -221,7 +217,7 @@ class AxisMaker(Protocol):
         """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row of another actuator. Coupled kinds call this method in ``axes``."""
+        """Return the axis row of another actuator."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
@@ -288,8 +284,7 @@ class ActuatorType:
     """Builder parameters that are indices of elements, or that are points or directions in a body frame."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
-    """State variables that are volumes of voids in oil (m3). Each name maps to the number of the first actuator's void.
-    ``void_peak`` stores these numbers."""
+    """State variables that are volumes of voids in oil (m3)."""
     jumps_from: ClassVar[float] = 0.0
     """Joint speed (m/s or rad/s) above which a prescribed motion is a ``jump``. 0 if the kind prescribes no motion."""
     commands: ClassVar[tuple[str, ...]] = ()
@@ -300,7 +295,7 @@ class ActuatorType:
     """Picture in the viewer. "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``, ``body_b`` and
     ``point_b``. "motor_can" and "torsion_coil" need ``joint``. None if the kind has no picture."""
     nonlinear: ClassVar[bool] = False
-    """True if the law is nonlinear in the row velocity. P and D then depend on an estimate of this velocity."""
+    """True if the law is nonlinear in the row velocity."""
     clamped: ClassVar[bool] = False
     """True if the kind may add a term with its own limit. In Python, the kind calls ``StepBuffers.add_clamped_law``.
     Kernels set ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""

@@ -117,7 +117,6 @@ def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     """Return the floating-point type in which a substep computes, for a state of type ``dtype``.
 
     In float32, the direct solver's equations lose all digits if masses differ by 1e7 or a loop is overconstrained. The
-    direct solver therefore works in float64 for any state, unless ``fast`` is set. The sweeps of the colored solver
-    correct their own errors, so they use the state's type.
+    direct solver therefore works in float64 for any state, unless ``fast`` is set.
     """
     return "float64" if config.direct and not fast else dtype

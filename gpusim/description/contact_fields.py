@@ -12,7 +12,7 @@ from gpusim.description.contact_record import POINTS as POINTS
 from gpusim.description.field import Field
 
 PARTNERS = 24
-"""Capacity of the neighbor list of each shape. A shape with more neighbors searches the grid in every step."""
+"""Capacity of the neighbor list of each shape."""
 WIDER = 0.04
 """Margin of boxes in the grid search, as a fraction of a cell."""
 

@@ -14,11 +14,12 @@ from gpusim.typing import Array
 POINTS = 4
 """Largest number of points of a manifold."""
 _Shapes = dict[str, tuple[int, ...]]
-# Data that a sweep reads and writes, in the frame (normal, tangents). A GPU reads the first parts in pairs of values.
+# Data that a sweep reads and writes, in the frame (normal, tangents). A GPU reads the first parts in pairs of values. A
+# record starts with zeros from "restitution" on, and its points from "gamma" to "delta". Stages set the other values.
 _MANIFOLD: _Shapes = {
     "response": (6, 6), "arm": (2, 3), "frame": (3, 3), "friction": (), "rolling": (), "spinning": (),
-    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "bodies": (2,), "count": (),
-    "passes": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,), "inertia_inverse": (2, 7), "moved": (2,),
+    "torque": (3,), "shear": (2,), "bodies": (2,), "count": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,),
+    "inertia_inverse": (2, 7), "moved": (2,), "restitution": (), "patch": (), "speed": (), "passes": (),
     "tire_known": (2,), "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,),
     "tire_gain": (2,), "camber": (3,), "whole_direction": (5,), "whole_swept": (5,),
 }  # fmt: skip
@@ -39,8 +40,8 @@ _AT_MANIFOLD, _FIRST_POINT = _offsets(_MANIFOLD)
 _AT_POINT, _POINT_SIZE = _offsets(_POINT)
 RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
 """Number of values in a record."""
-ANCHOR = 6 * POINTS + 3
-"""Number of double-precision values of a record: the points on A and B, then the normal."""
+ANCHOR = 6 * POINTS + 4
+"""Number of double-precision values of a record: the points on A and B, then the normal, and one to make it even."""
 SOLVED = ("torque", "shear"), ("impulse", "delta")
 """Values that sweeps compute for a manifold, and for each of its points (reference/contacts/manifolds.py)."""
 SOLVED_SIZE = sum(int(np.prod(_MANIFOLD[name])) for name in SOLVED[0]) + POINTS * sum(
@@ -59,7 +60,7 @@ RECORD_LAYOUT = {
 
 
 def by_place(records: Array, lanes: int) -> Array:
-    """Reorder records from kernel memory, which interleaves ``lanes`` records, (num_worlds, capacity, numbers)."""
+    """Reorder records from kernel memory, (num_worlds, capacity, numbers)."""
     worlds, places, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
 

@@ -3,7 +3,7 @@
 Most rows are *dot rows* ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If ``linear`` is False, w is
 a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the vector from the parent's
 point to the child's point, and the distance along u stays zero. A *line row* ``C = |w| - length = 0`` keeps a distance
-constant. The file of each kind of joint defines the rows of this kind.
+constant.
 """
 
 from __future__ import annotations
@@ -187,9 +187,9 @@ class JointType(ABC):
     holds: ClassVar[bool] = True
     """False if the joint locks no motion between its bodies, such as a free joint or a bushing."""
     bears: ClassVar[bool] = True
-    """False if the joint bears no load. Such a joint cannot have a force sensor."""
+    """False if the joint bears no load."""
     welds: ClassVar[bool] = False
-    """True if the joint merges its bodies into one rigid part. Other joints of either body then act on this part."""
+    """True if the joint merges its bodies into one rigid part."""
     pulls: ClassVar[bool] = False
     """True if a tension acts along the joint's only coordinate. The limits of this coordinate are lengths that can
     change (model/ropes.py)."""

@@ -119,7 +119,7 @@ def _share(element: str, name: str, value: Any) -> float:
 
 
 def _checked(pixels: Any) -> Array:
-    """Check pixels, and return them as uint8 with 3 or 4 channels. Width and height are at most LARGEST."""
+    """Check pixels, and return them as uint8 with 3 or 4 channels."""
     array = np.asarray(pixels)
     if array.ndim == 2:
         array = np.repeat(array[:, :, None], 3, axis=2)

@@ -44,7 +44,7 @@ def check_key(element: str, key: str) -> None:
 
 
 def check_part(element: str, what: str, name: str) -> None:
-    """Check a gamepad "axis" or "button" name. Raw joystick names such as axis_0 and an empty name are valid too.
+    """Check a gamepad "axis" or "button" name.
 
     Raises:
         ModelError: the name is unknown.

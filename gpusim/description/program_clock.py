@@ -3,8 +3,6 @@
 Samples are ``period`` apart, counted from a time origin. A sample runs before the first step that begins at or after
 the due time of the sample. After a step longer than the period, the program catches up on at most 1000 missed samples.
 The inputs of these samples are interpolated linearly between the previous and the current values of the signals.
-Therefore latencies, integrals and differences of continuous signals are correct. The period changes when you write the
-rate or restore a state. The new period then applies from the next sample on, and delay buffers are resampled.
 ``cuda_kernels/signals/diagram_clock.cuh`` computes bit-identical results for one world.
 """
 
@@ -93,7 +91,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_share(s: Array, time: Array, period: Any) -> Array:
-    """Return the interpolation factor of the next sample between the previous (0) and the current (1) input values."""
+    """Return the interpolation factor of the next sample: 0 for the previous input values, 1 for the current ones."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     share = (at - read) / np.where(between, time - read, 1.0)

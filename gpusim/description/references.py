@@ -88,7 +88,7 @@ def _shifted(index: Any, first: int, world: int) -> Any:
 
 
 def check_declared(element: str, references: Mapping[str, Reference], numbers: Collection[str], params: Any) -> None:
-    """Check that all integers and triples of numbers are declared, because they may be indices or points.
+    """Check that all references are declared.
 
     Args:
         element: name of the element with these parameters, for error messages.

@@ -154,10 +154,7 @@ class ShapeType(ABC):
         return 0.0
 
     def tile(self, params: Params) -> float:
-        """Return half the minimum thickness of a tile (m), or 0 for other shapes.
-
-        A tile is a shape whose faces can be flush with the faces of a neighbor.
-        """
+        """Return half the minimum thickness of a tile (m), or 0 for other shapes."""
         return 0.0
 
     def manifolds(self, params: Params) -> int:
@@ -220,7 +217,7 @@ class Round(ShapeType):
     rolls: ClassVar[bool] = True
 
     def curvature(self, params: Params) -> float:
-        """Return 1/radius (1/m). This is the curvature of a ball, or of a tube's cross-section."""
+        """Return 1/radius (1/m)."""
         return 1.0 / float(params["radius"])
 
 

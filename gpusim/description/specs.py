@@ -108,10 +108,9 @@ class ActuatorSpec:
 class ShapeSpec:
     """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
 
-    ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and
-    ``b.group & a.mask`` are both nonzero. Finalize replaces a named ``group`` by bits. ``density`` (kg/m3) determines
-    the mass of bodies without a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing. ``covered``
-    is True if a visual shows the same surface. The viewer draws a covered shape only if it does not draw visuals.
+    ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
+    a.mask`` are both nonzero. Finalize replaces a named ``group`` by bits. ``density`` (kg/m3) determines the mass of
+    bodies without a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing.
     """
 
     label: str

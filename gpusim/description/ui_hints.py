@@ -114,7 +114,7 @@ class UiHints:
 
 
 def _of_rate(own: CommandMap) -> UiHints:
-    """Return the settings of an integrator's command. The safe value is zero, which keeps the activation constant."""
+    """Return the settings of an integrator's command."""
     ends = [0.0 if own.initial is None else own.initial]
     lower = own.lower if math.isfinite(own.lower) else min(-1.0, own.upper - 1.0, *ends)
     upper = own.upper if math.isfinite(own.upper) else max(1.0, lower + 1.0, *ends)

@@ -21,7 +21,7 @@ from gpusim.typing import Array
 _PART = "env/"
 _SETTINGS = "settings"
 _LOOKS = ("scene", "render_options")
-"""Attributes of a task that do not change transitions. The digest of the model covers the scene."""
+"""Attributes of a task that do not change transitions."""
 
 
 def _settings(task: Task, mode: str, config: SolverConfig) -> dict[str, str]:

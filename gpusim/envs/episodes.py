@@ -18,9 +18,9 @@ from gpusim.typing import Array
 SEEDS = 2**53
 """Number of different seeds."""
 _MOST_STEPS = 2**24
-"""Maximum number of control steps per episode. After longer episodes, the next episode repeats noise values."""
+"""Maximum number of control steps per episode."""
 _NOISE = 1 << 20
-"""Index of the first random stream for noise. Streams with lower indices draw the values of an episode."""
+"""Index of the first random stream for noise."""
 
 
 class Draw:

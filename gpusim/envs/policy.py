@@ -173,10 +173,7 @@ class PolicySchedule:
         self._next = self._ends = self._last = 0.0
 
     def connect(self, operator: Operator) -> None:
-        """Let an operator set goals with inputs such as "goal.height".
-
-        The schedule draws the goals that the operator does not set.
-        """
+        """Let an operator set goals with inputs such as "goal.height"."""
         self._operator = operator
         for name, distribution in self.task.goals.items():
             ends = getattr(distribution, "low", None), getattr(distribution, "high", None)

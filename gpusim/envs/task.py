@@ -177,7 +177,7 @@ class Task:
         return None
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
-        """Prepare the start of an episode. The environment calls this method after the reset.
+        """Prepare the start of an episode.
 
         The environment then writes the drawn values and the returned values.
 

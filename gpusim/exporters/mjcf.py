@@ -122,7 +122,7 @@ def _add_bodies(doc: Document) -> list[int]:
 
 
 def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
-    """Return whether body ``child`` can be nested in ``parent``. This fails if ``parent`` is nested in ``child``."""
+    """Return whether body ``child`` can be nested in ``parent``."""
     if child == WORLD:
         return False
     while parent != WORLD:

@@ -320,7 +320,7 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
 
 
 def _spatial_tendon(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add one spatial tendon for several ropes. A pulley element comes before the path of each rope."""
+    """Add one spatial tendon for several ropes."""
     terms = joint.params["terms"]
     if not all(j in doc.paths and factor > 0.0 for j, _, factor in terms):
         doc.lost(joint.element, "it adds lengths and other coordinates, or subtracts lengths")

@@ -102,7 +102,7 @@ _FIELDS: dict[str, Any] = {"height_field": _height_field}
 
 
 def _lift(shape: ShapeSpec) -> float:
-    """Return the lowest height (m) of a height field, and 0 for other shapes. MuJoCo's heights start at 0."""
+    """Return the lowest height (m) of a height field, and 0 for other shapes."""
     return float(np.min(shape.params["heights"])) if shape.kind in _FIELDS else 0.0
 
 

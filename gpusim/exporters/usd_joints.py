@@ -79,7 +79,7 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
 
 
 def _define(doc: UsdDocument, joint: JointSpec, schema: Any, columns: Array) -> Any:
-    """Define a joint prim. ``columns`` (3, 3) are the axes of the prim's frame in the joint frame."""
+    """Define a joint prim."""
     turn = Transform.from_matrix(columns)
     made = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
     for end, (body, frame) in enumerate(((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))):

@@ -138,7 +138,7 @@ def _collider(doc: UsdDocument, path: str, shape: ShapeSpec) -> Any:
 
 
 def _bind(doc: UsdDocument, prim: Any, material: Material) -> None:
-    """Bind a physics material to a shape. Shapes with equal parameters share one material."""
+    """Bind a physics material to a shape."""
     from pxr import UsdGeom, UsdPhysics, UsdShade
 
     name = f"material_{abs(hash(material)) % 10**12}"

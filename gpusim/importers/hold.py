@@ -71,7 +71,7 @@ def add_holding_servos(
 
 
 def _total_load(report: ImportReport, name: str) -> float:
-    """Return the inertia at a joint. It includes each follower's inertia times the square of the multiplier."""
+    """Return the inertia at a joint."""
     total = report.joints[name].load_inertia
     for other, follower in report.joints.items():
         if follower.mimic is not None and follower.mimic.leader == name:

@@ -101,7 +101,7 @@ def _format_of_content(where: str, content: bytes) -> str:
 def _loader(
     where: str, source: Any, mounted: bool
 ) -> Callable[[Any, Mapping[str, Any]], tuple[ModelBuilder, ImportReport]]:
-    """Return the loader for the format of ``source``. With ``mounted``, the loader adds a body for each fixed base."""
+    """Return the loader for the format of ``source``."""
     kind = format_of(where, source)
     try:
         module = importlib.import_module(f"gpusim.importers.{kind}")

@@ -121,10 +121,7 @@ def _joint_limit(context: Context, j: int) -> tuple[float, float]:
 
 
 def _law(context: Context, a: int, joint_limit: tuple[float, float], offset: float) -> _Law:
-    """Return the effort law of an actuator on a joint coordinate q.
-
-    MuJoCo's actuator length is gear (q + ``offset``).
-    """
+    """Return the effort law of an actuator on a joint coordinate q."""
     m, gear = context.m, float(context.m.actuator_gear[a][0])
     bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
     own = sorted(gear * x for x in context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a]))

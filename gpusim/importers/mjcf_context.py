@@ -156,7 +156,7 @@ class Context:
         return label
 
     def lost(self, severity: str, kind: str, index: int, what: str, effect: str = "", fix: str = "") -> None:
-        """Add a finding about element ``index``. ``kind`` is the element's kind as in mjtObj, such as "BODY"."""
+        """Add a finding about element ``index``."""
         self.losses.add(severity, kind.lower(), self.name(kind, index), what, effect, fix)
 
     def limited(self, flag: Any, bounds: Any) -> tuple[float, float]:

@@ -57,7 +57,7 @@ class Filters:
         self.named = len(kept) <= MOST_GROUPS
 
     def _meet(self, one: tuple[int, int, bool], two: tuple[int, int, bool]) -> bool:
-        """Return whether two groups of geoms collide. ``self_collisions`` overrides contype and conaffinity."""
+        """Return whether two groups of geoms collide."""
         own = self.context.options.self_collisions
         if own is not None and not one[2] and not two[2]:
             return own and bool(one[0] or one[1]) and bool(two[0] or two[1])

@@ -70,7 +70,7 @@ def _label(context: Context, j: int) -> str:
 
 
 def _add_single(context: Context, j: int, parent: int, child: int, start: Transform) -> None:
-    """Add joint ``j``. ``start`` is the pose of the child in the parent's frame at qpos0."""
+    """Add joint ``j``."""
     kind = int(context.m.jnt_type[j])
     if kind == FREE:
         _add_free(context, j, child)
@@ -223,7 +223,7 @@ def _moved(context: Context, j: int) -> Transform:
 
 
 def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform) -> tuple[Array, Array]:
-    """Return the linear and angular velocity of a light link. ``joints`` connect the link to the parent."""
+    """Return the linear and angular velocity of a light link."""
     m, now, parent = context.m, context.now, int(context.m.body_parentid[b])
     both = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, parent, both, 0)

@@ -110,11 +110,7 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
 
 
 def _on_plane(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
-    """Return a texture that looks as in MuJoCo on a plane with the half sizes ``half`` (2,), m.
-
-    A half size of 0 means infinite. MuJoCo's image starts at the plane's edge. The viewer's image starts in the middle,
-    so this function shifts it.
-    """
+    """Return a texture that looks as in MuJoCo on a plane with the half sizes ``half`` (2,), m."""
     size = np.where(half > 0.0, half, 1.0)
     times = repeat * size if uniform else repeat
     turn = np.where(half > 0.0, 0.5 * times - 0.5, 0.0)

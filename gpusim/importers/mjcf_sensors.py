@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _range_of_value(context: Context, s: int) -> tuple[float, float]:
-    """Return the range of a sensor's values. MuJoCo clips them to ``cutoff``."""
+    """Return the range of a sensor's values."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, own = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -133,7 +133,7 @@ def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo 
 
 
 def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
-    """Return the label of a site at an object's frame. If the object is not a site, add a site at the frame."""
+    """Return the label of a site at an object's frame."""
     m, mj = context.m, context.mj
     if kind == int(mj.mjtObj.mjOBJ_SITE):
         return context.builder.sites[target].label
@@ -177,7 +177,7 @@ def _part(context: Context, b: int) -> Part:
 
 
 def _touch(context: Context, s: int, site: int) -> SensorInfo | None:
-    """Add a contact sensor for a touch sensor. The contact sensor measures all contacts of the site's body."""
+    """Add a contact sensor for a touch sensor."""
     body, _ = context.site(site)
     if body == WORLD or context.builder.bodies[body].kinematic:
         return None

@@ -102,7 +102,7 @@ def faces(context: Context, g: int) -> Array:
 
 
 def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> int:
-    """Add the convex hull of a mesh, or the hulls of its convex parts. Return the index of the first shape."""
+    """Add the convex hull of a mesh, or the hulls of its convex parts."""
     if context.options.meshes == "decompose":
         first = len(context.builder.shapes)
         mesh = vertices(context, g), faces(context, g)

@@ -108,10 +108,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or a wrapped rope between consecutive sites.
-
-    Return the terms (joint, coordinate, factor) of the tendon, or None if all segments have a constant length.
-    """
+    """Add a distance joint or a wrapped rope between consecutive sites."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None
@@ -138,7 +135,7 @@ def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int,
 def _add_part(
     context: Context, t: int, before: _Place, wrap: Wrap | None, last: _Place, name: str
 ) -> tuple[int | None, float]:
-    """Add a segment of a tendon. Return (joint, 0), or (None, length in m) if the segment's length is constant."""
+    """Add a segment of a tendon."""
     builder, ends = context.builder, (before, last)
     bodies = {before[0], last[0]} if wrap is None else {before[0], wrap.body, last[0]}
     a, b = (vector(place.position) for _, place in ends)
@@ -210,7 +207,7 @@ def _add_tendon(context: Context, t: int, terms: list[tuple[int, int, float]]) -
 
 
 def _add_spring(context: Context, t: int, stiffness: float, name: str, offset: float) -> None:
-    """Add the spring of a tendon. The spring has no force while the length is within ``springlength``."""
+    """Add the spring of a tendon."""
     lower, upper = (float(x) - offset for x in np.ravel(context.m.tendon_lengthspring[t]))
     index, label = context.tendons[t], context.label("actuator", name)
     spring: dict[str, Any] = {"stiffness": stiffness, "rest_angle": lower}

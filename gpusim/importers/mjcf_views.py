@@ -86,7 +86,7 @@ def add_headlight(context: Context) -> None:
     """Add MuJoCo's headlight if the model has other lights.
 
     MuJoCo adds light colors in sRGB, so 0.4 alone gives 0.4 of white. The viewer adds them in linear RGB. This function
-    converts only the headlight. If all lights were converted, a surface in two lights would be too dark.
+    converts only the headlight.
     """
     head = context.m.vis.headlight
     strength = float(np.max(head.diffuse))
@@ -105,7 +105,7 @@ def _kind(context: Context, k: int) -> str | None:
 
 
 def _in_body(context: Context, body: int, position: Array, axes: Array) -> Transform:
-    """Return the pose of a frame in a builder's body. ``position`` and ``axes`` give the frame's initial world pose."""
+    """Return the pose of a frame in a builder's body."""
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = axes, position
     world = Transform.from_matrix(matrix)

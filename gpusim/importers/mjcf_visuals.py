@@ -39,8 +39,7 @@ def add_visuals(context: Context) -> None:
     """Add visuals for the geoms and sites of the visible groups.
 
     If all visible geoms of a body collide, have plain colors and are not meshes, the viewer draws the collision shapes
-    instead. The viewer draws the shapes of hidden geoms only if the model has no visible geoms. If the model has a
-    skin, the viewer also draws the hidden geoms of the model's bodies.
+    instead.
     """
     m, groups = context.m, context.options.visual_groups
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}

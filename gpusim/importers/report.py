@@ -293,7 +293,7 @@ class ImportReport(Findings):
 
 
 def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
-    """Combine the reports about the models of one file into one report. Return None if there are no reports."""
+    """Combine the reports about the models of one file into one report."""
     if len(reports) < 2:
         return reports[0] if reports else None
     made = ImportReport("", "", "", None, all(report.fixed_base for report in reports))

@@ -172,7 +172,7 @@ class Assembly:
             self.report.add("info", f"joint {item.label!r}", limits, "the limit will push it back")
 
     def _placed(self, joint: Joint) -> Placed:
-        """Convert a joint. If the child is the world, exchange parent and child."""
+        """Convert a joint."""
         parent, child, axes = joint.parent, joint.child, joint.axes
         if child is None:
             parent, child, axes = None, parent, [axis.reversed() for axis in axes]
@@ -194,7 +194,7 @@ class Assembly:
         return parent, child
 
     def _roots(self, placed: list[Placed], fix: bool) -> None:
-        """Describe the base in the report. If ``fix`` is True, fix the first link of each free model to the world."""
+        """Describe the base in the report."""
         carried = {item.child for item in placed}
         by_scope: dict[Scope, list[Link]] = {}
         for link in self.links.values():
@@ -224,7 +224,7 @@ class Assembly:
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
     def weigh(self) -> None:
-        """Compute the load inertia of each joint with one axis. All bodies that the joint moves count."""
+        """Compute the load inertia of each joint with one axis."""
         placed = self.placed
         carrier: dict[int, Placed] = {}
         for item in placed:

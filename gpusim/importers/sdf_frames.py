@@ -145,7 +145,7 @@ class Scope:
 
 
 def _origin_of(node: Node) -> str:
-    """Return the default reference frame for the pose of an element. It applies if relative_to is missing."""
+    """Return the default reference frame for the pose of an element."""
     return {"joint": node.words("child"), "frame": node.get("attached_to")}.get(node.tag, "")
 
 
@@ -259,10 +259,7 @@ def model_file(search: Search, uri: str, folder: Path) -> Path | None:
 
 
 def file_in(folder: Path) -> Path | None:
-    """Return the SDF file of a model folder, or None.
-
-    The function prefers the last file in model.config, then model.sdf, then any .sdf file.
-    """
+    """Return the SDF file of a model folder, or None."""
     config = folder / "model.config"
     if config.is_file():
         named = re.findall(r"<sdf[^>]*>\s*([^<\s]+)\s*</sdf>", config.read_text(encoding="utf-8", errors="replace"))
@@ -274,10 +271,7 @@ def file_in(folder: Path) -> Path | None:
 
 
 def _merged(inner: Scope, scope: Scope) -> list[Node]:
-    """Return the elements of a model that is included with ``merge``.
-
-    The poses of these elements refer to a new frame at the model's pose.
-    """
+    """Return the elements of a model that is included with ``merge``."""
     frame = f"_merged__{inner.name}__model__"
     pose, source = inner.pose_node, inner.node.source
     children: list[Node] = []

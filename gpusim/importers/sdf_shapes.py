@@ -147,7 +147,7 @@ def _heightmap(
     options: dict[str, Any],
     search: Search,
 ) -> int:
-    """Add terrain from an image. Black is the lowest point, and white is at the height in <size>."""
+    """Add terrain from an image."""
     if link.body != WORLD:
         raise UnreadableError("<heightmap> on a link that moves")
     uri = shape.words("uri")
@@ -195,7 +195,7 @@ def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tu
 
 
 def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray]:
-    """Return the corners of the prism over each outline. The builder makes a convex hull from the corners."""
+    """Return the corners of the prism over each outline."""
     height, solids = shape.number("height", 1.0), []
     outlines = [shape] if shape.all("point") else shape.all("polyline")
     for outline in outlines:
@@ -215,7 +215,7 @@ def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray
 
 
 def _material(link: Link, node: Node, report: ImportReport) -> Material:
-    """Return the material. As in Gazebo, the default friction is 1 and a contact uses the smaller value."""
+    """Return the material."""
     title, surface = f"link {link.label!r}", node.find("surface")
     density = node.number("density", link.node.number("inertial/density", 1000.0))
     values: dict[str, Any] = {"friction": 1.0, "combine": "min", "density": density if density > 0.0 else 1000.0}
@@ -344,7 +344,7 @@ def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dic
 
 
 def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
-    """Return the color of a visual, or None. It comes from <diffuse>, else <ambient>, else the name of the script."""
+    """Return the color of a visual, or None."""
     title, material = f"link {link.label!r}", node.find("material")
     if material is None:
         return None

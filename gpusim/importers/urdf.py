@@ -214,7 +214,7 @@ def _folder(given: str | os.PathLike[str]) -> Path:
 
 
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
-    """Return the URDF text or the path of the URDF file. The file may be in one of ``folders``."""
+    """Return the URDF text or the path of the URDF file."""
     if _is_text(given):
         return given
     inside = [folder / given for folder in folders if not Path(given).is_absolute() and (folder / given).is_file()]

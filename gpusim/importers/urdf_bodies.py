@@ -134,10 +134,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
 
 
 def _carried(result: Bodies) -> dict[str, MassProperties]:
-    """Return a dict: body -> mass properties of its heaviest child.
-
-    For a massless child, the child's own heaviest child counts instead.
-    """
+    """Return a dict: body -> mass properties of its heaviest child."""
     heaviest: dict[str, MassProperties] = {}
     for joint in reversed(result.joints.values()):
         parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
@@ -160,7 +157,7 @@ def _severity(result: Bodies, link: str) -> str:
 
 
 def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
-    """Return a link's mass properties in the frame of its body. The inertia may be that of a point or a thin rod."""
+    """Return a link's mass properties in the frame of its body."""
     own = tree.links[name].mass
     if own is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))

@@ -56,7 +56,7 @@ def _convert_quaternions(document: Document) -> None:
 
 
 def _named(document: Document, kind: str) -> dict[str, Element]:
-    """Return a dict of all elements of a kind: name -> element. Names must be unique."""
+    """Return a dict of all elements of a kind: name -> element."""
     found: dict[str, Element] = {}
     for element in document.robot.findall(kind):
         name = element.get("name")
@@ -104,7 +104,7 @@ def numbers(
 
 
 def _three(document: Document, found: str, name: str, text: str) -> list[str]:
-    """Return the words of a vector. Commas and a wrong number of words are repaired and cause a warning."""
+    """Return the words of a vector."""
     words = text.split()
     if "," in text:
         parted = text.replace(",", " ").split()
@@ -130,7 +130,7 @@ def _check_origin(document: Document, owner: Element) -> None:
 
 
 def _check_inertial(document: Document, link: Element) -> None:
-    """Check the numbers of <inertial>. Missing inertia components become 0 and cause a warning."""
+    """Check the numbers of <inertial>."""
     inertial = link.find("inertial")
     if inertial is None:
         return
@@ -264,7 +264,7 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
 
 
 def _check_greatest(document: Document, joint: Element, limit: Element, name: str) -> None:
-    """Check an effort or velocity limit. A missing, zero or negative limit means unlimited and causes a warning."""
+    """Check an effort or velocity limit."""
     if limit.get(name) is None:
         document.warn(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
         limit.set(name, "inf")

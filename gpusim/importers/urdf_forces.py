@@ -49,7 +49,7 @@ def _node(element: Element, source: str) -> Node:
 def _close_loop(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, node: Node, report: ImportReport
 ) -> None:
-    """Add an SDF joint between two links. <pose> is the joint frame in the child link, with all other joints at 0."""
+    """Add an SDF joint between two links."""
     label, kind = clean(node.get("name")) or "gazebo_joint", node.get("type")
     ends = [document.link_labels.get(node.words(end)) for end in ("parent", "child")]
     parent, child = ends
@@ -90,10 +90,7 @@ def _index(builder: ModelBuilder, label: str) -> int:
 def _lift(
     tree: Tree, groups: Bodies, builder: ModelBuilder, link: str, weightless: Sequence[str], report: ImportReport
 ) -> None:
-    """Disable the gravity of a link.
-
-    If gravity acts on other links of the same body, a constant force cancels the weight of the link.
-    """
+    """Disable the gravity of a link."""
     mass, gravity = tree.links[link].mass, np.asarray(builder.gravity)
     if mass is None or mass.mass == 0.0 or link in groups.still or not np.any(gravity):
         return

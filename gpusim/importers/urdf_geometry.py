@@ -88,7 +88,7 @@ def child(element: Element, name: str) -> Element | None:
 
 
 def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
-    """Return the pose in <origin> as a matrix (4, 4). Roll, pitch and yaw are rotations about fixed axes."""
+    """Return the pose in <origin> as a matrix (4, 4)."""
     pose, origin = np.eye(4), child(element, "origin")
     if origin is None:
         return pose
@@ -130,7 +130,7 @@ class FreeLabels:
         self._numbers: dict[str, int] = {}
 
     def next(self, link: str) -> str:
-        """Return an unused label. Repeated calls return the same label until a shape or visual uses it."""
+        """Return an unused label."""
         self._labels.update(spec.label for spec in self._taken[self._seen :])
         self._seen = len(self._taken)
         number = self._numbers.get(link, 1)

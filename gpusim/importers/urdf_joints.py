@@ -183,10 +183,7 @@ def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
 
 
 def load_inertia(tree: Tree, joint: Joint, carried: MassProperties) -> float:
-    """Return the load of a joint in the starting pose: inertia (kg m2), or mass (kg) for a prismatic joint.
-
-    The load of a joint without exactly one axis is 0.
-    """
+    """Return the load of a joint in the starting pose: inertia (kg m2), or mass (kg) for a prismatic joint."""
     if joint.kind not in SINGLE_AXIS:
         return 0.0
     if joint.kind == "prismatic":

@@ -113,7 +113,7 @@ def _parse(document: Document, yourdfpy: Any) -> Any:
 
 
 def _mass_properties(inertial: Any) -> MassProperties | None:
-    """Return mass properties in the link's frame. <origin> is the inertial frame's pose in the link's frame."""
+    """Return mass properties in the link's frame."""
     if inertial is None:
         return None
     mass = 0.0 if inertial.mass is None else float(inertial.mass)
@@ -207,7 +207,7 @@ def _checked_pose(tree: Tree, pose: Mapping[str, float]) -> dict[str, float]:
 
 
 def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> None:
-    """Compute the starting positions. A follower with a fixed leader or multiplier 0 becomes a fixed joint."""
+    """Compute the starting positions."""
     for name in tree.joints:
         for member in reversed(_leaders(source, tree.joints, name)):
             if member not in tree.positions:

@@ -72,7 +72,7 @@ def read_visuals(document: Document) -> list[Look]:
 
 
 def _is_nothing(element: Element) -> bool:
-    """Return whether the geometry has size 0. Files use such a geometry to draw nothing."""
+    """Return whether the geometry has size 0."""
     geometry = child(element, "geometry")
     shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
     sizes = [(shape.get("size") or shape.get("radius") or "").split() for shape in shapes]
@@ -80,7 +80,7 @@ def _is_nothing(element: Element) -> bool:
 
 
 def _materials(document: Document) -> dict[str, Paint]:
-    """Return materials by name. Materials of the robot take precedence over materials inside <visual>."""
+    """Return materials by name."""
     found: dict[str, Paint] = {}
     inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
     for material in (*document.materials, *inside):
@@ -91,7 +91,7 @@ def _materials(document: Document) -> dict[str, Paint]:
 
 
 def _paint(document: Document, material: Element) -> Paint | None:
-    """Return a material, or None if it has no color and no texture. Color values are clipped to 0 to 1."""
+    """Return a material, or None if it has no color and no texture."""
     element, picture = child(material, "color"), child(material, "texture")
     texture = None if picture is None else picture.get("filename") or None
     rgba = None if element is None or element.get("rgba") is None else _rgba(document, element)
@@ -178,7 +178,7 @@ def count_triangles(visual: VisualSpec) -> int:
 
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
-    """Return the pieces of a mesh. Links that use the same file at the same scale share the pieces."""
+    """Return the pieces of a mesh."""
     path = search.need(geometry.mesh)
     key = (path, geometry.sizes)
     if key not in meshes:
@@ -187,7 +187,7 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
 
 
 def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
-    """Return the material with the image of its texture. If the image cannot be read, return it without a texture."""
+    """Return the material with the image of its texture."""
     paint = look.paint
     if paint.texture is None:
         return paint
@@ -202,7 +202,7 @@ def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report:
 
 
 def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
-    """Return the pieces and the material of a visual. The mesh's colors take precedence, as in RViz and Gazebo."""
+    """Return the pieces and the material of a visual."""
     if all(piece.color is None for piece in pieces):
         return pieces, paint
     if paint.color is None:

@@ -51,7 +51,7 @@ def expand(
 
 
 class _Arguments(dict[str, str]):
-    """Arguments of a template. ``known`` collects the names that the template looks up."""
+    """Arguments of a template."""
 
     def __init__(self, given: dict[str, str]) -> None:
         super().__init__(given)

@@ -143,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
-    """Return the root of XML whose errors are all harmless, or else None. Each kind of error causes one warning."""
+    """Return the root of XML whose errors are all harmless, or else None."""
     from lxml import etree
 
     try:

@@ -235,7 +235,7 @@ _MJC_TYPES = (("dynType", "none"), ("gainType", "fixed"), ("biasType", "none"))
 
 
 def _list(value: Any, default: Sequence[float]) -> np.ndarray:
-    """Return the numbers of ``value``. Missing numbers come from ``default``."""
+    """Return the numbers of ``value``."""
     given = [] if value is None else [float(x) for x in value]
     return np.array([*given, *default[len(given) :]])
 

@@ -91,7 +91,7 @@ _NAMED = 3
 
 
 class _Unread:
-    """Attributes that the importer does not use. Attributes with the same effect share one finding."""
+    """Attributes that the importer does not use."""
 
     def __init__(self) -> None:
         self.keys: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -129,7 +129,7 @@ def _prims(names: list[str]) -> str:
 def report_unread(stage: UsdStage) -> None:
     """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read, one for each effect.
 
-    The importer and usd-core's physics parser read values of the default time. A finding names prims without them.
+    The importer and usd-core's physics parser read values of the default time.
     """
     unread, animated = _Unread(), dict[str, str]()
     for prim in stage.prims():

@@ -100,7 +100,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
 
 def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
-    """Combine hinges and slides between the same two bodies into a d6 joint. MuJoCo's converter writes such joints."""
+    """Combine hinges and slides between the same two bodies into a d6 joint."""
     result: list[UsdJoint] = []
     first: dict[tuple[str, str], UsdJoint] = {}
     for joint in joints:
@@ -180,7 +180,7 @@ def _force(stage: UsdStage, linear: bool) -> float:
 
 
 def _frame(stage: UsdStage, path: str, body: str, rel: Any, position: Any, rotation: Any) -> Transform:
-    """Return the pose of a joint frame in its body. Without a body, return the pose in the builder's world."""
+    """Return the pose of a joint frame in its body."""
     local = stage.frame(position, rotation, path)
     if body != WORLD:
         return local

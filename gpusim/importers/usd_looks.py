@@ -197,7 +197,7 @@ def _uv_texture(stage: UsdStage, name: str, shader: Any) -> Texture | None:
 
 
 def _placing(shader: Any) -> Placing:
-    """Return the texture coordinates of a UsdUVTexture. They come from a primvar, with an optional UsdTransform2d."""
+    """Return the texture coordinates of a UsdUVTexture."""
     reader, placing = _source(shader, "st"), Placing()
     if reader is not None and reader.GetIdAttr().Get() == "UsdTransform2d":
         scale, shift = (_constant(reader, i) for i in ("scale", "translation"))

@@ -191,10 +191,7 @@ def _report_hull(stage: UsdStage, path: str, points: Array, triangles: Array, ho
 
 
 def _is_convex(points: Array, triangles: Array) -> bool:
-    """Return whether a mesh is convex, with a tolerance of a thousandth of its size.
-
-    Very large meshes are not checked and count as not convex.
-    """
+    """Return whether a mesh is convex, with a tolerance of a thousandth of its size."""
     if len(points) * len(triangles) > 4_000_000:
         return False
     a, b, c = (points[triangles[:, k]] for k in range(3))

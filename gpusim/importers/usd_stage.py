@@ -282,7 +282,7 @@ def quaternion(rotation: Any) -> Transform:
 
 
 def _rigid(matrix: Array) -> Array:
-    """Return the rotation and translation of an affine matrix. For a mirroring matrix, reverse all three axes first."""
+    """Return the rotation and translation of an affine matrix."""
     columns = matrix[:3, :3]
     lengths = np.linalg.norm(columns, axis=0)
     axes = columns / np.where(lengths > 0.0, lengths, 1.0)

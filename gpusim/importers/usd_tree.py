@@ -51,7 +51,7 @@ def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[
 
 
 def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree. It grows from the world, then from kinematic bodies, ``first`` and other bodies."""
+    """Return the spanning tree."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}
@@ -69,10 +69,7 @@ def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Seque
 
 
 def _ends(joints: Sequence[UsdJoint]) -> dict[str, list[tuple[UsdJoint, str]]]:
-    """Return a dict: path of a body -> pairs (joint, path of the other body).
-
-    Joints that the file excludes from articulations come last. Distance joints are omitted.
-    """
+    """Return a dict: path of a body -> pairs (joint, path of the other body)."""
     ends: dict[str, list[tuple[UsdJoint, str]]] = {}
     for joint in sorted(joints, key=lambda joint: joint.excluded):
         if joint.kind != "distance":

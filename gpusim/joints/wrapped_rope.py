@@ -116,7 +116,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two different bodies of a path. The second body is dynamic if possible."""
+    """Return two different bodies of a path."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (

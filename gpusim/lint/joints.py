@@ -106,7 +106,7 @@ def stiff_gains(subject: Subject) -> None:
 
 
 def _inertias(subject: Subject) -> dict[tuple[str, int], float]:
-    """Return a dict: (joint, axis) -> inertia that a force on the coordinate moves. All other coordinates are free."""
+    """Return a dict: (joint, axis) -> inertia that a force on the coordinate moves."""
     tree = subject.tree
     mass: Array = tree.mass_matrix(tree.start)[0]
     felt = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)

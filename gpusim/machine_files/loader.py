@@ -37,7 +37,7 @@ _CONTROL = ("as", "for", "if", "add", "values")
 def methods() -> dict[str, tuple[Callable[..., Any], int]]:
     """Return a dict of the functions that ``add`` can call: key -> (function, number of leading builder arguments).
 
-    The key of ``add_servo`` is ``servo``. Methods that do not start with ``add_`` keep their name.
+    The key of ``add_servo`` is ``servo``.
     """
     found: dict[str, tuple[Callable[..., Any], int]] = {}
     for name in sorted(dir(ModelBuilder)):

@@ -38,7 +38,7 @@ _SPACES = {
     **dict.fromkeys(("shape_a", "shape_b"), "shape"),
     "site": "site",
 }
-"""Argument -> type of element that a label names. For other integer arguments, a label names an actuator."""
+"""Argument -> type of element that a label names."""
 _FILES = ("mesh", "file", "path", "source")
 
 

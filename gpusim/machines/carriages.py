@@ -211,7 +211,7 @@ def _leg_and_foot(
     b: ModelBuilder, sole: Transform, tall: float, radius: float, thick: float, masses: list[float], tilt: float,
     label: str,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add the bodies of leg and foot, with their frames at the sole. A foot that does not tilt is part of the leg."""
+    """Add the bodies of leg and foot, with their frames at the sole."""
     across = 0.3 * radius
     leg_inertia = _bar_moments(masses[0], tall, across)
     foot_inertia = _bar_moments(masses[1], thick, radius)
@@ -242,7 +242,7 @@ def _cylinder(
     b: ModelBuilder, chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
     pull: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
-    """Add the cylinder along the leg, down to the sole. The initial pressures hold the weight of leg and foot."""
+    """Add the cylinder along the leg, down to the sole."""
     areas = piston_areas(element, jack.bore, jack.rod)
     pressure = holding_pressures(pull, areas, 1e6)
     cylinder = jack.pack.circuit.add_cylinder(

@@ -146,7 +146,7 @@ class Corner:
     def linkage(
         self, closing: Callable[[float], Moves], solids: dict[str, Solid], center: Array, steering: Steering | None
     ) -> Linkage:
-        """Return the analytic model. It assumes that gravity acts along -z of the corner's frame."""
+        """Return the analytic model."""
         gravity = float(np.linalg.norm(self.b.gravity))
         return Linkage(self.element, closing, solids, center, gravity, steering)
 

@@ -7,8 +7,7 @@ other chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
 
 s is the opening of the spool, and y is the opening of the holding valve. K, K_drain and K_supply are flow gains, and R
-is the valve's ``pilot_ratio``. The model replaces each square root by a function that is smooth at zero pressure drop
-(:func:`orifice_flow`).
+is the valve's ``pilot_ratio``.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ from gpusim import validate
 FREE_DROP = 3e5
 """Pressure drop at which a drive's check valve passes the full flow of its spool, Pa."""
 LAMINAR = 2e5
-"""Pressure drop below which the valves of drives are laminar, Pa.
-
-A smaller value slows the implicit solve of small volumes.
-"""
+"""Pressure drop below which the valves of drives are laminar, Pa."""
 RETURN = 4e5
 """Absolute pressure of the return line, Pa. It prevents cavitation."""
 MOST_PRESSURE, HALVINGS = 1e9, 80

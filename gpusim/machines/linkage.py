@@ -59,7 +59,7 @@ def turned(axis: Array, angle: float, point: Array) -> Move:
 
 
 class Unreachable(Exception):
-    """Error for a position in which the loop does not close. The text names the limiting part if it is known."""
+    """Error for a position in which the loop does not close."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return data of the steering arm.
-
-        The data are a point on the kingpin, the kingpin's direction, the point on the kingpin nearest to the end of the
-        steering arm, and the velocity of this end per rad.
-        """
+        """Return data of the steering arm."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point

@@ -34,8 +34,7 @@ class OmniDrive:
 def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: str = "") -> OmniDrive:
     """Add tendons for the three motions of a platform. An actuator on a tendon drives all wheels together.
 
-    For a velocity v of the platform, the wheels' speeds are w = B v (:meth:`OmniWheel.ideal`). The tendons are the rows
-    of the pseudo-inverse of B. A force on a tendon becomes wheel torques that drive only the motion of this tendon.
+    For a velocity v of the platform, the wheels' speeds are w = B v (:meth:`OmniWheel.ideal`).
 
     Args:
         builder: builder that contains the wheels.

@@ -47,8 +47,7 @@ class OmniWheel:
     def ideal(self, velocity: Vector) -> float:
         """Return the hub speed (rad/s) for a platform motion. The rollers are massless and do not slip.
 
-        The roller on the ground rolls freely perpendicular to its axis. Along its axis, friction holds the roller. A
-        mecanum wheel at constant speed moves sideways with a small ripple. The returned speed is a mean over the
+        A mecanum wheel at constant speed moves sideways with a small ripple. The returned speed is a mean over the
         contact of a roller.
 
         Args:
@@ -144,11 +143,7 @@ def add_omni_wheel(
 
 
 def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: float) -> dict[str, Any]:
-    """Return the sizes of the rollers.
-
-    A roller touches the wheel's cylinder along a line. The arc of the barrel goes through the middle and the ends of
-    this line.
-    """
+    """Return the sizes of the rollers."""
     inside = radius * math.cos(reach) - (radius - roller_radius)
     square, tangent = math.sin(roller_angle) ** 2, math.tan(reach)
     half = (radius * math.sin(reach) - square * tangent * inside) / math.cos(roller_angle)

@@ -13,7 +13,7 @@ from gpusim.typing import Array, Vector
 
 
 def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
-    """Check that two points of a part differ, and return both. ``a`` and ``b`` are pairs (name of the field, point)."""
+    """Check that two points of a part differ, and return both."""
     first, second = (f"{name}.{field}" if name else field for field, _ in (a, b))
     start, end = (validate.numbers(element, word, point, 3) for word, (_, point) in ((first, a), (second, b)))
     if np.linalg.norm(end - start) < 1e-6:

@@ -1,9 +1,7 @@
 """Path of a track around its wheels: a closed polygon of equal links that touch the wheels but do not penetrate them.
 
 Points are (x, z) in the plane of the track. Links go counterclockwise: in the direction of x at the bottom, with the
-inside of the track to their left. Each link points as far to the left as the wheels allow, so it lies along the nearest
-tangent. The heading of a link is t - asin(R/D), where t is the direction and D the distance from the link's first pin
-to the wheel's center. R is the distance from the wheel's center to a link that lies on the wheel.
+inside of the track to their left.
 """
 
 from __future__ import annotations
@@ -110,7 +108,7 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
 
 
 def gaps(path: Path, circle: Circle) -> tuple[float, float]:
-    """Return the gaps (m) from a wheel to the lower and to the upper run. A gap is 0 if links lie on the wheel.
+    """Return the gaps (m) from a wheel to the lower and to the upper run.
 
     Args:
         path: the convex path, in the order of the links. Links steeper than 60 degrees belong to neither run.
@@ -125,7 +123,7 @@ def gaps(path: Path, circle: Circle) -> tuple[float, float]:
 
 
 def _fits(wheels: Wheels, move: float, count: int) -> bool:
-    """Return whether ``count`` shoes form a closed loop if the idler moves by ``move`` (m) away from the sprocket."""
+    """Return whether ``count`` shoes form a closed loop if the idler moves by ``move`` (m)."""
     _, idler, *_ = _circles(wheels, move)
     others = (wheels.sprocket, *wheels.others)
     if any(math.hypot(idler.x - c.x, idler.z - c.z) < idler.radius + c.radius for c in others):
@@ -159,10 +157,7 @@ def _circles(wheels: Wheels, shift: float) -> list[Circle]:
 
 
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
-    """Return the first pin on the sprocket, the wheel before it, and the heading (rad) of the run between them.
-
-    This run is the common tangent of two wheels that has all wheels on its left side.
-    """
+    """Return where the track enters the sprocket."""
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
     for other in others:
@@ -180,7 +175,6 @@ def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
 
 
 def _tangent(point: Array, circle: Circle, heading: float) -> float:
-    """Return the heading (rad) of the first tangent to the left of ``heading`` that has the wheel on its left."""
     dx, dz = circle.x - point[0], circle.z - point[1]
     distance = math.hypot(dx, dz)
     angle = math.atan2(dz, dx) - math.asin(min(1.0, circle.radius / distance))
@@ -188,7 +182,7 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Return the pins up to the run that returns to the sprocket, this run's last pin, and the idler's strands."""
+    """Return the pins of the track."""
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first
@@ -213,13 +207,13 @@ def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
 
 
 def _length(wheels: Wheels, shift: float) -> float:
-    """Return the length of the track (m). This length is continuous and increases with the shift."""
+    """Return the length of the track (m)."""
     pins, end, _ = _walk(wheels, shift)
     return (len(pins) - 1) * wheels.pitch + float(np.linalg.norm(end - pins[-1]))
 
 
 def _march(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """Return all pins. The pins of the last run are evenly spaced."""
+    """Return all pins."""
     pins, end, strands = _walk(wheels, shift)
     rest = count + 1 - len(pins)
     last = pins[-1]

@@ -1,8 +1,7 @@
 """The taut loop: the shape of a track under its tension.
 
-A loop whose links all follow tangents (track_path.py) is slack. The taut loop maximizes the shift of the idler, for
-links of equal pitch that do not penetrate the wheels. The Lagrange multipliers of the link lengths are the tensions of
-the links.
+The taut loop maximizes the shift of the idler, for links of equal pitch that do not penetrate the wheels. The Lagrange
+multipliers of the link lengths are the tensions of the links.
 
 The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. The unit of length is
 the pitch.
@@ -20,7 +19,7 @@ STIFFNESS, MOST_ROUNDS, MOST_STEPS = 1e3, 12, 50
 CLOSED = 1e-12
 """Errors of lengths and gaps at which the iteration ends, in pitches."""
 EXACT, OVERLAP = 1e-10, 1e-7
-"""Accepted errors of lengths and gaps, in pitches. At the ends of links, contact changes with round-off."""
+"""Accepted errors of lengths and gaps, in pitches."""
 LEVEL = 1e-11
 """Maximum gradient of the merit function at convergence."""
 TOUCHING = 1e-6
@@ -34,7 +33,7 @@ STEP = 1e-6
 
 
 class _Loop:
-    """The optimization problem. Unknowns are the idler's shift and all pins except one that a sprocket tooth holds."""
+    """The optimization problem."""
 
     def __init__(self, wheels: Wheels, path: Path) -> None:
         circles = (wheels.sprocket, wheels.idler, *wheels.others)
@@ -64,7 +63,7 @@ class _Loop:
         return length - 1.0, np.where(np.abs(far - 0.5) < REACH, side - self.radii, np.inf)
 
     def _frames(self, own: Array) -> tuple[Array, Array, Array]:
-        """Return lengths, directions, and vectors from first pins to centers, for ``own`` = (both pins, shift)."""
+        """Return lengths and directions of the links."""
         way = own[..., 2:4] - own[..., :2]
         length = np.hypot(way[..., 0], way[..., 1])
         to = self.centers - own[..., None, :2]
@@ -128,7 +127,7 @@ def _turns(pins: Array) -> Array:
 
 
 def _solved(hessian: Array, slope: Array) -> Array:
-    """Return Newton's step. Shift an indefinite Hessian until it is positive definite."""
+    """Return Newton's step."""
     shift = 0.0
     while True:
         shifted = 0.5 * (hessian + hessian.T) + shift * np.eye(slope.size)

@@ -41,11 +41,11 @@ from gpusim.machines.track_record import Track
 from gpusim.transform import Transform
 
 CLEARANCE = 1e-6
-"""Initial gap (m) between wheels and shoes. It must be less than ``SolverConfig.contact_slop``."""
+"""Initial gap (m) between wheels and shoes."""
 BUSHING = 0.17
 """Radius of the round part of a shoe about its pin, relative to the pitch."""
 SWINGING = 60.0
-"""Default damping of a pin (1/s). The code multiplies it by the mass of a shoe and the square of the pitch."""
+"""Default damping of a pin (1/s)."""
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 
@@ -81,7 +81,7 @@ class _Plan:
 
     @property
     def tooth(self) -> float:
-        """Radius of a tooth (m). The tooth's center is on the circle of the pins, halfway between two pins."""
+        """Radius of a tooth (m)."""
         corner = 0.5 * self.pitch / math.sin(math.pi / self.sprocket.teeth)
         return 2.0 * corner * math.sin(0.5 * math.pi / self.sprocket.teeth) - self.bushing - float(self.sprocket.play)
 
@@ -222,7 +222,7 @@ class _Maker:
             self.links()
 
     def lowest(self) -> float:
-        """Return z (m) of the lowest point of the shoes in the track's frame. Without shoes, the wheels count."""
+        """Return z (m) of the lowest point of the shoes in the track's frame."""
         if self.surface:
             return float(min(self.b.bodies[body].xform.position[2] - radius for body, radius in self.rims))
         length, _, thickness = size_of(self.plan.element, self.plan.shoe)
@@ -231,7 +231,7 @@ class _Maker:
         return float(np.min(middles - 0.5 * length * ways[:, 1] - 0.5 * thickness * ways[:, 0]))
 
     def wheel(self, name: str, parent: int, at: Any, radius: float, wheel: Any, joint: str | None = None) -> int:
-        """Add a disk on a hinge. The joint is named after the wheel unless ``joint`` is given."""
+        """Add a disk on a hinge."""
         b, key = self.b, joint or name
         place = (float(at[0]), 0.0, float(at[1]))
         body = b.add_body(wheel.mass, disk(wheel.mass, radius, wheel.width), xform=Transform(place), label=name)
@@ -395,7 +395,7 @@ def _checked(
     pins: Any,
     solver: Any,
 ) -> _Plan:
-    """Check all parts and return the plan. Raise a ModelError if a part is invalid."""
+    """Check all parts and return the plan."""
     length = validate.positive(element, "pitch", pitch)
     shoe, undamped = Shoe() if shoe is None else shoe, pins is None
     pins = Pin() if pins is None else pins

@@ -131,7 +131,7 @@ def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
 
 
 def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Texture:
-    """Return a texture: an image multiplied by a color (3,). ``cut_out`` keeps the image's transparency."""
+    """Return a texture: an image multiplied by a color (3,)."""
     key = (id(image), tuple(factor), cut_out)
     if key not in textures:
         smaller = -(-max(image.size) // LARGEST)
@@ -145,7 +145,7 @@ def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Te
 
 
 def _textured(visual: Any, texture: Texture, look: Look) -> Coat:
-    """Return a coat with a texture. Without texture coordinates, return a coat with the texture's mean color."""
+    """Return a coat with a texture."""
     uv = getattr(visual, "uv", None)
     if uv is None or not np.all(np.isfinite(uv)):
         return Coat(Paint(texture.mean(), look))

@@ -55,13 +55,13 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
 
 
 def _unit(mesh: Any) -> float:
-    """Return the unit of a DAE file in m. Return 1 for formats that store no unit."""
+    """Return the unit of a DAE file in m."""
     words = str(mesh.metadata.get("units") or "").split()
     return float(words[0]) if len(words) == 3 and words[1:] == ["*", "meters"] else 1.0
 
 
 def _parts(scene: Any) -> list[Any]:
-    """Return the meshes of a ``trimesh.Scene`` in its frame. Unlike ``Scene.dump``, keep normals and share textures."""
+    """Return the meshes of a ``trimesh.Scene`` in its frame."""
     meshes = []
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]

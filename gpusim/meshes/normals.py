@@ -11,9 +11,7 @@ from gpusim.typing import Array
 def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) -> Array:
     """Return smooth normals at the three corners of each triangle, (3 * triangles, 3).
 
-    A corner's normal is the weighted mean of the normals of the triangles at the same vertex. The mean includes only
-    triangles whose normals differ by less than ``crease`` (degrees) from the corner's own triangle. The weights are the
-    angles of the triangles at the vertex, so the result does not depend on the triangulation of flat faces.
+    A corner's normal is the weighted mean of the normals of the triangles at the same vertex.
     """
     corners = vertices[triangles]
     faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

@@ -46,7 +46,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """Triangles as stored in a file, with the attributes of Piece. ``vertices`` may have duplicates."""
+    """Triangles as stored in a file, with the attributes of Piece."""
 
     vertices: Array
     triangles: Array
@@ -57,7 +57,7 @@ class _Sheet:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Return a key of the material. Sheets with equal keys become one piece."""
+        """Return a key of the material."""
         return self.paint, self.normals is None, self.uv is None, self.colors is None
 
 

@@ -77,7 +77,7 @@ def _outward(points: Array, hull: Any) -> Array:
 
 
 def _flat_groups(points: Array, triangles: Array, neighbors: Array) -> list[Array]:
-    """Group triangles that lie in one plane. Each group (m, 3) grows from its largest triangle."""
+    """Group triangles that lie in one plane."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
     cross = np.cross(b - a, c - a)
     area = np.linalg.norm(cross, axis=1)
@@ -149,7 +149,7 @@ def hull_points(points: Array) -> Array:
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
     """Return up to ``count`` corners that approximate a hull, and the largest gap (m) to the hull.
 
-    The greedy method starts from a simplex. The method repeatedly adds the corners that lie farthest outside.
+    The greedy method starts from a simplex.
     """
     from scipy.spatial import ConvexHull
 
@@ -171,11 +171,7 @@ def fewer_points(points: Array, count: int) -> tuple[Array, float]:
 
 
 def _simplex(points: Array) -> list[int]:
-    """Return the indices of four points.
-
-    The first one has the smallest x. Each further point is the farthest from the point, line or plane through the
-    previous points.
-    """
+    """Return the indices of four points."""
     first = int(np.argmin(points[:, 0]))
     arms = points - points[first]
     second = int(np.argmax(np.linalg.norm(arms, axis=1)))

@@ -2,9 +2,8 @@
 
 The tables are int32. All worlds share one set of tables. The boxes of the tree are rounded outward to a grid of 65535
 steps along each side of the mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The
-nodes are in depth-first order, so a traversal needs no stack. If a query misses the box of an inner node, the traversal
-continues at the node's link. In all other cases, the traversal continues at the next node. A negative link marks a
-leaf: the link is -1 minus the leaf's index. Leaf i has the triangles from LEAF * i to LEAF * (i + 1) - 1.
+nodes are in depth-first order, so a traversal needs no stack. In all other cases, the traversal continues at the next
+node. A negative link marks a leaf: the link is -1 minus the leaf's index.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ class TriangleTree:
             edge, or -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
-        solid: number of triangles in the tree. These triangles come first in ``triangles``. The remaining triangles
-            belong to shapes that continue this shape, and only serve as neighbors at its edges and corners.
+        solid: number of triangles in the tree. These triangles come first in ``triangles``.
     """
 
     vertices: Array
@@ -54,7 +52,7 @@ class TriangleTree:
         return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
 
     def near(self, low: Array, high: Array) -> Array:
-        """Return the indices of triangles whose leaf overlaps the box from ``low`` to ``high`` (3,), ascending."""
+        """Return the indices of triangles whose leaf overlaps a box, ascending."""
         lower, step = self.grid
         first = np.clip(np.floor((low - lower) / step) - 1, 0, GRID)
         last = np.clip(np.ceil((high - lower) / step) + 1, 0, GRID)
@@ -141,7 +139,7 @@ def _with_neighbors(vertices: Array, triangles: Array, chosen: Array) -> tuple[A
 
 
 def _morton_codes(vertices: Array, triangles: Array) -> Array:
-    """Return a number for each triangle. The numbers order the triangles' centroids along a space-filling curve."""
+    """Return a number for each triangle."""
     lower = vertices.min(axis=0)
     size = float((vertices.max(axis=0) - lower).max())
     scale = ((1 << 20) - 1) / size
@@ -192,7 +190,7 @@ def _nodes(vertices: Array, triangles: Array) -> Array:
 
 
 def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, low: Array, high: Array) -> None:
-    """Fill the boxes of the leaves. ``first`` is the index of each leaf."""
+    """Fill the boxes of the leaves."""
     if not index.size:
         return
     number = np.minimum(LEAF * first[:, None] + np.arange(LEAF), len(triangles) - 1)
@@ -220,7 +218,7 @@ def _neighbors(vertices: Array, triangles: Array) -> Array:
 
 
 def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
-    """Return sorted keys of all edges of triangles, and their order. Edges with the same ends have equal keys."""
+    """Return sorted keys of all edges of triangles, and their order."""
     here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
     key = np.minimum(here, there).astype(np.int64) * vertices + np.maximum(here, there)
     if vertices * vertices * len(key) >= 2**63:
@@ -236,7 +234,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return for each triangle at an edge the opposite vertex of the neighbor with the smallest bend, (e, n)."""
+    """Return for each edge the opposite vertex of the neighbor with the smallest bend, (e, n)."""
     from_edge = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - from_edge
     away = vertices[tips] - from_edge

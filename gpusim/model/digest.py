@@ -39,7 +39,7 @@ def digest_of(value: Any) -> str:
 
 
 def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add a value to a digest. ``within`` contains the ids of enclosing objects, to stop at cyclic references."""
+    """Add a value to a digest."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
@@ -54,7 +54,7 @@ def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
 
 
 def _feed_parts(found: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add an object by its type and content. Add a class or function by its name."""
+    """Add an object by its type and content."""
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         found.update(f"{value.__module__} {value.__qualname__};".encode())
         return

@@ -6,11 +6,8 @@ cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z.
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
-Euler angles and Cardan angles are such rotations. The first and the last rotation are *outer* rotations: ``u`` is the
-axis of the rotation, and ``other`` is the axis of the other outer rotation. For the *middle* rotation, ``u`` is z and
-``other`` is x. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees. At +-90 degrees (gimbal lock) x and
-z are parallel, so the first and the last rotation have the same axis. Near gimbal lock, the code limits the computed
-rates of these two rotations.
+Euler angles and Cardan angles are such rotations. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees.
+Near gimbal lock, the code limits the computed rates of these two rotations.
 """
 
 from __future__ import annotations

@@ -39,11 +39,7 @@ def rope_table(model: Model) -> dict[str, Array]:
 
 
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
-    """Return rows and weights of each joint: the joint's own rows, and the rows of its tendons and couplings.
-
-    If the factor of a joint in a tendon is above 1, several parallel strands of the tendon run along the joint. Each
-    strand has the tension of the tendon.
-    """
+    """Return rows and weights of each joint: the joint's own rows, and the rows of its tendons and couplings."""
     own = _rows_of_joints(model)
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}
     coupled = zip(model.couplings, model.topology.coupling.rigid_row.tolist(), strict=False)

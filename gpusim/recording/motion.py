@@ -74,7 +74,7 @@ class MotionHeader:
         return np.dtype([("time", "<f8"), *poses, *more])
 
     def text(self) -> str:
-        """Return the header as JSON. Empty signals are left out, so older versions can read the file."""
+        """Return the header as JSON."""
         values = dataclasses.asdict(self)
         if not values["signals"]:
             del values["signals"]
@@ -303,7 +303,7 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
 
 
 def _good_frames(motion: Motion) -> int:
-    """Return the number of frames before the first invalid frame. Times must increase and poses must be finite."""
+    """Return the number of frames before the first invalid frame."""
     good = np.isfinite(motion.time)
     good[1:] &= np.diff(motion.time) > 0.0
     for start in range(0, len(motion), _AT_ONCE):  # a long recording may not fit into memory

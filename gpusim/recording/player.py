@@ -109,10 +109,7 @@ class MotionPlayer:
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:
-        """Return the values of the diagram wires in the current frame: name -> array (worlds, numbers).
-
-        The result is empty if the recording has no wires.
-        """
+        """Return the values of the diagram wires in the current frame: name -> array (worlds, numbers)."""
         if self.motion.signals is None:
             return {}
         row = np.asarray(self.motion.signals[self.frame()])

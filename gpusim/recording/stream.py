@@ -102,7 +102,7 @@ class StreamRecorder:
         self._closed = False
 
     def _take_path(self) -> None:
-        """Reserve the path. Raise ModelError if another recorder of this process writes the same file."""
+        """Reserve the path."""
         if self._part is None:
             return
         _check_closed(self._part, self.path)

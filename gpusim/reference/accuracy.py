@@ -7,9 +7,6 @@
 * Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 * Rotors: the value is the greatest rotation in a substep of a rotor that is too fast for the step (rotors.py).
-
-The last bits of each maximum contain the index of the constraint or element with this maximum. So the kernels find the
-maximum and the index with one atomic operation. The index changes the value by a relative error of at most 1e-8.
 """
 
 from __future__ import annotations
@@ -27,16 +24,13 @@ TAG_MASK = (1 << 24) - 1
 
 
 def share(w: StepBuffers, change: Array, load: Array) -> Array:
-    """Return ``change`` / ``load``. Return 0 without load, or if the change is below ``contact_change_least``."""
+    """Return ``change`` / ``load``."""
     counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
 
 def measure(w: StepBuffers) -> None:
-    """Update the residuals of joints and contacts, and the ``inexact`` bits.
-
-    Call this after ``not_converged`` is updated.
-    """
+    """Update the residuals of joints and contacts, and the ``inexact`` bits."""
     state, limits = w.state.arrays, w.accuracy_limits
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:
@@ -76,10 +70,7 @@ def measure_jumps(w: StepBuffers) -> None:
 
 
 def measure_spins(w: StepBuffers, angles: Array) -> None:
-    """Update the greatest rotation of a rotor that is too fast for the step.
-
-    ``angles`` contains these rotations (rad), or 0 for other bodies, (worlds, bodies).
-    """
+    """Update the greatest rotation of a rotor that is too fast for the step."""
     peak = w.state.arrays["spin_peak"]
     peak[:] = np.maximum(peak, np.max(_tagged(angles.astype(np.float64)), axis=1, initial=0.0))
 
@@ -99,15 +90,12 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
 
 
 def _worst(counts: Array, errors: Array) -> Array:
-    """Return the maximum of the errors of each world, or 0 for worlds outside ``counts``, (num_worlds,).
-
-    NaN propagates.
-    """
+    """Return the maximum of the errors of each world, or 0 for worlds outside ``counts``, (num_worlds,)."""
     return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Write the indices ``first``, ``first`` + 1, ... into the last bits of values (num_worlds, n)."""
+    """Write indices into the last bits of values (num_worlds, n)."""
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)

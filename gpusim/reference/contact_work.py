@@ -28,13 +28,10 @@ _OVER_WORLDS = (
 class ContactWork:
     """Work arrays of CONTACT_WORK_FIELDS (description/contact_fields.py), with shapes (num_worlds, ...).
 
-    Entries of a list beyond its count are not valid.
-
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: the shapes as objects of the narrow phase.
-        overflowed: number of times that the close pairs of a world exceeded the buffer capacity, over all worlds and
-            steps.
+        overflowed: number of pair buffer overflows, over all worlds and steps.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:

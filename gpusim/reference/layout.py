@@ -51,7 +51,7 @@ class Layout:
         self.axis_swept = t.swept[self.axis_constraint]
 
     def _row_kinds(self) -> Array:
-        """Return ROW_GAP, ROW_TURN or 0 for every row, (constraints * block,). 0 is for axis rows and unused rows."""
+        """Return ROW_GAP, ROW_TURN or 0 for every row, (constraints * block,)."""
         t = self.topology
         linear = np.zeros(t.num_elements, dtype=bool)
         linear[self.dots] = t.dot.linear > 0.5
@@ -66,10 +66,7 @@ class Layout:
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
-        """Return the moment arms in body axes, (sides, 3).
-
-        They come from the dot and line elements that transmit a force.
-        """
+        """Return the moment arms in body axes, (sides, 3)."""
         t = self.topology
         arms = np.zeros((self.num_sides, 3))
         tables = ((t.dot, self.dots, t.dot.linear > 0.5), (t.line, self.lines, np.ones(t.line.length.size, bool)))

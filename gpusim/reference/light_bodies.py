@@ -1,8 +1,7 @@
 """Constraint rows of bodies that are much lighter than their neighbors, such as links between two imported joints.
 
 The response of a row to an impulse is mostly the response of its light body. But after elimination, only the small
-response of the heavy bodies remains in the pivots. So the threshold for weak pivots and the softening (factor.py) must
-be shares of the response of the heavy bodies.
+response of the heavy bodies remains in the pivots.
 """
 
 from __future__ import annotations
@@ -17,14 +16,13 @@ LIGHT = 1e-4
 CARRIED = 0.1
 """A light body counts as a body with this share of the heavy body's mass."""
 LEAST = 1e-5
-"""Lower bound of the result of :func:`heavy_share`. Smaller pivots are round-off."""
+"""Lower bound of the result of :func:`heavy_share`."""
 
 
 def heavy_share(model: Model) -> Array:
     """Return the share of each row's response that comes from heavy bodies, (constraints * block,).
 
-    The share is 1 if all bodies are heavy. The masses come from the builder. Masses that you write later have no
-    effect.
+    The masses come from the builder.
     """
     t = model.topology
     mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)

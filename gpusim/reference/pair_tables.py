@@ -24,10 +24,7 @@ class PairTables:
         self._row = np.array([row for _, row in own], dtype=np.int64)
 
     def own_material(self, a: Array, b: Array) -> Array:
-        """Return the row of each pair's own material in ``ContactTopology.materials``, (n,).
-
-        The result is -1 if the materials of the two shapes apply.
-        """
+        """Return the row of each pair's own material in ``ContactTopology.materials``, (n,)."""
         if not self._key.size:
             return np.full(a.shape, -1)
         key = a * self.t.num_shapes + b

@@ -1,12 +1,8 @@
 """Rotors: bodies with an axis of symmetry that only a hinge about this axis holds, such as flywheels and propellers.
 
-The spin of a rotor does not move the axis of the hinge, so the spin causes no curvature in the hinge's rows. Only the
-rotation of the axis counts for ``curvature.FULL_BIAS_BELOW``.
-
 The hinge rotates the angular momentum L of the rotor. The bias of the hinge's rows depends on the velocities after the
 solve. In each pass, the error decreases by the factor n/sqrt(1 + n^2) with n = h |L| / (2 I). I is the moment of
-inertia about an axis perpendicular to the spin axis. In worlds with fast rotors and without contacts, the solver
-therefore starts with the bias that belongs to the impulses of the last substep. It may also take more passes.
+inertia about an axis perpendicular to the spin axis.
 """
 
 from __future__ import annotations
@@ -26,8 +22,7 @@ SYMMETRIC = 1e-3
 LEAST_SPIN = 0.05
 """Rotation of a rotor in a substep above which the solver starts with predicted impulses (rad)."""
 MOST_NUTATION = 1.0
-"""Greatest n of a rotor. Above this value, the passes do not converge, and the solver scales the bias down as for other
-bodies. The spin and the energy then drift while the axis rotates."""
+"""Greatest n of a rotor."""
 LEAST_SWING = 1e-3
 """Rotation of the axis in a substep above which gpusim reports a rotor that is too fast (rad)."""
 PASSES = 10
@@ -37,8 +32,7 @@ PASSES = 10
 def rotors(model: Model, config: SolverConfig) -> Array:
     """Return the axis of each rotor in the body frame, and I_axis / (2 I), (bodies + 1, 4).
 
-    Other bodies have zeros. The inertia comes from the builder. Only the direct solver treats rotors separately, and
-    only in the second-order scheme.
+    Other bodies have zeros. The inertia comes from the builder.
     """
     t, found = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
@@ -68,10 +62,7 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 
 
 def turn_angles(w: Any) -> Array:
-    """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
-
-    For rotors, this is the rotation of the axis.
-    """
+    """Return the angle by which each body rotates in the substep (rad), (worlds, bodies)."""
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)
     if not w.rotors.any():

@@ -116,7 +116,7 @@ def positions(w: StepBuffers) -> None:
 
 
 def store_contacts(w: StepBuffers) -> None:
-    """Do nothing. Stage relax already stores the impulses in every substep."""
+    """Do nothing."""
 
 
 def check(w: StepBuffers) -> None:

@@ -1,4 +1,4 @@
-"""Inverse kinematics on a GPU. The solver uses the kernel and the tables of native.py, with one thread per world."""
+"""Inverse kinematics on a GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 DEVICE, WARP = 0, 32
 MOST_THREADS = 1 << 16
-"""Maximum number of threads of a launch. Each thread has its own memory and handles several worlds if necessary."""
+"""Maximum number of threads of a launch."""
 
 
 class CudaSolver(KernelSolver):

@@ -1,8 +1,7 @@
 """Dynamics of a tree in generalized velocities: M(q) a + b(q, v) = tau + sum of J^T f.
 
 The algorithms are recursive Newton-Euler and composite rigid bodies (Featherstone, Rigid Body Dynamics Algorithms,
-2008, chapters 5 and 6). In world axes about one fixed point, the recursions of these algorithms become sums over paths
-and subtrees.
+2008, chapters 5 and 6).
 """
 
 from __future__ import annotations

@@ -178,10 +178,7 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Merge adjacent groups of a level into runs.
-
-        Return the index of each velocity's first run, and the start and end rows of all runs.
-        """
+        """Merge adjacent groups of a level into runs."""
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:

@@ -1,8 +1,7 @@
 """Spanning forest of a model's joints. A joint carries the body that it adds to a tree. Other joints may close loops.
 
 A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
-along an axis, a rotation about an axis, or a free rotation (ball). If the joint's child carries the joint's parent, the
-order of the chain is reversed.
+along an axis, a rotation about an axis, or a free rotation (ball).
 """
 
 from __future__ import annotations
@@ -87,9 +86,9 @@ def spans(joint: JointSpec) -> bool:
 def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
-    Kinematic bodies float. The trees grow from kinematic bodies and from the world. The remaining bodies form groups
-    that joints connect. In each group, one body floats: the body ``base`` if it is in the group, else the child of a
-    free joint, else a body that no joint can carry as its child, else the first body.
+    Kinematic bodies float. The trees grow from kinematic bodies and from the world. In each group, one body floats: the
+    body ``base`` if it is in the group, else the child of a free joint, else a body that no joint can carry as its
+    child, else the first body.
 
     Raises:
         UnknownNameError: no body of that label.
@@ -137,7 +136,7 @@ def _group_of(model: Model, body: int) -> set[int]:
 
 
 def _floats_after(model: Model, body: int) -> tuple[bool, bool]:
-    """Return the sort key for choosing a floating body. False comes first."""
+    """Return the sort key for choosing a floating body."""
     free = any(j.child == body and joint_type(j.kind).position_is == POSE for j in model.joints)
     carried = any(j.child == body and spans(j) for j in model.joints)
     return not free, carried

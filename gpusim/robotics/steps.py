@@ -12,14 +12,7 @@ C contains the rows of the levels above (r = C dq_above, c almost zero) and the 
 
 If a target is unreachable, forces remain, and undamped Gauss-Newton steps oscillate. With D = damping^2 + sum of factor
 |force| |column of J|, steps contract to the nearest pose. For a reachable target, D vanishes with the forces, so
-convergence is quadratic (Levenberg-Marquardt with error-dependent damping, Sugihara 2011; Fan and Yuan 2005). Forces on
-rows of higher levels come from the previous step.
-
-A level keeps the errors of the levels above only to first order. With several priorities, the levels therefore run one
-after the other. Each level handles the joint limits itself and shortens its contribution to the step. The errors of the
-levels above may then differ from their linear prediction by at most ``LEAK`` plus a fraction of their improvement. In
-the last steps of each level, this tolerance is far smaller. The levels above then recover from disturbances by
-unreachable tasks.
+convergence is quadratic (Levenberg-Marquardt with error-dependent damping, Sugihara 2011; Fan and Yuan 2005).
 """
 
 from __future__ import annotations
@@ -39,10 +32,9 @@ OWN_CURVATURE = 0.1
 KEPT_CURVATURE = 0.25
 """Factor of |y| |column| in the damping D of a level, for rows of higher levels."""
 RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
-"""Caution is a factor on both terms of D. RAISED multiplies it after a step that reverses the last step, and LOWERED
-after any other step. MAX_CAUTION is its maximum."""
+"""Factors on the damping after a step that reverses the last step and after other steps, and their maximum."""
 MAX_PASSES = 4
-"""Maximum number of solves per step. Each solve holds the coordinates that exceeded a limit in the previous one."""
+"""Maximum number of solves per step."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
 """Error (m and rad) that a level may cause in higher levels, and share of their improvement that it may undo."""
 FINISHING, FINER = 2, 1e-4
@@ -178,7 +170,7 @@ class Steps:
         late: Callable[[int], int],
         tried: Callable[[Array], Array],
     ) -> Array:
-        """Compute the step for several priorities. Each level respects the limits and protects the levels above."""
+        """Compute the step for several priorities."""
         o, step, whole = self.layout, np.zeros(low.shape), error
         error = self._shortened(error)
         damping = self._damping(error, rows)
@@ -225,7 +217,7 @@ class Steps:
         late: int,
         tried: Callable[[Array], Array],
     ) -> Array:
-        """Shorten a level's addition to a step, so that it hardly disturbs the levels above."""
+        """Shorten a level's step, so that it hardly disturbs the levels above."""
         o, above, leak = self.layout, self.layout.above(level), LEAK
         for _ in range(min(late, FINISHING)):
             leak *= FINER
@@ -259,7 +251,7 @@ class Steps:
     def _level(
         self, level: int, error: Array, rows: Array, pull: Array, damping: Array, free: Array, fixed: Array, step: Array
     ) -> Array:
-        """Compute the step of a level. ``fixed`` is the step of fixed coordinates, ``step`` is that of levels above."""
+        """Compute the step of a level."""
         o, above, end = self.layout, self.layout.above(level), self.layout.above(level + 1)
         if above == end and not o.stiffness[level].any():
             return step

@@ -429,7 +429,7 @@ class Tree(NamesMoved):
             raise validate.fail("robotics.Tree", rule, "give as many of both, or one") from None
 
     def _rows(self, what: str, value: Any, count: int) -> Array:
-        """Convert a user's array to (worlds, count). (count,) is one world."""
+        """Convert a user's array to (worlds, count)."""
         given = validate.array(f"robotics.Tree: {what}", on_host(value))
         if given.ndim == 1:
             given = given[None]

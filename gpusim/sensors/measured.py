@@ -19,7 +19,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of a sensor (s). If ``most`` is not None, you can write latencies up to ``most``."""
+    """Latency of a sensor (s)."""
 
     time: float
     most: float | None

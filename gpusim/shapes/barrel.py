@@ -39,10 +39,7 @@ def _slices(params: Params) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the axis minus the barrel's radius at that height.
-
-    The function is convex along a line between the ends.
-    """
+    """Distance from the axis minus the barrel's radius at that height."""
 
     radius: float
     half: float

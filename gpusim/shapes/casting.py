@@ -1,8 +1,7 @@
 """Ray casting against shapes: code shared by the shapes' ``cast`` methods. Kernels use cuda_kernels/rays/ray.cuh.
 
 The planar faces of a convex shape clip a line exactly. For smooth surfaces without a closed form, Newton's method
-starts outside of the shape. On a convex function, Newton's method never overshoots the first root. Lines that miss the
-shape produce non-finite numbers, so callers silence NumPy's warnings.
+starts outside of the shape. On a convex function, Newton's method never overshoots the first root.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Span:
         self.clear((rate == 0.0) & (value > 0.0))
 
     def cut_slab(self, line: Line, k: int, half: float) -> None:
-        """Keep the points with coordinate k from -half to half. The faces are 2 k (above) and 2 k + 1 (below)."""
+        """Keep the points with coordinate k from -half to half."""
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
@@ -83,10 +82,7 @@ class Span:
         return np.asarray(~(self.enter <= self.leave))
 
     def first_end(self, start: Array) -> tuple[Array, Array]:
-        """Return where each ray first crosses an end of its segment, and the face at this end.
-
-        Return inf without a hit.
-        """
+        """Return where each ray first crosses an end of its segment, and the face at this end."""
         entering = self.enter >= start
         s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
         return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)

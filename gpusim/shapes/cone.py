@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the axis minus the cone's radius at that height. The function is convex."""
+    """Distance from the axis minus the cone's radius at that height."""
 
     radius: float
     half: float

@@ -53,10 +53,7 @@ class Hull(ShapeType):
         return solid(*self.mesh(params))[0]
 
     def center(self, params: Params) -> Array:
-        """Return the center of mass.
-
-        The center may differ from the origin, because the user chooses the shape frame.
-        """
+        """Return the center of mass."""
         return solid(*self.mesh(params))[1]
 
     def inertia(self, params: Params) -> Array:

@@ -13,10 +13,7 @@ _INSIDE = 1e-12
 
 
 def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
-    """Cast rays, as in ``ShapeType.cast``.
-
-    The normal of a triangle depends only on the order of its corners, not on the ray.
-    """
+    """Cast rays, as in ``ShapeType.cast``."""
     count = line.start.size
     s, normal = np.full(count, np.inf), np.tile([0.0, 0.0, 1.0], (count, 1))
     for i in range(count):

@@ -135,7 +135,7 @@ def beta(x: float, y: float) -> float:
 
 
 def _power(value: Array, exponent: float) -> Array:
-    """Return |v|^e with the sign of v. Values at round-off level become zero, so that mesh corners coincide."""
+    """Return |v|^e with the sign of v."""
     clean = np.where(np.abs(value) < 1e-12, 0.0, value)
     return np.asarray(np.sign(clean) * np.abs(clean) ** exponent)
 

@@ -104,10 +104,7 @@ def _cell(
 
 
 def _triangles(heights: Array, dx: float, dy: float) -> tuple[tuple[Array, Array], Array]:
-    """Return a mesh of the cells without holes, and the cell of each triangle.
-
-    Cells are split along the same diagonal as in height fields.
-    """
+    """Return a mesh of the cells without holes, and the cell of each triangle."""
     rows, columns = heights.shape
     x, y = np.meshgrid((np.arange(columns) - 0.5 * (columns - 1)) * dx, (np.arange(rows) - 0.5 * (rows - 1)) * dy)
     hole = np.isnan(heights)

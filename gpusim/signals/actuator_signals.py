@@ -23,7 +23,7 @@ BRAKE_SIGNALS = (
     ("force", "N m", "force on the coordinate (N on a travel)"),
     ("heat", "W", "power that becomes heat"),
 )
-"""Name, unit and description of the signals of all brakes. They need a trial step."""
+"""Name, unit and description of the signals of all brakes."""
 
 
 def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:

@@ -26,7 +26,7 @@ from gpusim.typing import Array
 
 
 def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
-    """Add an axis row for a joint coordinate, and write a parameter. Do nothing if the parameter has this value.
+    """Add an axis row for a joint coordinate, and write a parameter.
 
     Args:
         runtime: runtime of a simulation in which the coordinate has no axis row.
@@ -87,7 +87,7 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
 
 
 def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the indices of the shared axes in ``old`` and in ``new``, and the indices of the axes only in ``new``."""
+    """Return the indices of the shared axes in ``old`` and in ``new``, and of the new axes."""
     place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(place[key], k) for k, key in enumerate(keys) if key in place]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -100,7 +100,7 @@ def _moving(model: Model) -> set[int]:
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Return the rows of all locked motions. Skip the joints in ``without``."""
+    """Return the rows of all locked motions."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 
@@ -111,7 +111,7 @@ def _freed(old: Model, new: Model) -> list[int]:
 
 
 def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert the parameters of a model to another set of axis rows. New rows get the values of the builder."""
+    """Convert the parameters of a model to another set of axis rows."""
     parameters = dict(current)
     before, after, _ = _both(old, new)
     freed = _freed(old, new)

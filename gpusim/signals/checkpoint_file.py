@@ -197,7 +197,7 @@ def _encoded(value: Any) -> Array:
 
 
 def _sealed(archive: bytes) -> bytes:
-    """Add the SHA-256 of a ZIP archive as comment. The archive must have no comment."""
+    """Add the SHA-256 of a ZIP archive as comment."""
     return archive[:-2] + _SEAL.to_bytes(2, "little") + hashlib.sha256(archive).hexdigest().encode()
 
 

@@ -1,13 +1,13 @@
 """Delays, lags and integrators of actuator commands, for example of a bus or a valve.
 
 The command ``<name>`` is the value that you write. The value that acts now is ``<name>.applied``. A lag with the
-activation x is x' = (command - x) / time_constant, solved exactly over a step. An integrator is x' = command. Both clip
-x to a range. In each step, the actuator uses the mean of x at the start and the end of the step. Delays are rounded to
-whole steps.
+activation x is x' = (command - x) / time_constant, solved exactly over a step. An integrator is x' = command. Lags and
+integrators clip x to a range. In each step, the actuator uses the mean of x at the start and the end of the step.
+Delays are rounded to whole steps.
 
 A program (description/program.py) computes the applied values. The program runs after all diagrams, so it also delays
-commands from diagrams. The commands of the last steps are part of the state. An override also replaces these past
-commands. During an override, the activation of an integrator does not change.
+commands from diagrams. The commands of the last steps are part of the state. During an override, the activation of an
+integrator does not change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 LABEL = "delays of commands"
-"""Label of the program. Labels of diagrams have no spaces."""
+"""Label of the program."""
 LONGEST = 10_000
 """Maximum delay (steps)."""
 _NEXT = HEAD
@@ -81,8 +81,6 @@ class Delays(Program):
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
         """Fill the delays and lags of held commands, as if these commands had always been constant.
-
-        Integrators do not change.
 
         Args:
             numbers: state variables of the program in all worlds. The method changes them in place.

@@ -13,10 +13,7 @@ from gpusim.typing import Array
 
 
 def kinetic_energy(w: StepBuffers) -> Array:
-    """Return the kinetic energy of bodies, rotors and pistons (num_worlds,), J. The stage ``forward`` must have run.
-
-    With the scheme "second_order", the function interpolates between the velocities before and after the trial step.
-    """
+    """Return the kinetic energy of bodies, rotors and pistons (num_worlds,), J. The stage ``forward`` must have run."""
     after = 0.0 if w.scheme == "semi_implicit" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
     twist = w.twist_before + after * (w.twist - w.twist_before)
     v, rate = twist[..., :3], twist[..., 3:]

@@ -70,10 +70,7 @@ class FallWatch:
             self._warn(np.where(falls, fell, 0.0))
 
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
-        """Return the distance of each loose body below a shape (worlds, bodies), m.
-
-        The distance is inf if the body cannot land on the shape.
-        """
+        """Return the distance of each loose body below a shape (worlds, bodies), m."""
         points = position[:, self._loose]
         if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a half space
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)

@@ -122,7 +122,7 @@ class JointSignals:
         table.add(name, (), "rad", doc, read, write)
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
-        """Return the signal of a parameter. If the coordinate has no axis row, a write adds the row."""
+        """Return the signal of a parameter."""
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
 

@@ -19,7 +19,7 @@ def read_attached(runtime: Runtime, joint: int) -> Array:
 def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
     """Lock a latch in the worlds whose value is above 0.5, and release it in the other worlds.
 
-    The latch locks in the current relative pose of the bodies. A locked latch keeps its pose.
+    The latch locks in the current relative pose of the bodies.
     """
     held = read_attached(runtime, joint)[worlds] > 0.5
     open_ = (value <= 0.5) & (held | _broken(runtime, joint)[worlds])

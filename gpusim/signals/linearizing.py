@@ -63,9 +63,9 @@ class Linearizing:
     ) -> Linearization:
         """Linearize the state after some steps as a function of the current state and commands.
 
-        The derivatives are central differences with an error of second order in ``step``. A second simulation starts
-        from a snapshot, with two worlds per component. The original simulation does not change. At discontinuities
-        (contacts that open, dry friction that sticks, limits), the result is a mean slope, and a warning appears.
+        The derivatives are central differences with an error of second order in ``step``. The original simulation does
+        not change. At discontinuities (contacts that open, dry friction that sticks, limits), the result is a mean
+        slope, and a warning appears.
 
         Args:
             states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Orientations are not
@@ -135,7 +135,7 @@ def _kinks(points: Array, after: Array) -> Array:
 
 
 def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, steps: int, world: int) -> Array:
-    """Return the states after some steps. Each world starts at one point, which has n states and then m commands."""
+    """Return the states after some steps."""
     runtime = sim.runtime
     options = {"backend": sim.backend_name, "dtype": sim.dtype, "config": sim.config, "fast": sim.fast}
     other = type(sim)(runtime.built, num_worlds=len(points), specialize=False, **options)

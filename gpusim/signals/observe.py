@@ -47,10 +47,7 @@ class Observation:
         self._compile(signals)
 
     def _compile(self, signals: Sequence[Signal]) -> None:
-        """Prepare the kernel launch that fills the array.
-
-        If the backend changes, the new launch fills the same array.
-        """
+        """Prepare the kernel launch that fills the array."""
         runtime = self._runtime
         self._backend = runtime.backend
         self.slices: dict[str, slice] = {}

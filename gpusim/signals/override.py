@@ -35,8 +35,7 @@ class Override:
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
         """Hold commands in the worlds ``worlds`` (n,).
 
-        If ``values`` is None (emergency stop), hold all commands at the safe values. A second emergency stop does not
-        change the positions that servos already hold.
+        If ``values`` is None (emergency stop), hold all commands at the safe values.
         """
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         if values is None:
@@ -63,7 +62,7 @@ class Override:
         return np.array(given, float).reshape(len(columns), count).T, np.array(columns, np.int64)
 
     def _labels(self, names: Any) -> list[str]:
-        """Return the labels of the commands that match labels or wildcards. See :func:`offered`."""
+        """Return the labels of the commands that match labels or wildcards."""
         labels = chosen_commands(self._runtime, names)
         for label in labels:
             if label.endswith(APPLIED):
@@ -90,7 +89,7 @@ class Override:
         return np.array(self._runtime.read_state()[OVERRIDE][:, : len(self._controls)] != 0.0)
 
     def _settle_delays(self, worlds: Array) -> None:
-        """Fill delays with the held values, so that no earlier command acts after the release."""
+        """Fill delays with the held values."""
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         for running in self._runtime.running:
             if isinstance(running.program, Delays):

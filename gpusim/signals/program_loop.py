@@ -12,7 +12,7 @@ from gpusim.signals.runtime import Runtime
 
 
 class ProgramLoop:
-    """Loop over the steps of a simulation with diagrams. If possible, one backend call runs many steps."""
+    """Loop over the steps of a simulation with diagrams."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

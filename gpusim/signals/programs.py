@@ -1,8 +1,7 @@
 """Diagrams at run time: signals of diagrams, and samples before the steps.
 
 The state variables of diagrams are part of the state (``diagram.<label>``). So copies, resets and replays include them.
-A sample launches a generated kernel (cuda_kernels/diagram.cu). The NumPy backend, and diagrams with Python blocks, do
-the same operations in NumPy.
+A sample launches a generated kernel (cuda_kernels/diagram.cu).
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class RunningProgram:
         self.bind()
 
     def bind(self) -> None:
-        """Prepare the kernel launch for the backend. For a new backend, the runtime calls this method again."""
+        """Prepare the kernel launch for the backend."""
         self._backend = self._runtime.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
@@ -122,7 +121,7 @@ class RunningProgram:
         self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip
-        """Take one sample in the ``due`` worlds. Return the worlds in which another sample is due."""
+        """Take one sample in the ``due`` worlds."""
         some, period, at = own[due], periods[due], time[due]
         share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
         given = np.where(share < 1.0, kept + share * (given - kept), given)
@@ -186,7 +185,7 @@ def start_programs(runtime: Runtime) -> dict[str, str]:
 
 
 def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
-    """Start a program. It can read the wires of earlier programs. Return the wires of the program by name."""
+    """Start a program."""
     numbers = np.repeat(program.numbers[None], runtime.num_worlds, axis=0)
     numbers[:, WORLD] = np.arange(runtime.num_worlds)
     runtime.add_state(state_name(program.label), numbers)
@@ -199,7 +198,7 @@ def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
 
 
 def sample_programs(runtime: Runtime) -> None:
-    """Take all samples that are due before a step. Overridden commands keep their values."""
+    """Take all samples that are due before a step."""
     runtime.backend.hold_overridden()
     for running in runtime.running:
         if isinstance(running.program, Delays):  # delay the held values, not the overridden commands

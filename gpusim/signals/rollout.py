@@ -57,7 +57,7 @@ class Rollouts(ABC):
 
 
 class _Rollout:
-    """One rollout. See :meth:`gpusim.Simulation.rollout`."""
+    """One rollout."""
 
     def __init__(
         self, runtime: Runtime, steps: Any, commands: Mapping[str, Any] | None, record: str | Sequence[str], every: Any
@@ -92,7 +92,7 @@ class _Rollout:
         return command, values
 
     def run(self, advance: Callable[[int], None]) -> Any:
-        """Run the steps and return the samples. ``advance`` advances all worlds by a number of steps."""
+        """Run the steps and return the samples."""
         runtime, plan = self._runtime, self._plan()
         run = None if plan is None else runtime.backend.step_loop(plan)
         if plan is None or plan.record is None or run is None:
@@ -117,7 +117,7 @@ class _Rollout:
         return StepPlan(programs, np.concatenate(parts, axis=2), np.array(columns), record, self._every)
 
     def _one_by_one(self, advance: Callable[[int], None]) -> Any:
-        """Run the rollout in parts that end at the next command or sample. Copy the signals at each sample."""
+        """Run the rollout in parts that end at the next command or sample."""
         backend, every = self._runtime.backend, self._every
         shape = self._steps // every, *self._observation.array.shape
         out, done = backend.to_device(np.zeros(shape)), 0

@@ -84,7 +84,7 @@ class Runtime:
         self.falls = FallWatch(backend, model)
 
     def watch(self, drivers: Mapping[str, str]) -> None:
-        """Start the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""
+        """Start the quarantine."""
         self.drivers, self._signals = drivers, None  # diagrams have signals too
         self.quarantine = self.backend.make_quarantine(drivers)
 
@@ -105,7 +105,7 @@ class Runtime:
         return self.backend.read_state().arrays
 
     def states(self) -> tuple[State, State]:
-        """Return the current state and the state that a reset restores. You may write to both."""
+        """Return the current state and the state that a reset restores."""
         self.backend.initial_changed()
         return self.state, self.initial
 

@@ -49,7 +49,7 @@ class Signal:
     at: tuple[int, ...] = ()
     target: Target | None = None
     kept: tuple[str, tuple[int, ...]] | None = None
-    """Name and columns of the state array with the value. Only for values that programs store."""
+    """Name and columns of the state array with the value."""
     shared: tuple[SharedWriter, str] | None = None
     """For actuator parameters: writer of all parameters of the actuator, and name of this parameter."""
 
@@ -62,7 +62,7 @@ Maker = Callable[[str], Signal]
 
 
 class SignalsByName(Mapping[str, Signal]):
-    """Mapping from names to signals, in the order of the model. The first access creates some signals."""
+    """Mapping from names to signals, in the order of the model."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Signal | Maker] = {}
@@ -72,7 +72,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Add the alias ``other`` for ``name``, without listing it. A signal with this name takes precedence."""
+        """Add the alias ``other`` for ``name``, without listing it."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:
@@ -121,7 +121,7 @@ class SignalTable:
         self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared)
 
     def later(self, names: Iterable[str], make: Maker) -> None:
-        """Add names of signals. On first access, the function ``make`` makes the signal."""
+        """Add names of signals."""
         for name in names:
             self.by_name[name] = make
 
@@ -135,7 +135,7 @@ class SignalTable:
         shape: tuple[int, ...] | None = None,
         unit: str = "",
     ) -> None:
-        """Add a signal that kernels can read. With ``shape``, the signal contains the values of several elements."""
+        """Add a signal that kernels can read."""
         one = quantity.shape if shape is None else shape
         info = SignalInfo(name, one, unit or quantity.unit, quantity.doc, write is not None, device=True)
         now, indices = self._now, np.array(at)

@@ -119,7 +119,7 @@ def _kept_group(group: Group) -> Group:
 
 
 def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
-    """Return a copy of a snapshot. In this copy, ``worlds`` (n,) have the data of the worlds ``source``."""
+    """Return a copy of a snapshot."""
     taken = chosen_worlds(f"{ELEMENT}: source", source, kept.num_worlds)
     if taken.size not in (1, worlds.size):
         rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} are to be restored"
@@ -169,7 +169,7 @@ def _check(live: LiveState, kept: Snapshot) -> None:
 
 
 def _kinds_of_arrays(state: State) -> dict[str, str]:
-    """Return the type and shape of every array. Omit shapes that depend on the axis rows."""
+    """Return the type and shape of every array."""
     by_rows = {f.name for f in fields.STATE_FIELDS if _BY_ROWS & {str(d) for d in f.dims}}
     arrays = state.variables()
     return {

@@ -135,7 +135,7 @@ class StateWriter:
         self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
-        """Write the values in the worlds ``worlds`` (n,). Check all values before any pose or velocity changes."""
+        """Write the values in the worlds ``worlds`` (n,)."""
         checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
         moved: list[Array] = []
         others: list[tuple[Signal, Array]] = []
@@ -193,10 +193,7 @@ def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, 
 
 
 class JumpWatch:
-    """Watch for velocity jumps of kinematic bodies, in models with sites.
-
-    The watch warns once if you write new velocities of a kinematic body in several consecutive steps.
-    """
+    """Watch for velocity jumps of kinematic bodies, in models with sites."""
 
     def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
         bodies = runtime.model.bodies

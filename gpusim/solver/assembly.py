@@ -54,7 +54,7 @@ class AssemblyReport:
 def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) -> AssemblyReport:
     """Move the bodies until the position errors are within ``tolerance``, in at most ``iterations`` iterations.
 
-    Heavy bodies move less. Velocities do not change.
+    Velocities do not change.
 
     ``state`` is the writable state of ``w``.
     """
@@ -82,10 +82,7 @@ def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) ->
 
 
 def _move(w: StepBuffers, errors: Array, damping: Array) -> None:
-    """Apply a damped step dx = -M^-1 J^T (A + damping diag A)^-1 C, with A = J M^-1 J^T and the position errors C.
-
-    The step of a world is scaled so that no component of a rotation exceeds GREATEST_TURN (rad).
-    """
+    """Apply a damped step dx = -M^-1 J^T (A + damping diag A)^-1 C, with A = J M^-1 J^T and the position errors C."""
     t = w.topology
     prepare.prepare(w, w.config.dt)
     blocks = products(t, w.jacobian, w.mass_jacobian)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from gpusim.solver.nodes import Phase
 
 RECORDS, RECORD_ROOM = "record_items(w)", "w.record_places() / ITEM_LANES"
-"""C++ expressions for the number of used groups of manifold records, and for the capacity. A group has ITEM_LANES
-records."""
+"""C++ expressions for the number of used groups of manifold records, and for the capacity."""
 
 CONTACT_PHASES = (
     Phase("start_search", reads="search_owner", writes="searching"),
@@ -197,7 +196,7 @@ CONTACT_PHASES = (
     Phase(
         "solve_path",
         "path_items(w)",
-        room="w.articulated_places() * 6",
+        room="w.articulated_places() * 3",
         reads="color_first color_member color_size factor_blocks jacobian lower manifold pair_shapes path_columns "
         "path_count path_pivot path_start record_place scale",
         writes="path_w",

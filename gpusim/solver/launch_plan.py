@@ -1,8 +1,6 @@
 """Launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
 
-A *segment* is a list of launches that need no decision by the host. The CUDA backend captures each segment in a CUDA
-graph. Each world evaluates the conditions of a launch. A launch stores its conditions as a bit mask of FLAGS
-(solver/schedule.py).
+The CUDA backend captures each segment in a CUDA graph. Each world evaluates the conditions of a launch.
 """
 
 from __future__ import annotations
@@ -87,7 +85,7 @@ class LaunchPlan:
         self.stages = {stage.name: self.plan(stage) for stage in (LOAD, *schedule.stages())} | {"end": self.end}
 
     def step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
-        """Run one step. ``run`` executes a segment. ``any_active`` returns whether a world has passes left."""
+        """Run one step. ``run`` executes a segment."""
         execute(self.begin, run, any_active)
         for _ in range(substeps):
             execute(self.substep, run, any_active)
@@ -194,7 +192,7 @@ def _append(parts: list[Part], launch: Launch) -> None:
 
 
 def execute(plan: Plan, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
-    """Run the segments of a plan. Repeat the loops of the plan while ``any_active()`` is true."""
+    """Run the segments of a plan."""
     for part in plan:
         if isinstance(part, Repeat):
             while any_active():

@@ -68,10 +68,7 @@ class Phase:
         return found
 
     def work(self) -> str:
-        """Return the relative cost of an item on a CPU, as a C++ expression.
-
-        The cost is 4 per record of a group, else 1.
-        """
+        """Return the relative cost of an item on a CPU, as a C++ expression."""
         return "4 * ITEM_LANES" if "ITEM_LANES" in self.room else "1"
 
     def idle(self, sizes: Sizes) -> bool:
@@ -116,10 +113,7 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """Run a phase ``name(w)``. Several blocks share the work of a world (cuda_kernels/tickets.cuh).
-
-    Only the staged launch runs this node.
-    """
+    """Run a phase ``name(w)``. Several blocks share the work of a world (cuda_kernels/tickets.cuh)."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +127,7 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share
-    the work of this launch (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that
-    these nodes write.
+    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU.
     """
 
     when: Condition
@@ -162,7 +154,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Nodes that run in sweeps 1 to ``last``. The first sweep has number 0."""
+    """Nodes that run in sweeps 1 to ``last``."""
 
     body: tuple[Node, ...]
     last: int | None = None
@@ -188,10 +180,7 @@ class Lists(Node):
 
 @dataclass(frozen=True)
 class Routine(Node):
-    """Named nodes that several parts of the schedule can use. In C++, the routine is a function with this name.
-
-    ``label`` is the name in profiles, if it differs from the name of the enclosing stage.
-    """
+    """Named nodes that several parts of the schedule can use."""
 
     name: str
     body: tuple[Node, ...]
@@ -221,7 +210,7 @@ class Stage(Routine):
 
 
 def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
-    """Yield a node and all nodes in it, in order. With ``build``, yield only the nodes of that build."""
+    """Yield a node and all nodes in it, in order."""
     if isinstance(node, If) and build is not None and node.when.build(build) is False:
         return
     yield node
@@ -239,7 +228,7 @@ def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
 
 
 def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
-    """Return the phases in a node in order of first use, each with its form ("item", "level" or "turns")."""
+    """Return the phases in a node, in order of first use."""
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
         if isinstance(part, TicketRun):

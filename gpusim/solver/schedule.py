@@ -116,7 +116,7 @@ FLAGS = (
     CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE,
     UNCONDENSED, SPINNING,
 )  # fmt: skip
-"""Conditions that each world evaluates. A launch stores its conditions as bits in this order."""
+"""Conditions that each world evaluates."""
 
 
 def run(names: str) -> tuple[Node, ...]:

@@ -23,7 +23,7 @@ from gpusim.solver.assembly import AssemblyReport, by_label
 from gpusim.typing import Array
 
 PASSES = 3
-"""Number of passes of the solve. Later passes correct the round-off of the first pass."""
+"""Number of passes of the solve."""
 LEAST_SHARE = 1e-11
 """Singular values below this share of the greatest singular value belong to redundant rows."""
 
@@ -73,8 +73,8 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 class Held:
     """Rates that the projection keeps.
 
-    If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. If ``body`` >= 0, the projection
-    keeps three columns of this body's twist. The first of them is column ``first``.
+    If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. Otherwise it keeps three columns of
+    the twist of ``body``, from column ``first``.
     """
 
     numbers: tuple[int, ...]
@@ -121,10 +121,7 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
 
 
 def _metric(w: StepBuffers, now: StateReader, axes: Array) -> Array:
-    """Return M for all bodies, (num_worlds, 6 * bodies, 6 * bodies).
-
-    ``axes`` contains the Jacobian of the axis rows.
-    """
+    """Return M for all bodies, (num_worlds, 6 * bodies, 6 * bodies)."""
     count, bodies = w.num_worlds, axes.shape[2]
     turn, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
     inertia = np.matmul(np.matmul(turn, now.parameters["inertia"]), turn.swapaxes(-1, -2))

@@ -57,7 +57,7 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
 
 
 def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a coil. Add a damper if the spring has damping, and a plate if one end is fixed to the world."""
+    """Return a coil."""
     a, b, point_a, point_b, length = _ends(model, actuator)
     length = max(length, 0.3 * float(actuator.params.get("rest_length", 0.0)), 1e-6)
     radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
@@ -79,7 +79,7 @@ def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[P
 
 
 def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return barrel, rod and gland, and a pin at each end. The piston areas define the radii."""
+    """Return barrel, rod and gland, and a pin at each end."""
     a, b, point_a, point_b, _ = _ends(model, actuator)
     p = actuator.params
     shortest, longest = (float(p["length_offset"]) + float(p[f"stroke_{end}"]) for end in ("min", "max"))
@@ -114,10 +114,7 @@ def _buried(machine: MachineParts, body: int, point: Array) -> float:
 
 
 def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
-    """Return the direction of a cylinder's pins in the world frame.
-
-    The pins are parallel to the axis of a hinge on one of the connected bodies. Without a hinge, the direction is y.
-    """
+    """Return the direction of a cylinder's pins in the world frame."""
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
             axis: Array = joint_frames(joint).axes_a[:, 2]

@@ -102,7 +102,7 @@ def _coincide(shape: ShapeSpec, picture: VisualSpec) -> bool:
 
 
 def _looking(ground: Ground, picture: VisualSpec) -> Ground:
-    """Return a ground with the look of a visual. A cube map is replaced by its mean color."""
+    """Return a ground with the look of a visual."""
     finish, texture = visual_finish(picture), picture.look.texture
     if texture is not None and texture.is_cube:
         mixed = np.multiply(finish.color, texture.mean())
@@ -113,7 +113,7 @@ def _looking(ground: Ground, picture: VisualSpec) -> Ground:
 
 
 def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, up: Array) -> Ground:
-    """Return the ground of a plane. Tilted planes and planes on bodies become squares."""
+    """Return the ground of a plane."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:
@@ -125,7 +125,7 @@ def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, u
 
 
 def _edge(ground: Ground, up: Array) -> float:
-    """Return the height (m) of the lowest corner of a square on the world. Return inf for a square on a body."""
+    """Return the height (m) of the lowest corner of a square on the world."""
     x, y, _ = np.abs(up @ ground.axes)
     return float(ground.point @ up - ground.half * (x + y)) if ground.body == WORLD else math.inf
 
@@ -142,7 +142,7 @@ def _axes_about(up: Array) -> Array:
 
 
 def _lowest(model: Model, parts: list[Part], up: Array) -> float:
-    """Return the height (m) of the model's lowest point in the initial poses. Return 0 for an empty scene."""
+    """Return the height (m) of the model's lowest point in the initial poses."""
     heights = [_part_height(model, part, up) for part in parts]
     for body_a, point_a, body_b, point_b in attachments(model):
         heights += [height(model, body_a, point_a, up), height(model, body_b, point_b, up)]

@@ -1,4 +1,4 @@
-"""Lower bound for the height to which a swinging machine can drop. The viewer adds its floor below this bound."""
+"""Lower bound for the height to which a swinging machine can drop."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ class _Branch:
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """Return a height along ``up`` (m) below which no swinging body can move. Return inf if no body swings.
 
-    Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. In a loop, each
-    link after the first lowers this height by 80 % of the link's arm. The arm is the distance from the link's joint to
-    its center of mass.
+    Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. The arm is the
+    distance from the link's joint to its center of mass.
     """
     branches, loops = _tree(model)
     guided = _guided(model)

@@ -30,7 +30,7 @@ from gpusim.stage.solids import Solid, Surroundings, attachments, solid_of, surr
 from gpusim.typing import Array
 
 _LINK = 0.04
-"""Radius of a rod as a share of its length. The machine's size limits the radius."""
+"""Radius of a rod as a share of its length."""
 _THINNEST = 0.011
 """Minimum half extent of a solid as a share of the machine's size, to keep it visible."""
 _LINK_LEAST, _LINK_MOST = 0.008, 0.025

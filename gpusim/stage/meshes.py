@@ -48,19 +48,16 @@ class TriangleMesh:
 
 @dataclass(frozen=True)
 class MeshSource:
-    """Mesh that is created on first use, for a given number of segments per circle.
-
-    Two sources with the same ``key`` are the same mesh, and their instances are drawn together.
-    """
+    """Mesh that is created on first use, for a given number of segments per circle."""
 
     key: str
     make: Callable[[int], TriangleMesh] = field(compare=False)
     round: bool = field(default=True, compare=False)
     """Whether the number of segments changes the mesh."""
     open: bool = field(default=False, compare=False)
-    """Whether the mesh is open. Both sides of its triangles are then drawn."""
+    """Whether the mesh is open."""
     texture: Texture | None = field(default=None, compare=False)
-    """Texture of the surface. It is part of the key."""
+    """Texture of the surface."""
     colored: bool = field(default=False, compare=False)
     """Whether the vertices have colors."""
 
@@ -102,10 +99,7 @@ def from_corners(
 
 
 def _source(kind: ShapeType, params: Params) -> MeshSource:
-    """Return the mesh of a shape.
-
-    The key contains the shape's parameters, or a hash of the mesh for kinds of shapes without a unit mesh.
-    """
+    """Return the mesh of a shape."""
     numbers = (f"{number:g}" for value in params.values() for number in np.ravel(value))
     name = " ".join(numbers) if kind.stretched_by else _digest(*kind.mesh(params))
 
@@ -135,7 +129,7 @@ ROD = MeshSource("rod", lambda segments: smooth_mesh(*revolve(np.ones(2), np.arr
 
 
 def coil(aspect: float, turns: int) -> MeshSource:
-    """Return a coil spring of radius 1 from z = 0 to z = 1. The wire is round if z is scaled by ``aspect``."""
+    """Return a coil spring of radius 1 from z = 0 to z = 1."""
     aspect = float(f"{aspect:.2g}")
     return MeshSource(f"coil {aspect:g} {turns}", lambda segments: _coil_mesh(aspect, turns, segments))
 
@@ -175,7 +169,7 @@ def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) ->
 
 
 def _textured(plain: MeshSource, picture: str, texture: Texture) -> MeshSource:
-    """Return the mesh of a shape with a texture. ``picture``: see ShapeType."""
+    """Return the mesh of a shape with a texture."""
 
     def make(segments: int) -> TriangleMesh:
         return with_texture(plain.make(segments), picture, texture)

@@ -17,10 +17,7 @@ _WHITE = (1.0, 1.0, 1.0)
 
 
 def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = False) -> list[Part]:
-    """Return parts for all shapes except grounds and the shapes of the bodies in ``pictured``.
-
-    With ``visuals``, also leave out shapes that visuals replace.
-    """
+    """Return parts for all shapes except grounds and the shapes of the bodies in ``pictured``."""
     parts = []
     for index, shape in enumerate(model.shapes):
         if shape_type(shape.kind).picture == "ground" or shape.body in pictured or (visuals and shape.covered):

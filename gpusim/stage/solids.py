@@ -1,7 +1,4 @@
-"""Solids for bodies without shapes, estimated from mass and inertia.
-
-Each solid is limited to the space between the body's neighbors, see ``Surroundings``.
-"""
+"""Solids for bodies without shapes, estimated from mass and inertia."""
 
 from __future__ import annotations
 

@@ -37,10 +37,7 @@ _WIDE = 1.5
 
 @dataclass(frozen=True)
 class Batch:
-    """Instances of one mesh, with indices from ``first`` to ``first + count - 1``.
-
-    ``mesh.make(segments)`` returns the triangles, with ``segments`` segments in each circle of a round shape.
-    """
+    """Instances of one mesh, with indices from ``first`` to ``first + count - 1``."""
 
     mesh: MeshSource
     first: int
@@ -296,7 +293,7 @@ class _SpanArrays:
         return turned + poses.position[world, body]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
-        """Return the transforms (..., spans, 3, 4). The indices ``world`` have the shape (spans,) or (worlds, 1)."""
+        """Return the transforms (..., spans, 3, 4)."""
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
         if (k := self.wrapped).size:
             points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)

@@ -53,7 +53,7 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
 
 
 def _of_sides(share: Array, normals: Array) -> Array:
-    """Return coordinates on the sides of a box. Images are upright seen from outside."""
+    """Return coordinates on the sides of a box."""
     direction = normals.sum(axis=1)
     axis = np.argmax(np.abs(direction), axis=1)
     sign = np.where(np.take_along_axis(direction, axis[:, None], axis=1) < 0.0, -1.0, 1.0)
@@ -65,7 +65,7 @@ def _of_sides(share: Array, normals: Array) -> Array:
 
 
 def _wrapped(corners: Array, height: Array) -> Array:
-    """Return longitude (0 to 1, from the x axis) and height. Longitudes above 1 are in triangles across the seam."""
+    """Return longitude (0 to 1, from the x axis) and height."""
     u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) % 1.0
     distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
     pole = distance < 1e-6 * distance.max()

@@ -110,7 +110,7 @@ class SweepFiles:
 
 
 def _column(values: Sequence[Any]) -> Any:
-    """Return the values of a parameter at all points as an Arrow array. Values that are no numbers become text."""
+    """Return the values of a parameter at all points as an Arrow array."""
     import pyarrow as pa
 
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]

@@ -124,7 +124,7 @@ def _covariance(jacobian: Array) -> Array:
 
 
 class _Search:
-    """Residuals and Jacobian as functions of the scaled parameters. The range of each parameter is scaled to 0 to 1."""
+    """Residuals and Jacobian as functions of the scaled parameters."""
 
     def __init__(
         self, model: Model, trace: Recording, names: list[str], parameters: dict[str, tuple[float, float]],
@@ -197,7 +197,7 @@ class _Search:
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:
-        """Simulate ``point`` and its finite differences. Store the residuals and the Jacobian."""
+        """Simulate ``point`` and its finite differences."""
         if np.array_equal(point, self._last[0]):
             return
         size = len(point)

@@ -14,7 +14,7 @@ from gpusim import validate
 from gpusim.errors import ModelError
 
 MOST_POINTS = 1_000_000
-"""Maximum number of points. A sweep keeps all points in memory."""
+"""Maximum number of points."""
 Values = Sequence[Any] | tuple[float, float]
 Point = dict[str, Any]
 

@@ -140,8 +140,7 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]
 def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
     """Run points whose models have the same structure. Each point is a world of one simulation.
 
-    A run of one point alone has bit-identical results. If the schedule of the scene uses anything except time, signals
-    and commands, every point runs alone.
+    A run of one point alone has bit-identical results.
     """
     scenes = [build(point) for point in points]
     models = [scene.builder.finalize() for scene in scenes]

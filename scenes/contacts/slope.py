@@ -52,7 +52,7 @@ def build(angle: float = 30.0, friction: float = 0.5, mass: float = 2.0) -> Scen
 
 
 def _distance_check(angle: float, friction: float) -> Check:
-    """Return a check of the sliding distance. The tolerance is 0.1 % of the final distance, plus 1 um."""
+    """Return a check of the sliding distance."""
     pull = max(0.0, math.sin(angle) - friction * math.cos(angle))
 
     def passes(recording: Mapping[str, np.ndarray]) -> bool:

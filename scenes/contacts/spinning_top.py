@@ -67,7 +67,7 @@ def build(
 
 
 def _lagrange_top(spin: float, tilt: float, mass: float, radius: float, height: float) -> gpusim.ModelBuilder:
-    """Return a thin disc on a massless stem. The frame is at the tip, with z along the stem."""
+    """Return a thin disc on a massless stem."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     pose = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), tilt)
     across = 0.25 * mass * radius**2

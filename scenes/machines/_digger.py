@@ -87,7 +87,7 @@ def _add_undercarriage(b: gpusim.ModelBuilder, on_tracks: bool) -> tuple[int, tu
 
 
 def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm:
-    """Add boom, stick and bucket linkage, each with a cylinder. The boom's cylinder has a holding valve."""
+    """Add boom, stick and bucket linkage, each with a cylinder."""
     rad = math.radians
     links = [
         m.Link("boom", BOOM, 140.0, rad(35), (rad(-5), rad(68)), 0.16, 0.12, color=YELLOW),
@@ -118,7 +118,7 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
 
 
 def _add_bucket_plates(b: gpusim.ModelBuilder, bucket: int) -> None:
-    """Add the plates of the bucket. The bucket opens towards -z of its body frame."""
+    """Add the plates of the bucket."""
     corners, thick = (0.0 + 0.02j, 0.05 + 0.2j, 0.26 + 0.22j, 0.45 + 0.0j), 0.03
     for k in range(3):
         start, way = corners[k], corners[k + 1] - corners[k]

@@ -49,7 +49,7 @@ def rescuer_control(
 
 
 def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
-    """Add the common motion of all outriggers. While the machine is disabled, the setpoint is constant."""
+    """Add the common motion of all outriggers."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
     d.connect("outriggers", d.add("sample_hold", "wanted")["in"])
     d.connect("enable", "wanted.sample")
@@ -58,7 +58,7 @@ def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
 
 
 def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], turns: float) -> None:
-    """Add the track control: sum and difference of two inputs. While the outriggers are extended, the tracks stop."""
+    """Add the track control: sum and difference of two inputs."""
     add_lever(d, "ahead", ("DOWN", "UP"))
     add_lever(d, "aside", ("LEFT", "RIGHT"))
     for side, sign in (("left", "+"), ("right", "-")):

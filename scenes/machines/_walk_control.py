@@ -79,7 +79,7 @@ def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
 
 
 def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -> None:
-    """Add an expression. Each input gets its value from the block of the same name, or from the block in ``inputs``."""
+    """Add an expression."""
     d.add("expression", name, text=text, unit=unit)
     for port in d.ports(name)[0]:
         d.connect(inputs.get(port, port), f"{name}.{port}")
@@ -209,10 +209,7 @@ def _add_places(d: Diagram) -> None:
 
 
 def _add_wrench(d: Diagram) -> None:
-    """Add the ground's wrench about the center of the supporting soles, and the share of each sole.
-
-    In double support, the left share depends on the position of the desired ZMP between the soles.
-    """
+    """Add the ground's wrench about the center of the supporting soles, and the share of each sole."""
     _less(d, "apart", "l_spot", "r_spot")
     _less(d, "over", "near_spot", "r_spot")
     for name, a in (("along", "over"), ("square", "apart")):
@@ -247,7 +244,7 @@ def _add_landing(d: Diagram, side: str) -> None:
 
 
 def _add_meeting(d: Diagram, side: str) -> None:
-    """Detect an early ground contact. After this contact, the foot keeps its height until its next swing."""
+    """Detect an early ground contact."""
     wires = {"bears": f"{side}_bears", "v": f"{side}_sinks", "high": f"{side}_high", "load": f"{side}_bearing"}
     _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
     _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
@@ -295,7 +292,7 @@ def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
 
 
 def _add_joints(d: Diagram, posture: Posture) -> None:
-    """Add all joints in order. The upper body keeps its posture."""
+    """Add all joints in order."""
     for name, joints in {"upper": NAMES[:2], "l_arm": NAMES[8:14], "r_arm": NAMES[20:26]}.items():
         d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
         d.add("constant", f"{name}_effort", value=[0.0] * len(joints))

@@ -221,7 +221,7 @@ def _smooth(values: Array, width: float) -> Array:
 
 
 def _pendulum(zmp: Array, ratio: float) -> Array:
-    """Solve c - ratio c'' = p with c = p at both ends. Return c (samples, 2)."""
+    """Solve c - ratio c'' = p with c = p at both ends."""
     pull = ratio / GRID**2
     bands = np.zeros((3, len(zmp)))
     bands[0, 2:], bands[2, :-2], bands[1] = -pull, -pull, 1.0 + 2.0 * pull

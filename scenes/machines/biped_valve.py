@@ -119,10 +119,7 @@ class Times:
 
 @cache
 def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture, Transform]:
-    """Return a standing posture with both grips on the rim.
-
-    The result is cached, so callers must not modify it.
-    """
+    """Return a standing posture with both grips on the rim."""
     posture, pelvis = standing()
     for s, y in SIDES:
         posture |= {f"{s}_lower": -1.6, f"{s}_shoulder1": 0.2, f"{s}_shoulder2": 0.15 * y, f"{s}_hand": 0.0}

@@ -116,7 +116,7 @@ def build(
 
 
 def _by_joints(friction: float) -> Scene:
-    """Return the scene with a target for each joint of the legs. The other joints hold their positions."""
+    """Return the scene with a target for each joint of the legs."""
     posture, pelvis = standing(BEND)
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="floor")

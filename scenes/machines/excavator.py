@@ -79,7 +79,7 @@ def build(
         name=NAME,
         description="An excavator on tracks digs stones out of a trench, all of it on one load-sensing pump.",
         builder=b,
-        config=gpusim.SolverConfig(dt=3e-3, iterations=4, max_pairs=600),
+        config=gpusim.SolverConfig(dt=3e-3, iterations=4, max_pairs=500),
         duration=BY_HAND if by_hand else DURATION,
         plots=[*_plots(0), *_plots_by_hand()] if by_hand else _plots(stones),
         camera=Camera((3.6, -4.6, 2.4), (1.1, 0.0, 0.7)),

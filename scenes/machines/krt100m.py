@@ -222,7 +222,7 @@ def _add_ground(
 
 
 def _tire(load: float) -> gpusim.Material:
-    """Return the tire material of a wheel for a load (N). The slip stiffness is proportional to the load."""
+    """Return the tire material of a wheel for a load (N)."""
     law = gpusim.Tire((ALONG * load, ACROSS * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, ROLLING, WIDTH)
     return gpusim.Material(friction=1.0, law=law)
 
@@ -243,7 +243,7 @@ def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
 def _add_robot(
     b: gpusim.ModelBuilder, ground: gpusim.Transform, trailer: bool, travel: float, stiffness: float, damping: float
 ) -> tuple[m.SteeringRack, list[m.Suspension], list[m.Wheel]]:
-    """Add chassis, rack and four wheels. The chassis frame is on the ground below its center."""
+    """Add chassis, rack and four wheels."""
     loads = axle_loads(trailer)
     sunk = gpusim.Transform((0.0, 0.0, -0.5 * (loads[0] + loads[1]) / RADIAL_STIFFNESS))
     inertia = (0.12 * CHASSIS_MASS, 0.35 * CHASSIS_MASS, 0.42 * CHASSIS_MASS)
@@ -274,7 +274,7 @@ def _add_robot(
 
 
 def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float) -> None:
-    """Add a trailer with one axle. The trailer's frame is on the ground below the axle."""
+    """Add a trailer with one axle."""
     load = axle_loads()[2]
     # at the robot's height, so that both frames are level
     tractor = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")

@@ -75,7 +75,7 @@ def build(
         description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",
         builder=b,
         # Many shoes are close to many wheels. A small margin skips pairs without force and saves a third of the time.
-        config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=1000),
+        config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=450),
         duration=BY_HAND if by_hand else END,
         plots=[*_plots(), *_plots_by_hand()] if by_hand else _plots(),
         camera=Camera((7.0, -5.0, 2.6), (2.6, 0.6, 0.6)),

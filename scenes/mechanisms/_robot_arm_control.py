@@ -205,7 +205,7 @@ def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
 
 
 def _add_pid(d: Diagram, b: ModelBuilder, posture: np.ndarray) -> None:
-    """Add PID control of each joint. The integral starts with the gravity efforts at home."""
+    """Add PID control of each joint."""
     inertias, held = inertias_at(b, posture)
     d.add("constant", "inertia", value=inertias.tolist())
     d.add("product", "pressing")

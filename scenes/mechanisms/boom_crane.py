@@ -112,7 +112,7 @@ def build(
 
 
 def _add_boom(b: gpusim.ModelBuilder, length: float, boom_mass: float, tip_mass: float, angle: float) -> int:
-    """Add the boom and the tip mass as one body. The body frame is at the hinge, with x along the boom."""
+    """Add the boom and the tip mass as one body."""
     mass = boom_mass + tip_mass
     com = (0.5 * boom_mass + tip_mass) * length / mass
     across = (boom_mass / 3.0 + tip_mass) * length**2 - mass * com**2

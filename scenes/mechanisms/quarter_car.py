@@ -95,7 +95,7 @@ def build(
 
 
 def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) -> int:
-    """Add a body on a vertical rail. The joint position is 0 at ``height``."""
+    """Add a body on a vertical rail."""
     pose = gpusim.Transform((0.0, 0.0, height))
     index = b.add_body(mass=mass, inertia=(mass / 6.0,) * 3, xform=pose, label=label)
     b.add_joint_prismatic(-1, index, parent_xform=pose, axis=UP, label=label)
@@ -105,8 +105,7 @@ def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) ->
 def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
     """Return a schedule that writes the road's position.
 
-    The position is the mean height of the road during one simulation step. The step in the road is then exact, even if
-    it occurs between two simulation steps.
+    The position is the mean height of the road during one simulation step.
     """
     road = Schedule([(time, 0.0), (time, height)])
     last = 0.0

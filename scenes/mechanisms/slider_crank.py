@@ -111,7 +111,7 @@ def _add_link(
     angle: float,
     rate: float,
 ) -> int:
-    """Add a thin rod whose start (x, z) moves at ``start_velocity``. ``angle`` is its rotation."""
+    """Add a thin rod whose start (x, z) moves at ``start_velocity``."""
     half = 0.5 * length
     vx = start_velocity[0] - half * rate * math.sin(angle)
     vz = start_velocity[1] + half * rate * math.cos(angle)

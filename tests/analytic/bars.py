@@ -1,7 +1,6 @@
-"""The bars that the simulator must meet, row by row, and the settings each row is measured with.
+"""Accuracy limits of the simulator, by case and settings.
 
-Sources: ``tests/reference/multibody/README.md`` (column "our bar") and, for hydraulics, motors and springs, what
-``tests/reference/hydraulics/README.md`` says a good implementation reaches. They are never loosened.
+Sources: ``tests/reference/multibody/README.md`` (column "our bar") and ``tests/reference/hydraulics/README.md``.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bar:
-    """Greatest allowed figures; None where a row has no such bar.
+    """Limits of the errors. None means no limit.
 
     Attributes:
-        error: of the listed output, in the case's unit.
-        energy: |E - E0|, J.
-        gap: between joint halves, m.
-        extra: bars on ``Result.extra`` by name.
+        error: limit of the output's error, in the case's unit.
+        energy: limit of |E - E0|, J.
+        gap: limit of joint gaps, m.
+        extra: limits of ``Result.extra`` by name.
     """
 
     error: float | None = None
@@ -29,7 +28,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a case, its settings and its bar."""
+    """A case with its settings and limits."""
 
     case: str
     settings: dict[str, Any]
@@ -52,7 +51,6 @@ MULTIBODY: dict[str, Bar] = {
 }
 EIGHT_SUBSTEPS: dict[str, Bar] = MULTIBODY | {"A05": Bar(1e-6), "C03": Bar(1e-5), "E01": Bar(2e-3, 0.02)}
 
-#: Compared time (s) in the tests where the whole reference takes too long; the table runs everything.
 TEST_HORIZON: dict[str, float] = {
     "A02": 3.0,
     "A04": 3.0,
@@ -128,7 +126,6 @@ GAP_COLORED = 1e-3
 GAP_FLOAT32 = 1e-4
 B03_COLORED_STRETCH = 1e-3  # 8 substeps x 4 sweeps
 
-#: Orders of convergence: step sizes (s), compared time (s) and the least order.
 ORDERS: dict[str, tuple[tuple[float, ...], float]] = {
     "A04": ((2e-3, 1e-3, 5e-4, 2.5e-4), 2.0),
     "A05": ((2e-3, 1e-3, 5e-4, 2.5e-4), 1.0),
@@ -144,7 +141,6 @@ CHAIN = Row("free_chain", {"dt": 1e-3}, Bar(extra={"trend": 1e-3}), "60 s")
 
 
 def failures(result: Any, bar: Bar) -> list[str]:
-    """What in ``result`` breaks ``bar``, one short sentence each; empty if it passes."""
     if not result.finished:
         return [f"did not finish: {result.failure or 'not finite'}"]
     pairs = [("error", result.max_error, bar.error), ("energy", result.energy_error, bar.energy)]

@@ -1,7 +1,6 @@
-"""The reference cases that follow a trajectory, and ``run``, which measures any case.
+"""Reference trajectories, and ``run``, which measures the error of a case.
 
-``run(case, ...)`` serves the tests and ``ci/accuracy_table.py`` alike. The reference coordinates (x, y) of planar
-cases are the scenes' (x, z).
+The coordinates (x, y) of planar reference cases are (x, z) in the scenes.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ def distance(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def first_column(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Error of the first output; the others only serve ``Trajectory.steady``."""
     return np.abs(found - expected)[:, 0]
 
 
@@ -42,7 +40,6 @@ def wrapped_angle(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def attitude(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Angle between attitudes; found is xyzw, expected wxyz. The sine keeps small angles exact."""
     v, w = found[:, :3], found[:, 3:]
     v0, w0 = expected[:, 1:], expected[:, :1]
     vector = w0 * v - w * v0 - np.cross(v0, v)
@@ -52,17 +49,17 @@ def attitude(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A case that compares an output with the reference at the reference's own times.
+    """A case whose output is compared with the reference at the reference's times.
 
     Attributes:
-        columns: of the reference's CSV, one for each output.
-        scene: builds the model for a setup.
-        observe: reads the outputs.
-        unit: of the error.
-        errors: from outputs and reference, per sample.
-        horizon: compared time, s; None for the whole file.
+        columns: names of the output columns in the reference's CSV.
+        scene: function that builds the model for a setup.
+        observe: function that reads the outputs.
+        unit: unit of the error.
+        errors: function that returns the errors of the outputs, per sample.
+        horizon: compared time, s. None means the whole file.
         conserves: whether the model keeps its energy.
-        steady: time spans (s) in which all outputs after the first are compared relatively.
+        steady: time spans (s) of the relative comparison.
     """
 
     columns: tuple[str, ...]
@@ -176,11 +173,7 @@ def run(
     backend: str = "numpy",
     horizon: float | None = None,
 ) -> Result:
-    """Run one case (a key of ``CASES`` or of ``special.CASES``) up to ``horizon`` s and measure it.
-
-    With a dt that is longer than the reference's sample step only the samples at multiples of dt count. A run whose
-    world was stopped is reported with ``finished`` False.
-    """
+    """Run a case up to ``horizon`` s and measure its errors."""
     setup = Setup(dt, substeps, dtype, joint_solver, iterations, scheme, backend)
     trajectory = CASES.get(case)
     result = Result(case, trajectory.unit if trajectory else "m")

@@ -16,12 +16,10 @@ Commands = dict[str, Callable[[float], float]]
 
 
 def step(at: float, value: float) -> Callable[[float], float]:
-    """A command that jumps."""
     return lambda t: value if t >= at - 1e-9 else 0.0
 
 
 def load(b: ModelBuilder, label: str, mass: float, y: float) -> int:
-    """A mass on a vertical guide; returns the body."""
     body = b.add_body(mass=mass, inertia=(10.0, 10.0, 10.0), label=label)
     b.add_joint_prismatic(-1, body, parent_xform=None, axis=(0, 0, 1), label=f"x_{label}")
     return int(body)
@@ -93,7 +91,6 @@ def motor_with_relief() -> tuple[ModelBuilder, Commands]:
 
 
 def pulled_rod() -> tuple[ModelBuilder, Commands]:
-    """A rod that is pulled out of a shut chamber, which runs empty, and pushed back in."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = load(b, "rod", 100.0, 0.0)
     b.add_force(body, (0.0, 0.0, 1.0), label="push")
@@ -130,7 +127,6 @@ def reference(name: str) -> dict[str, np.ndarray]:
 def measured(
     name: str, dt: float, backend: str = "auto", num_worlds: int = 1, **config: object
 ) -> dict[str, np.ndarray]:
-    """The same columns of a simulation with steps of ``dt``, which divides 10 ms."""
     b, commands = CASES[name]()
     config_ = SolverConfig(dt=dt, **config)  # type: ignore[arg-type]
     sim = Simulation(b.finalize(), num_worlds, backend, config=config_)

@@ -1,5 +1,3 @@
-"""Steps a scene through the sample times of a reference and collects what it shows there."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,14 +14,14 @@ from .setups import Setup, read, total_energy
 
 @dataclass
 class March:
-    """Samples of one run.
+    """Samples of a run.
 
     Attributes:
-        rows: indices of the reference's samples that were met.
-        found: the observed output, (len(rows), outputs).
+        rows: indices of the compared samples of the reference.
+        found: the output at these samples, (len(rows), outputs).
         energy_error: greatest |E - E0| over the samples, J.
-        joint_gap: greatest over the samples, m.
-        failure: what stopped the world; empty if nothing did.
+        joint_gap: greatest joint gap, m.
+        failure: why the world stopped, or an empty string.
     """
 
     rows: np.ndarray
@@ -40,12 +38,10 @@ def simulation(scene: Scene, setup: Setup) -> gpusim.Simulation:
 
 
 def failure(sim: gpusim.Simulation) -> str:
-    """Why world 0 was stopped; empty if it runs."""
     return "" if sim.health()[0] else sim.health_report()
 
 
 def advance(sim: gpusim.Simulation, scene: Scene, steps: int) -> None:
-    """Step under the scene's schedule."""
     if scene.schedule is None:
         sim.step(steps)
         return

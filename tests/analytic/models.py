@@ -1,5 +1,3 @@
-"""Models of reference cases that are not worth a scene."""
-
 from __future__ import annotations
 
 import gpusim
@@ -14,7 +12,7 @@ POINT_INERTIA = 1e-6
 
 
 def simple_pendulum() -> Scene:
-    """A01: a point mass 1 m beside its ball joint, released at rest; x-z plane, starts at (-1, 0)."""
+    """Case A01: a point mass 1 m from its ball joint, released from rest at (-1, 0) in the x-z plane."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     start = gpusim.Transform((-1.0, 0.0, 0.0))
     mass = b.add_body(mass=1.0, inertia=(POINT_INERTIA,) * 3, xform=start, label="mass")
@@ -23,7 +21,6 @@ def simple_pendulum() -> Scene:
 
 
 def spring_masses() -> Scene:
-    """Case 3a: one mass on a vertical rail for every variant, hung on its spring, released at the free length."""
     record = load("case3a").record
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -record["g"]))
     mass = record["m"]

@@ -15,19 +15,15 @@ ROOT = Path(__file__).resolve().parents[1] / "reference"
 
 @dataclass(frozen=True)
 class Reference:
-    """One case: its full name, the JSON record and the columns of the CSV (SI units, rad)."""
-
     name: str
     record: dict[str, Any]
     columns: dict[str, np.ndarray]
 
     @property
     def times(self) -> np.ndarray:
-        """Sample times, s."""
         return next(iter(self.columns.values()))
 
     def table(self, *names: str) -> np.ndarray:
-        """Columns side by side, (samples, len(names))."""
         return np.stack([self.columns[name] for name in names], axis=1)
 
 

@@ -1,5 +1,3 @@
-"""How a reference case is run, and what a run yields."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -23,7 +21,6 @@ class Setup:
     backend: str = "numpy"
 
     def config(self) -> gpusim.SolverConfig:
-        """The same as a solver configuration."""
         return gpusim.SolverConfig(
             dt=self.dt,
             substeps=self.substeps,
@@ -33,7 +30,6 @@ class Setup:
         )
 
     def title(self) -> str:
-        """In short words, such as "direct, 1 ms x 8, float32"."""
         parts = [self.joint_solver if self.joint_solver == "direct" else f"colored {self.iterations} sweeps"]
         parts.append(f"{1e3 * self.dt:g} ms" + (f" x {self.substeps}" if self.substeps > 1 else ""))
         parts += [self.dtype] * (self.dtype != "float64") + ["semi_implicit"] * (self.scheme == "semi_implicit")
@@ -43,19 +39,19 @@ class Setup:
 
 @dataclass
 class Result:
-    """What one run yields.
+    """Results of a run.
 
     Attributes:
         case: short name ("A01").
-        unit: of the errors ("m" or "rad").
-        max_error: greatest error of the listed output at the reference's own times.
-        final_error: error at the last of them.
-        energy_error: greatest |E - E0|, J; None where the case loses energy by itself.
-        joint_gap: greatest distance between joint halves, m.
-        wall_time: of the run, s.
-        finished: the world was not stopped.
-        failure: why it was.
-        extra: further figures by name.
+        unit: unit of the errors ("m" or "rad").
+        max_error: greatest error of the output at the reference's times.
+        final_error: error at the last of these times.
+        energy_error: greatest |E - E0|, J. None if the case loses energy.
+        joint_gap: greatest joint gap, m.
+        wall_time: wall time of the run, s.
+        finished: whether the world ran to the end.
+        failure: why it stopped.
+        extra: other results by name.
     """
 
     case: str
@@ -71,13 +67,11 @@ class Result:
 
 
 def point(sim: gpusim.Simulation, body: str, local: tuple[float, float, float]) -> np.ndarray:
-    """World position (m) of a point of a body's frame, world 0."""
     position, rotation = read(sim, f"body.{body}.position"), read(sim, f"body.{body}.orientation")
     return position + gpusim.Transform((0.0, 0.0, 0.0), rotation).rotate(np.asarray(local))
 
 
 def read(sim: gpusim.Simulation, signal: str) -> np.ndarray:
-    """A signal of world 0 as float64: a scalar array or its components."""
     value: Any = sim.read(signal, numpy=True)
     return np.asarray(value, dtype=np.float64)[0]
 

@@ -1,5 +1,3 @@
-"""Reference cases that are more than one trajectory: springs of every stiffness, a hanging chain, a held load."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,13 +12,11 @@ from .march import advance, failure, march, simulation
 from .reference_data import load
 from .setups import Result, Setup, read
 
-#: Springs whose period is shorter than this (s) count for stability only.
 SHORTEST_PERIOD = 0.05
 CHAIN_LINKS = 10
 
 
 def spring_masses(setup: Setup, horizon: float | None, result: Result) -> None:
-    """Case 3a: relative errors of all variants; ``max_error`` is the worst of those that count."""
     reference = load("case3a")
     variants = reference.record["columns"]
     limit = horizon or float(reference.times[-1])
@@ -49,7 +45,6 @@ def spring_masses(setup: Setup, horizon: float | None, result: Result) -> None:
 
 
 def quarter_car(setup: Setup, horizon: float | None, result: Result) -> None:
-    """Case 3b: relative errors (by the road's step) of body and wheel for all springs."""
     reference = load("case3b")
     parameters = reference.record["parameters"]
     limit = horizon or float(reference.times[-1])
@@ -81,13 +76,12 @@ def _report_relative(result: Result, labels: list[str], relative: np.ndarray, pe
     result.unit = "of amplitude"
     result.max_error = float(relative[:, counts].max())
     result.final_error = float(relative[-1, counts].max())
-    result.extra["late"] = float(relative[-len(relative) // 5 :].max())  # of all: a slow growth shows here
+    result.extra["late"] = float(relative[-len(relative) // 5 :].max())
     for label, error in zip(labels, relative.max(axis=0), strict=True):
         result.extra[label] = float(error)
 
 
 def hanging_chain(setup: Setup, horizon: float | None, result: Result) -> None:
-    """B03: stretch of a 1:1000 chain at rest (``max_error``, m), tensions, and steps from a cold start."""
     scene = load_scene("chain", horizontal=False)
     sim = simulation(scene, setup)
     expected = load("B03").columns["tension_N"]
@@ -114,7 +108,7 @@ def _tension_error(sim: gpusim.Simulation, expected: np.ndarray) -> float:
 
 
 def _hold(scene: Scene, setup: Setup, horizon: float | None, result: Result) -> None:
-    """A closed valve must hold its load: drift of the piston (m) in 0.5 s."""
+    """Return the drift (m) of a piston in 0.5 s with a closed valve."""
     sim = simulation(scene, setup)
     start = float(read(sim, "cylinder.lift.position"))
     drift = []
@@ -127,21 +121,14 @@ def _hold(scene: Scene, setup: Setup, horizon: float | None, result: Result) -> 
 
 
 def hold_lift(setup: Setup, horizon: float | None, result: Result) -> None:
-    """Case 1d's load with the valve closed."""
     _hold(load_scene("hydraulic_lift", variant="closed_center", command=0.0), setup, horizon, result)
 
 
 def hold_boom(setup: Setup, horizon: float | None, result: Result) -> None:
-    """Case 4's boom with the valve closed."""
     _hold(load_scene("boom_crane", command=0.0), setup, horizon, result)
 
 
 def free_chain(setup: Setup, horizon: float | None, result: Result) -> None:
-    """A chain of four links swings undamped from the horizontal: its energy must stay, without a trend.
-
-    ``max_error`` is the greatest |E - E0| and extra["trend"] the linear trend over the whole time, both as shares of
-    the energy that the chain turns over (the range of its potential energy).
-    """
     sim = simulation(load_scene("chain", links=4, link_length=0.25, mass_ratio=0.0, horizontal=True), setup)
     duration = horizon or 60.0
     stride = max(1, round(0.01 / setup.dt))

@@ -1,5 +1,3 @@
-"""Oil cannot pull: voids open at vapor pressure and close again, in circuits and in the one-cylinder element."""
-
 from __future__ import annotations
 
 import warnings
@@ -58,7 +56,6 @@ def read(sim: Simulation, name: str, world: int = 0) -> float:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize(("backend", "dt"), [("numpy", 1e-2), pytest.param("native", 1e-3, marks=pytest.mark.native)])
 def test_a_shut_chamber_holds_its_vapor_pressure_alone(backend: str, solver: str, dt: float) -> None:
-    """B at 1 bar holds 120 N, and A takes 40 N of it at 0.2 bar: 70 N are held and 90 N pull the rod to its stop."""
     sim = simulation(rod("circuit", 2e4, True, viscous_friction=100.0), dt, backend, joint_solver=solver)
     sim.control["push"] = 70.0
     sim.step(round(0.5 / dt))
@@ -75,10 +72,6 @@ def test_a_shut_chamber_holds_its_vapor_pressure_alone(backend: str, solver: str
 
 
 def oil_balance(sim: Simulation, forces: list[float], steps: int) -> tuple[float, float, float]:
-    """Greatest error of C dp + S dx - dV in a step, m3; least pressure, Pa; greatest void, m3; over random pulls.
-
-    C is that of the volume in the middle of the step, from the velocity of the last half step.
-    """
     signs, worst, least, most, before = {"a": 1.0, "b": -1.0}, 0.0, np.inf, 0.0, None
     groups = {g.type.name: g for g in sim.state.groups}
     for force in forces:
@@ -105,7 +98,6 @@ def oil_balance(sim: Simulation, forces: list[float], steps: int) -> tuple[float
 @pytest.mark.parametrize(("dt", "solver"), [(1e-2, "direct"), (1e-2, "colored")])
 @pytest.mark.native
 def test_oil_is_neither_lost_nor_made(kind: str, dt: float, solver: str, dtype: str, bound: float) -> None:
-    """Both chambers shut, pulled and pushed with 0.1 to 100 kN: voids open and close, the balance holds to rounding."""
     rng = np.random.default_rng(1)
     forces = [float(x) for x in rng.choice([-1.0, 1.0], 12) * 10.0 ** rng.uniform(2.0, 5.0, 12)]
     sim = simulation(rod(kind), dt, "native", dtype=dtype, joint_solver=solver)
@@ -117,7 +109,6 @@ def test_oil_is_neither_lost_nor_made(kind: str, dt: float, solver: str, dtype: 
 
 @pytest.mark.nightly
 def test_a_rod_moves_freely_until_its_void_is_closed() -> None:
-    """Pulled out by 0.1 m and pushed back with 10 kN; the other side is at 1 bar, 120 N."""
     b = rod("circuit")
     next(a for a in b.actuators if a.label == "ram_b").params["fixed"] = 1.0
     sim = simulation(b)
@@ -140,7 +131,6 @@ def test_a_rod_moves_freely_until_its_void_is_closed() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_the_element_is_a_circuit_of_one_cylinder(scheme: str) -> None:
-    """The same law, over a pull and a push that close the void: apart by 0.1 mm at 1 ms, by 6 um at 0.25 ms."""
     sims = [simulation(rod(kind, viscous_friction=5e3), 1e-3, "native", scheme=scheme) for kind in KINDS[:2]]
     for force in (2e4, -3e4, 1e4):
         for _ in range(200):
@@ -153,7 +143,6 @@ def test_the_element_is_a_circuit_of_one_cylinder(scheme: str) -> None:
 
 @pytest.mark.parametrize("name", ["pulled_rod", "motor_outruns_pump"])
 def test_voids_follow_the_reference(name: str) -> None:
-    """Mean error over the greatest void: measured 1.1 and 2.7 % at 10 ms."""
     exact, found = reference(name), measured(name, 1e-2)
     for column in (c for c in exact if c.startswith("v_")):
         most = exact[column].max()
@@ -162,7 +151,6 @@ def test_voids_follow_the_reference(name: str) -> None:
 
 
 def starved_motor() -> ModelBuilder:
-    """A wheel that turns a motor whose ports are shut but for a relief valve to the tank: its inlet runs empty."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(mass=10.0, inertia=(50.0,) * 3, label="wheel", angular_velocity=(0, 0, 20.0))
     joint = b.add_joint_revolute(-1, body, axis=(0, 0, 1), label="axle")
@@ -178,7 +166,6 @@ def starved_motor() -> ModelBuilder:
     ("backend", "dt"), [("numpy", 0.05), *(pytest.param("native", dt, marks=pytest.mark.native) for dt in (2e-3, 1e-2))]
 )
 def test_a_motor_does_not_take_more_oil_than_its_inlet_holds(backend: str, dt: float) -> None:
-    """The void ends at the volume of the inlet, the outlet's oil goes by the relief valve, and the wheel turns on."""
     sim = Simulation(starved_motor().finalize(), backend=backend, config=SolverConfig(dt=dt))
     drained, oil = 0.0, {port: 1e-4 for port in "ab"}
     for _ in range(round(2.0 / dt)):
@@ -200,7 +187,6 @@ def test_a_motor_does_not_take_more_oil_than_its_inlet_holds(backend: str, dt: f
 @pytest.mark.nightly
 @pytest.mark.native
 def test_the_account_of_energy_closes() -> None:
-    """A rod that is pulled out of a void and pushed back, until after it has closed; its steps damp by first order."""
     damped = []
     for dt in (1e-2, 2.5e-3):
         b, commands = CASES["pulled_rod"]()
@@ -219,7 +205,6 @@ def test_the_account_of_energy_closes() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize(("kind", "dtype"), [(KINDS[0], "float32"), *((kind, "float64") for kind in KINDS)])
 def test_worlds_have_the_bits_that_they_have_alone(kind: str, dtype: str) -> None:
-    """16 worlds, which groups of lanes share, pulled by forces of their own; and the same by one thread each."""
     forces = np.linspace(-6e4, 6e4, 16)
     many = simulation(rod(kind), 5e-3, "native", 16, dtype=dtype)
     for turn in (1.0, -1.0, 0.5):
@@ -331,7 +316,6 @@ def motor_and_ram() -> ModelBuilder:
     [("numpy", 5e-3), *(pytest.param("native", dt, marks=pytest.mark.native) for dt in (1e-3, 1e-2))],
 )
 def test_voids_of_many_nodes_create_no_oil(backend: str, dt: float) -> None:
-    """Oil moves between the nodes, and 2 cm3 of void open and close in several of them."""
     sim = simulation(motor_and_ram(), dt, backend)
     nodes = ["ram_a", "ram_b", "node", "motor_a", "motor_b"]
 
@@ -354,7 +338,6 @@ def test_voids_of_many_nodes_create_no_oil(backend: str, dt: float) -> None:
 
 @pytest.mark.parametrize(("kind", "backend"), [("circuit", "numpy"), ("element", "numpy"), ("circuit", "native")])
 def test_a_shut_chamber_returns_to_its_pressure(kind: str, backend: str) -> None:
-    """A rod that oscillates by 20 mm at 1 Hz compresses chamber B to 1,966 bar and back, without losing oil."""
     numbers: dict[str, Any] = {"pressure": 5e6} if kind == "circuit" else {"pressure_a": 5e6, "pressure_b": 5e6}
     b = rod(kind, **numbers)
     b.add_motion(0, label="moved")

@@ -1,5 +1,3 @@
-"""Hydraulic circuits against independent stiff ODE solutions (tests/reference/circuits), and their builder."""
-
 from __future__ import annotations
 
 from functools import cache
@@ -28,7 +26,6 @@ LEFT = {"flow_sharing": 0.75, "pulled_rod": 0.9}
 
 @cache
 def errors(name: str, dt: float, backend: str = "auto") -> tuple[float, float]:
-    """Greatest error of the motions, and the greatest mean error of the pressures over the range of each."""
     exact, found = reference(name), measured(name, dt, backend)
     motion = max(np.abs(found[c] - exact[c]).max() for c in exact if c.startswith("x_"))
     return motion, max(np.abs(found[c] - exact[c]).mean() / np.ptp(exact[c]) for c in exact if c.startswith("p_"))
@@ -43,7 +40,6 @@ def test_steps_of_ten_milliseconds_follow_the_reference(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_errors_fall_with_the_step(name: str) -> None:
-    """First order: implicit Euler in the pressures; from 10 to 1 ms."""
     motion, pressure = errors(name, 1e-3)
     assert motion < 0.3 * errors(name, 1e-2)[0]
     assert pressure < LEFT.get(name, 0.3) * errors(name, 1e-2)[1]
@@ -68,13 +64,11 @@ def test_a_world_among_others_has_the_same_bits(solver: str) -> None:
 
 
 def test_sweeps_follow_too() -> None:
-    """The colored solver, with what its sweeps leave."""
     exact, found = reference("two_on_one_pump"), measured("two_on_one_pump", 5e-3, joint_solver="colored")
     assert max(np.abs(found[c] - exact[c]).max() for c in ("x_heavy", "x_light")) < 2e-3
 
 
 def lift(circuit: bool, orifice: str = "smooth") -> ModelBuilder:
-    """1000 kg on one cylinder behind an ideal supply: of the circuit, or the one-cylinder element."""
     b = ModelBuilder()
     body, numbers = load(b, "load", 1000.0, 0.0), LIFT | {"piston_mass": 2.0, "length_offset": 0.9}
     if not circuit:
@@ -95,7 +89,6 @@ def lift(circuit: bool, orifice: str = "smooth") -> ModelBuilder:
 
 @pytest.mark.parametrize(("dt", "apart"), [(1e-3, 1e-6), (5e-3, 2e-5)])
 def test_a_circuit_of_one_cylinder_is_the_one_cylinder_element(dt: float, apart: float) -> None:
-    """The same equations; the element takes chords once more where the circuit solves for the pressures."""
     sims = [Simulation(lift(c).finalize(), config=SolverConfig(dt=dt)) for c in (False, True)]
     for k in range(round(1.0 / dt)):
         for sim in sims:
@@ -109,7 +102,6 @@ def test_a_circuit_of_one_cylinder_is_the_one_cylinder_element(dt: float, apart:
 
 
 def lifted(lowest: float) -> list[float]:
-    """How far a cylinder whose stroke begins at ``lowest`` has come from there, and a pressure, after 0.2 s."""
     b = ModelBuilder()
     c = b.add_hydraulic_circuit(label="oil")
     line = c.add_node(pressure=2e7, fixed=True)
@@ -127,12 +119,10 @@ def lifted(lowest: float) -> list[float]:
 
 @pytest.mark.parametrize("lowest", [-0.5, 0.5, 20.0])
 def test_a_stroke_may_begin_anywhere(lowest: float) -> None:
-    """A node tells its volume at no stroke, where that of a chamber may be below zero."""
     assert lifted(lowest) == pytest.approx(lifted(0.0), rel=1e-9)
 
 
 def test_a_node_without_oil_is_refused() -> None:
-    """Also one whose volume was changed after its method had checked it."""
     b = ModelBuilder()
     c = b.add_hydraulic_circuit(label="oil")
     ram = c.add_cylinder(
@@ -145,8 +135,6 @@ def test_a_node_without_oil_is_refused() -> None:
 
 
 def test_holding_valve_holds_and_pipe_break_valve_catches() -> None:
-    """A hose that breaks: without the valve the load falls, with it a few millimetres."""
-
     def drop(guarded: bool) -> float:
         b = ModelBuilder()
         body = load(b, "load", 2000.0, 0.0)
@@ -176,7 +164,6 @@ def test_holding_valve_holds_and_pipe_break_valve_catches() -> None:
 
 
 def fall(dt: float, backend: str = "auto", seconds: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
-    """How far a load of 600 kg is down after its hose has broken, m, and the pipe-break valve's opening, by step."""
     b = ModelBuilder()
     body, gain = load(b, "load", 600.0, 0.0), 8e-7
     c = b.add_hydraulic_circuit(label="oil")
@@ -203,10 +190,6 @@ def fall(dt: float, backend: str = "auto", seconds: float = 2.0) -> tuple[np.nda
 
 @pytest.mark.parametrize("dt", [1e-2, 5e-3, 2e-3, 5e-4])
 def test_a_pipe_break_valve_stays_shut_while_the_load_bounces(dt: float) -> None:
-    """At 0.125 ms the load goes down by 12.9 mm and bounces on its oil; every bounce opened the valve: 228 mm.
-
-    The rod's side runs empty for a moment.
-    """
     down, poppet = fall(dt)
     assert down.max() == pytest.approx(12.90e-3, rel=0.15)
     assert down[-1] < down.max()
@@ -224,7 +207,6 @@ def test_pipe_break_valves_agree_in_numpy_and_kernels() -> None:
 
 
 def test_a_circuit_on_a_moved_copy_is_the_same() -> None:
-    """add_builder moves nodes, valves and cylinders; two circuits in one model do not mix."""
     part, commands = CASES["two_on_one_pump"]()
     whole, _ = CASES["flow_sharing"]()
     whole.add_builder(part, Transform((3.0, 1.0, 0.0)), label_prefix="b_")
@@ -241,7 +223,6 @@ def test_a_circuit_on_a_moved_copy_is_the_same() -> None:
 
 
 def test_signals_report_flows_and_pressures() -> None:
-    """What the pump gives is what the ports take and the volumes store."""
     b, commands = CASES["two_on_one_pump"]()
     sim = Simulation(b.finalize(), config=SolverConfig(dt=2e-3))
     for k in range(400):
@@ -314,7 +295,6 @@ def test_a_pump_that_feeds_nothing_says_so() -> None:
 
 @pytest.mark.parametrize(("offset", "stroke"), [(0.1, "0.9"), (1.2, "-0.2")])
 def test_a_cylinder_that_is_built_outside_its_stroke_says_so(offset: float, stroke: str) -> None:
-    """Its pins are 1 m apart."""
     b, c, body = _circuit()
     numbers = {"area_a": 1e-3, "area_b": 6e-4, "stroke_min": 0.0, "stroke_max": 0.6}
     c.add_cylinder(-1, body, (0, 0, -1), (0, 0, 0), length_offset=offset, label="ram", **numbers)  # type: ignore[attr-defined]
@@ -327,7 +307,6 @@ def test_commands_step() -> None:
 
 
 def test_a_joint_reports_what_a_circuit_does_to_it() -> None:
-    """The motor's torque, but for its dry and viscous friction, is the joint's drive_force."""
     b, _ = CASES["motor_with_relief"]()
     sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
     sim.control["v_swing"] = 1.0
@@ -339,7 +318,6 @@ def test_a_joint_reports_what_a_circuit_does_to_it() -> None:
 
 @pytest.mark.parametrize(("dt", "error"), [(1e-3, 3e-3), (5e-3, 0.018), (1e-2, 0.04)])
 def test_a_motor_behind_a_compensated_valve_turns_at_any_step(dt: float, error: float) -> None:
-    """Small volumes, flows without slope. Newton's method went round in circles at 5 ms, and the motor stood still."""
     found, exact = measured("motor_outruns_pump", dt), reference("motor_outruns_pump")
     assert found["x_wheel"][-1] == pytest.approx(exact["x_wheel"][-1], rel=error)
 
@@ -349,8 +327,6 @@ def test_a_motor_behind_a_compensated_valve_turns_at_any_step(dt: float, error: 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("first", [True, False])
 def test_a_cylinder_between_bodies_that_cannot_move_shares_a_circuit(backend: str, solver: str, first: bool) -> None:
-    """Both shut cylinders have the pressures that they have alone: p0 - K ln(V/V0) where the platform is lifted."""
-
     def shut(kinds: str) -> tuple[float, float]:
         b = ModelBuilder()
         c = b.add_hydraulic_circuit(label="oil")

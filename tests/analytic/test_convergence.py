@@ -11,7 +11,6 @@ from .cases import run
 
 pytestmark = pytest.mark.nightly
 
-#: Compared time (s) on NumPy; shorter than in the table.
 HORIZON = {"A04": 0.5, "A05": 0.3, "B01": 0.5, "C03": 0.3, "E01": 0.3}
 
 

@@ -1,5 +1,3 @@
-"""The audit of energy: works against closed forms, and what is left falls with the step."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -16,7 +14,6 @@ G = 9.81
 
 
 def audited(b: ModelBuilder, time: float, dt: float = 1e-3, backend: str = "native", **config: object) -> EnergyBalance:
-    """The balance of a run."""
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=dt, **config))  # type: ignore[arg-type]
     audit = EnergyAudit(sim)
     for _ in range(round(time / dt)):
@@ -37,7 +34,6 @@ def block(speed: float = 0.0, **material: float) -> ModelBuilder:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_friction_takes_what_the_block_has(backend: str) -> None:
-    """A block of 2 kg and 1 m/s slides to rest: 1 J goes into the contacts, nothing elsewhere."""
     found = audited(block(1.0, friction=0.5), 0.4, 2e-3, backend)
     np.testing.assert_allclose(found.works["contacts"], -1.0, atol=2e-4)
     np.testing.assert_allclose(found.turnover, 1.0, atol=2e-3)
@@ -45,7 +41,7 @@ def test_friction_takes_what_the_block_has(backend: str) -> None:
 
 
 def test_an_impact_takes_its_share() -> None:
-    """A ball with e = 0.5 loses 3/4 of its 9.81 J where it lands."""
+    """A ball with e = 0.5 loses 3/4 of its 9.81 J in the impact."""
     b = ModelBuilder(gravity=(0, 0, -G))
     bouncing = gpusim.Material(restitution=0.5, friction=0.0)
     b.add_shape_plane(-1, material=bouncing)
@@ -57,13 +53,12 @@ def test_an_impact_takes_its_share() -> None:
 
 
 def test_a_damper_a_motor_and_friction_of_a_joint() -> None:
-    """A flywheel under a constant torque against a damper and dry friction: each work is torque times angle."""
     b = ModelBuilder(gravity=(0, 0, 0))
     wheel = b.add_body(1.0, (0.5, 0.5, 0.5), label="wheel")
     hinge = b.add_joint_revolute(-1, wheel, axis=(0, 0, 1), damping=0.3, friction=0.4, armature=0.1, label="hinge")
     b.add_servo(hinge, "velocity", damping=50.0, effort_limit=3.0, label="drive")
     sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
-    sim.control["drive"] = 1e3  # out of reach: the servo gives all that it can
+    sim.control["drive"] = 1e3
     audit = EnergyAudit(sim)
     for _ in range(1000):
         audit.step()
@@ -79,7 +74,6 @@ def test_a_damper_a_motor_and_friction_of_a_joint() -> None:
 
 
 def test_a_moved_body_brings_in_what_friction_takes() -> None:
-    """A block held by a wall on a belt of 0.5 m/s: the belt brings in mu m g v, all of which is rubbed away."""
     b = ModelBuilder(gravity=(0, 0, -G))
     rough = gpusim.Material(friction=0.4)
     belt = b.add_body(1.0, (1, 1, 1), xform=gpusim.Transform((0, 0, -0.1)), linear_velocity=(0.5, 0, 0), kinematic=True)
@@ -97,7 +91,6 @@ def test_a_moved_body_brings_in_what_friction_takes() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_a_spring_with_its_damper(scheme: str) -> None:
-    """What the damper takes is what the oscillation loses; worlds are told apart."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(1.0, (0.1,) * 3, xform=gpusim.Transform((0, 0, 1.2)))
     b.add_joint_prismatic(-1, body, axis=(0, 0, 1), at=(0, 0, 1.2))
@@ -111,13 +104,12 @@ def test_a_spring_with_its_damper(scheme: str) -> None:
     stored = 2.0 * np.exp(-0.5)  # E = E_0 exp(-c t/m), within the damping's ratio of 2.5 %
     if scheme == "second_order":
         np.testing.assert_allclose(found.works["spring.coil"], [stored - 2.0, 0.0], atol=0.06)
-    assert found.works["spring.coil"][0] < found.works["spring.coil"][1] < 1e-3  # implicit Euler damps by itself
+    assert found.works["spring.coil"][0] < found.works["spring.coil"][1] < 1e-3
     assert (found.relative_error < 1e-4).all()
 
 
 @pytest.mark.nightly
 def test_circuits_close_and_what_their_steps_damp_is_of_first_order() -> None:
-    """Pump, valves, compressed oil and the motor: what implicit steps damp halves with them, and nothing is left."""
     damped = []
     for dt in (2e-3, 1e-3):
         b, commands = circuits.motor_with_relief()
@@ -137,7 +129,6 @@ def test_circuits_close_and_what_their_steps_damp_is_of_first_order() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_a_push_out_lifts(backend: str) -> None:
-    """A block that starts 5 mm in the ground is lifted onto it: m g times that, and no error."""
     b = block()
     b.bodies[0].xform = gpusim.Transform((0, 0, 0.095))
     found = audited(b, 0.3, 2e-3, backend)
@@ -147,7 +138,6 @@ def test_a_push_out_lifts(backend: str) -> None:
 
 
 def test_what_a_diagram_commands_is_the_actuators_work() -> None:
-    """A flywheel under a torque that a diagram raises step by step: the force's work, not that of impacts."""
     b = ModelBuilder(gravity=(0, 0, 0))
     wheel = b.add_body(1.0, (0.5, 0.5, 0.5), label="wheel")
     hinge = b.add_joint_revolute(-1, wheel, axis=(0, 0, 1), label="hinge")
@@ -167,11 +157,10 @@ def test_what_a_diagram_commands_is_the_actuators_work() -> None:
     (torque,) = [name for name in found.works if name.endswith(".torque")]
     np.testing.assert_allclose(found.works[torque], 0.25 * (20.0 * 0.2**2 / 0.5) ** 2, rtol=0.01)
     assert abs(found.works["impacts"][0]) < 1e-9
-    assert found.relative_error[0] < 1e-4  # the balance tries its last kick with the command before
+    assert found.relative_error[0] < 1e-4
 
 
 def test_the_table_and_a_wrong_step() -> None:
-    """The table names its lines; substeps are refused with the mend."""
     text = str(audited(block(), 0.02))
     assert "kinetic energy" in text and "contacts" in text and text.splitlines()[-1].startswith("error")
     with pytest.raises(ModelError, match=naming("2 substeps 1")):
@@ -179,7 +168,6 @@ def test_the_table_and_a_wrong_step() -> None:
 
 
 def test_warnings_name_the_line_that_steps() -> None:
-    """Also where the audit steps: joints that come apart, from links that start apart."""
     b = ModelBuilder()
     links = [b.add_body(1.0, (0.1,) * 3, xform=gpusim.Transform((0.3 * k, 0, 0)), label=f"l{k}") for k in range(2)]
     for parent, child in ((-1, links[0]), (links[0], links[1])):

@@ -1,5 +1,3 @@
-"""Fast turns: spin of free bodies keeps its energy, and joints count turns of more than half a revolution a step."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -11,7 +9,6 @@ BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 
 
 def _energy_change(moments: tuple[float, float, float], turn: float, scheme: str, backend: str) -> float:
-    """Relative change of the kinetic energy after 300 steps of ``turn`` rad about z, slightly disturbed."""
     dt = 1e-3
     b = ModelBuilder(gravity=(0, 0, 0))
     speed = turn / dt
@@ -44,7 +41,6 @@ def test_free_spin_keeps_its_energy_in_the_semi_implicit_scheme(turn: float, bac
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("turn", [2.9, 3.3, 4.0, 7.5, -12.0])
 def test_a_gear_counts_turns_above_half_a_revolution(turn: float, solver: str, backend: str) -> None:
-    """A rotor geared 100:1 to an arm: the arm turns by a hundredth of the rotor."""
     dt, steps = 1e-2, 50
     speed = turn / dt
     b = ModelBuilder(gravity=(0, 0, 0))

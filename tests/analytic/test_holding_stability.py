@@ -1,7 +1,6 @@
-"""Loads that go down on a holding valve: poles of load, oil and valve, and the simulation against them.
+"""Stability of loads that are lowered on a holding valve.
 
-The equations of tests/reference/circuits/generate.py, linearized by hand where the load sinks at a steady speed u > 0
-while a compensated spool feeds its other side with a flow that no pressure changes:
+Linearized equations of tests/reference/circuits/generate.py, for a load that sinks at a steady speed u > 0:
 
     m u'   = L - S_A p_A + S_B p_B - k u              C_A p_A' = S_A u - Q(y, p_A - p_h)
     C_B p_B' = Q_s - S_B u - G (p_B - p_p)            C_h p_h' = Q(y, p_A - p_h) - Q_drain(p_h)
@@ -36,8 +35,6 @@ COMMANDS = (0.1, 0.2, 0.4, 0.7, 1.0)
 
 @dataclass(frozen=True)
 class Lift:
-    """A cylinder under a load (N) with a mass (kg); it stands at ``extension`` of its stroke (m)."""
-
     mass: float
     push: float
     extension: float
@@ -47,7 +44,6 @@ class Lift:
 
 
 def slope(gain: float, drop: float) -> tuple[float, float]:
-    """Flow of an orifice at a drop above zero, and its slope."""
     square = drop * drop + LAMINAR**2
     whole = gain / square**0.25
     return whole * drop, whole * (0.5 * drop * drop + LAMINAR**2) / square
@@ -58,7 +54,6 @@ def drop_of(gain: float, flow: float) -> float:
 
 
 def linear(lift: Lift, valve: m.HoldingValve, command: float) -> np.ndarray:
-    """d(u, p_A, p_B, p_h, y, p_p)'/d(...) at the steady speed of a command; without a pilot line p_p is idle."""
     (area_a, area_b), share = lift.areas, (command - OVERLAP) / (1.0 - OVERLAP)
     speed = share * SPOOL.flow / area_b
     flow = area_a * speed
@@ -103,12 +98,10 @@ def lifts() -> list[Lift]:
 
 
 def growth(valve: m.HoldingValve) -> list[float]:
-    """Greatest real part of the poles of all loads and commands, 1/s."""
     return [float(np.linalg.eigvals(linear(x, valve, c)).real.max()) for x in lifts() for c in COMMANDS]
 
 
 def test_poles_lie_to_the_left_with_the_valve_as_it_is() -> None:
-    """With the one that followed its pilot at once, in a range of 2 MPa, they did not."""
     assert max(growth(VALVE)) < -3.0
     assert np.mean(np.array(growth(UNDAMPED)) > 0.0) > 0.9
 
@@ -116,7 +109,6 @@ def test_poles_lie_to_the_left_with_the_valve_as_it_is() -> None:
 def lowering(
     lift: Lift, valve: m.HoldingValve, command: float, dt: float, spool: m.Spool = SPOOL, pump: float = 2e7
 ) -> Simulation:
-    """The lift on a guide behind a power pack; the command stands from 0.1 s on."""
     b = ModelBuilder()
     body = load(b, "load", lift.mass, 0.0)
     b.add_force(body, (0.0, 0.0, lift.mass * G - lift.push), label="lighter")
@@ -146,7 +138,6 @@ def force(sim: Simulation) -> float:
 @pytest.mark.parametrize("command", [0.1, 0.3, 1.0])
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
 def test_loads_go_down_smoothly_and_stay(scale: float, command: float, dt: float) -> None:
-    """Force within 3 % of its mean a second after the lever (1.0 % at most); then held, without creep."""
     lift = Lift(4000.0 * scale, 7700.0 * scale, 0.45)
     sim = lowering(lift, VALVE, command, dt)
     forces = []
@@ -168,7 +159,6 @@ def test_loads_go_down_smoothly_and_stay(scale: float, command: float, dt: float
 
 @pytest.mark.native
 def test_a_small_push_is_answered_as_the_poles_report() -> None:
-    """The speed after a push of 200 N against exp(A t), over half a second."""
     dt, lift, command = 2.5e-4, Lift(4000.0, 7700.0, 0.45), 0.2
     sim = lowering(lift, VALVE, command, dt)
     sim.step(round(3.0 / dt))
@@ -198,13 +188,12 @@ THICK = piston_areas("lift", 0.08, 0.07)
         (SPOOL, 0.063, 0.036, 5e6, 1.0, 0.02),
         (SPOOL, 0.08, 0.07, 2e7, 1.0, 0.02),
         (m.Spool(6e-4, compensated=False), 0.063, 0.036, 2e7, 0.5, 0.02),
-        (m.Spool(6e-4, drain=THICK[0] / THICK[1]), 0.08, 0.07, 2e7, 1.0, 0.03),  # not yet steady
+        (m.Spool(6e-4, drain=THICK[0] / THICK[1]), 0.08, 0.07, 2e7, 1.0, 0.03),
     ],
 )
 def test_speed_and_pressures_are_those_calculated_by_hand(
     spool: m.Spool, bore: float, rod: float, pump: float, command: float, within: float
 ) -> None:
-    """With the pressure that the pump gives, which its cut-off keeps a little below the nominal one."""
     areas, force = piston_areas("lift", bore, rod), 7700.0 if bore < 0.07 else 15000.0
     ram = m.ArmCylinder("ram", "a", "b", ((0, 0), (0, 0)), bore, rod, 1.0, spool, holding=VALVE)
     freely = ram.lowering(force, command, None if spool.compensated else pump)
@@ -220,8 +209,6 @@ def test_speed_and_pressures_are_those_calculated_by_hand(
 
 
 def test_a_thick_rod_is_let_down_by_a_wide_drain() -> None:
-    """The whole lever takes a pump of 43 MPa through narrow edges, of 9 MPa through ones that go by the areas."""
-
     def needs(drain: float) -> float:
         spool = m.Spool(6e-4, drain=drain)
         return (

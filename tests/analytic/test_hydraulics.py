@@ -11,7 +11,6 @@ from .cases import run
 
 pytestmark = pytest.mark.nightly
 
-#: Cases that NumPy follows too, at the long step.
 NUMPY_CASES = ("case1a", "case1d", "hold_boom", "case2b", "case2d", "case3a")
 
 

@@ -13,7 +13,6 @@ SOLVERS = ("direct", "colored")
 
 
 def apexes(sim: Simulation, seconds: float, count: int) -> Array:
-    """Heights at which body 0 turns around, m."""
     heights = [0.0, 0.0]
     found = []
     for _ in range(round(seconds / sim.config.dt)):
@@ -44,7 +43,6 @@ def test_slider_bounces_to_e_squared(solver: str, restitution: float) -> None:
 
 
 def pendulum_loss(dt: float, solver: str) -> float:
-    """Greatest energy error over three impacts of a pendulum on its limit, of 9.81 J."""
     b = ModelBuilder()
     body = b.add_body(1.0, (0.01,) * 3, xform=Transform((1.0, 0, 0)), label="body")
     b.add_joint_revolute(
@@ -61,7 +59,6 @@ def pendulum_loss(dt: float, solver: str) -> float:
 @pytest.mark.native
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_pendulum_keeps_its_energy(solver: str) -> None:
-    """The true acceleration at the limit comes from the joint, which the kick alone does not know."""
     coarse, fine = pendulum_loss(2e-3, solver), pendulum_loss(5e-4, solver)
     assert coarse < 1e-3 * 9.81
     assert fine < 1e-4 * 9.81
@@ -70,7 +67,6 @@ def test_pendulum_keeps_its_energy(solver: str) -> None:
 
 @pytest.mark.native
 def test_cylinder_stop_gives_back_its_share() -> None:
-    """A cylinder too thin to hold anything falls on its stop."""
     b = ModelBuilder()
     load = b.add_body(1.0, (0.01,) * 3, xform=Transform((0, 0, 2.0)), label="load")
     b.add_joint_prismatic(-1, load, axis=(0, 0, 1), label="guide")
@@ -84,7 +80,6 @@ def test_cylinder_stop_gives_back_its_share() -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_slider_rattles_in_a_clearance_shorter_than_a_step(backend: str) -> None:
-    """It meets a wall in every step, each time at its own speed: e = 1 keeps that, whatever the bounce before was."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     body = b.add_body(1.0, (0.01,) * 3, linear_velocity=(2.0, 0, 0), label="body")
     b.add_joint_prismatic(-1, body, axis=(1, 0, 0), limit_lower=-5e-4, limit_upper=5e-4, limit_restitution=1.0)

@@ -1,5 +1,3 @@
-"""The models of the reference cases before the first step: energies, gaps and static balance as in the records."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +11,6 @@ from .march import simulation
 from .reference_data import load
 from .setups import Setup, read, total_energy
 
-#: Cases whose record gives the energy at the start, by the field that holds it.
 ENERGIES = {
     "A01": "energy0_J",
     "A02": "energy0_J",
@@ -34,7 +31,7 @@ def test_flyball_starts_with_the_recorded_energy_and_angular_momentum():
     scene = CASES["A05"].scene(Setup())
     sim = simulation(scene, Setup())
     record = load("A05").record
-    shaft = 0.3 * 9.81 * 0.5  # the record leaves out the shaft's height, which never changes
+    shaft = 0.3 * 9.81 * 0.5
     assert total_energy(sim) - shaft == pytest.approx(record["E0"], abs=1e-9)
     momentum = sum(2.0 * _spin_energy(body) / record["initial"]["omega0"] for body in scene.builder.bodies)
     assert momentum == pytest.approx(record["Lz0"], abs=1e-9)

@@ -19,7 +19,6 @@ from .bars import (
 )
 from .cases import run
 
-#: Compared time (s) of the cases that NumPy follows too.
 NUMPY_HORIZON = {"A02": 1.2, "A05": 0.5, "C03": 0.5}
 #: Compared time (s) with 8 substeps on the native backend.
 NATIVE_HORIZON_EIGHT = 2.0

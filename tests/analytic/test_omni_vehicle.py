@@ -1,5 +1,3 @@
-"""The omni vehicle against the model with massless rollers (reference cases F01, F02), its audit and its worlds."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -18,9 +16,9 @@ TANGENTS = np.stack([-np.sin(AZIMUTHS), np.cos(AZIMUTHS)], axis=1)
 
 
 def massless_rollers(mass: float, yaw: float, wheel: float, torques: np.ndarray, start: Any, times: Any) -> np.ndarray:
-    """Pose and velocity (x, y, angle, v1, v2, turn) by the equations of Campion, Bastin, d'Andrea-Novel (1996).
+    """Return pose and velocity (x, y, angle, v1, v2, turn).
 
-    (m + 3J/2r^2) v1' = m W v2 + sum M t1/r, likewise v2' with -m W v1; (I + 3J R^2/r^2) W' = R/r sum M; in the body.
+    Equations: Campion, Bastin, d'Andrea-Novel (1996).
     """
     heavy, stiff = mass + 1.5 * wheel / RADIUS**2, yaw + 3.0 * wheel * (DISTANCE / RADIUS) ** 2
     push, turn = torques @ TANGENTS / RADIUS, DISTANCE / RADIUS * torques.sum()
@@ -35,7 +33,6 @@ def massless_rollers(mass: float, yaw: float, wheel: float, torques: np.ndarray,
 
 
 def test_the_model_is_that_of_the_reference() -> None:
-    """Check-points of case F01: constant torques of 0.5, -0.3 and 0.1 N m from rest."""
     found = massless_rollers(30.0, 1.2, 0.05, np.array([0.5, -0.3, 0.1]), np.zeros(6), [0.0, 1.0, 2.0, 5.0])
     expected = [
         (-0.08178589727843498, 0.0428315893285449, 0.17647058823529413),
@@ -46,7 +43,7 @@ def test_the_model_is_that_of_the_reference() -> None:
 
 
 def inertias(scene: Scene) -> tuple[float, float, float]:
-    """Mass, inertia about the vertical, and about its axle that of a wheel with its rollers."""
+    """Return the mass of a wheel with its rollers, and its inertia about the vertical and about its axle."""
     total = sum(float(b.mass) for b in scene.builder.bodies if b.mass)
     yaw = axle = 0.0
     hub = next(b for b in scene.builder.bodies if b.label == "w0_hub").xform
@@ -63,7 +60,7 @@ def inertias(scene: Scene) -> tuple[float, float, float]:
 
 
 def path_error(roller_mass: float, dt: float = 1e-3, time: float = 3.0) -> float:
-    """Greatest distance from the path of massless rollers, as a share of its length."""
+    """Return the greatest distance from the path of massless rollers, relative to the path length."""
     scene = load_scene("omni_vehicle", drive="torques", roller_mass=roller_mass)
     sim = gpusim.Simulation(scene.builder.finalize(), config=SolverConfig(dt=dt))
     places = [sim.read("body.platform.position")[0, :2]]
@@ -81,7 +78,6 @@ def path_error(roller_mass: float, dt: float = 1e-3, time: float = 3.0) -> float
 
 @pytest.mark.nightly
 def test_light_rollers_follow_the_massless_ones() -> None:
-    """Below 0.5 % of the way, and falling with the rollers' inertia."""
     errors = [path_error(mass) for mass in (0.05, 0.01, 0.002)]
     assert errors[0] > errors[1] > errors[2]
     assert errors[1] < 5e-3 and errors[2] < 1.5e-3
@@ -90,7 +86,6 @@ def test_light_rollers_follow_the_massless_ones() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["omni_vehicle", "mecanum_vehicle"])
 def test_energy_of_the_scenes_closes(name: str) -> None:
-    """Work of the drives against friction and motion; within 1 %, at the scene's own step."""
     scene = load_scene(name)
     sim = gpusim.Simulation(scene.builder.finalize(), config=scene.config)
     audit = EnergyAudit(sim)
@@ -104,8 +99,6 @@ def test_energy_of_the_scenes_closes(name: str) -> None:
 
 
 def test_a_world_among_many_has_its_bits() -> None:
-    """Other friction and other commands in the worlds around it."""
-
     def run(worlds: int, mine: int) -> dict[str, np.ndarray]:
         scene = load_scene("omni_vehicle", rollers=8)
         sim = gpusim.Simulation(scene.builder.finalize(), worlds, config=scene.config)

@@ -1,5 +1,3 @@
-"""Omni and mecanum wheels: one circle on the ground, and vehicles that go where massless rollers would let them go."""
-
 from __future__ import annotations
 
 import math
@@ -60,7 +58,6 @@ def vehicle(kind: str, **own: Any) -> tuple[ModelBuilder, list[OmniWheel]]:
     ],
 )
 def test_a_vehicle_moves_at_the_speed_of_massless_rollers(kind, wanted, error):
-    """Check the mean over many handovers, m/s and rad/s in the platform's frame, and that the height stays."""
     b, wheels = vehicle(kind)
     # Four mecanum wheels rock on their diagonals: the mean of ten handovers depends on which one bears the load.
     dt, handovers = (1e-3, 10) if kind == "omni" else (2e-3, 60)
@@ -90,10 +87,6 @@ def test_a_vehicle_moves_at_the_speed_of_massless_rollers(kind, wanted, error):
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 @pytest.mark.parametrize("roller_mass", [6e-3, 6e-4, 6e-5])
 def test_a_platform_stands_on_light_rollers(roller_mass, dt):
-    """It does not sink (once by 48 mm in a second on 0.6 g), and leaves the ground if it starts in it.
-
-    Points at rest are springs that the weight presses in by 0.7e-7 m at 1 ms, with the square of the step.
-    """
     for deep in (0.0, 1e-3):
         b, _ = vehicle("omni", roller_mass=roller_mass)
         for body in b.bodies:
@@ -109,7 +102,6 @@ def test_a_platform_stands_on_light_rollers(roller_mass, dt):
 
 
 def reach_down(b: ModelBuilder, wheel: OmniWheel, angle: float) -> float:
-    """Of the rollers from the hub's center, along the direction at this angle around the axle, m."""
     down, most = np.array([math.sin(angle), 0.0, -math.cos(angle)]), 0.0
     for shape in (s for s in b.shapes if s.body in wheel.rollers):
         pose = b.bodies[wheel.hub].xform.inverse() * b.bodies[shape.body].xform
@@ -126,7 +118,7 @@ def reach_down(b: ModelBuilder, wheel: OmniWheel, angle: float) -> float:
     [(0.0, 0.0, -1e-12, 1e-12), (QUARTER, 0.0, -1e-12, 14e-6), (-0.5, 0.0, -1e-12, 1e-5), (0.0, 8e-3, -8e-5, 1e-12)],
 )
 def test_the_rollers_make_up_one_circle(roller_angle, gap, low, high):
-    """A gap g lets the wheel drop by g^2/(8 radius), 80 um."""
+    """A gap g between rollers lowers the wheel by g^2/(8 radius), 80 um."""
     b, body = platform()
     wheel = add_omni_wheel(b, body, Transform(), label="w", roller_angle=roller_angle, gap=gap, **WHEEL)
     found = np.array([reach_down(b, wheel, angle) for angle in np.linspace(0.0, 2.0 * math.pi / COUNT, 61)]) - RADIUS

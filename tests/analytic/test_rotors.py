@@ -1,5 +1,3 @@
-"""Fast rotors on hinges of bodies that turn: without torques about the axis, spin and energy stay constant."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -14,7 +12,6 @@ DISC, BALL, ROD = (0.01, 0.01, 0.02), (0.02, 0.02, 0.02), (0.02, 0.02, 0.002)
 
 
 def carried(inertia: tuple[float, float, float], rotor_first: bool = False) -> ModelBuilder:
-    """Return a rotor with its axis at a right angle to that of its carrier, which a hinge holds to the world."""
     b = ModelBuilder(gravity=(0, 0, 0))
     carrier = b.add_body(10.0, (1.0, 1.0, 1.0), label="carrier")
     b.add_joint_revolute(-1, carrier, axis=(0, 1, 0), at=(0, 0, 0), label="hinge")
@@ -35,7 +32,6 @@ def spun(builder: ModelBuilder, spin: float, turn: float, dt: float, backend: st
 @pytest.mark.parametrize("rotor_first", [False, True])
 @pytest.mark.parametrize("inertia", [DISC, BALL, ROD])
 def test_spin_and_energy_stay(inertia: tuple[float, float, float], rotor_first: bool, backend: str) -> None:
-    """100 rad/s at 5 ms is half a radian a step. Without predicted impulses, a disc gains 5 % of its spin in 20 s."""
     sim = spun(carried(inertia, rotor_first), 100.0, 3.0, 5e-3, backend)
     energy = sim.read("sim.kinetic_energy")[0]
     sim.step(200 if backend == "numpy" else 4000)
@@ -47,7 +43,6 @@ def test_spin_and_energy_stay(inertia: tuple[float, float, float], rotor_first: 
 
 @pytest.mark.native
 def test_the_rotors_of_a_drone() -> None:
-    """Four rotors at 800 rad/s and 1 ms turn with a free frame: 0.8 rad a step. Momentum and energy stay."""
     b = ModelBuilder(gravity=(0, 0, 0))
     frame = b.add_body(1.0, (0.01, 0.01, 0.02), label="frame")
     places = ((0.2, 0.2, 1), (-0.2, -0.2, 1), (0.2, -0.2, -1), (-0.2, 0.2, -1))

@@ -1,5 +1,3 @@
-"""Scene rtk_m: whether it tips is what the moments about the edge of its tracks or feet say."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -16,12 +14,10 @@ LOAD = 4000.0
 EDGES = {False: 0.55 + 0.12, True: 1.05 + 0.15}
 #: When the runs begin, s: with outriggers before they go down, else just before the arm rises.
 BEGIN = {False: 7.9, True: 6.3}
-#: Gaps of joints are read every so many steps: they close over hundreds.
 STRIDE = 5
 
 
 def moments(sim: gpusim.Simulation, edge: float) -> tuple[float, float]:
-    """About the edge at y = ``edge``: of all weights, which right the machine, and of the load, N m."""
     weights = 0.0
     for body in sim.model.bodies:
         center = sim.read(f"body.{body.label}.center_of_mass")[0]
@@ -35,7 +31,6 @@ def moments(sim: gpusim.Simulation, edge: float) -> tuple[float, float]:
 @pytest.mark.usefixtures("long_run")
 @pytest.mark.parametrize("outriggers", [False, True])
 def test_tips_without_outriggers_and_stands_with_them(outriggers: bool) -> None:
-    """On level ground, from where the operator begins to stand."""
     scene = load_scene("rtk_m", step=0.0, load=LOAD, outriggers=outriggers)
     assert scene.schedule is not None
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)

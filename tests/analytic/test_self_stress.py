@@ -1,5 +1,3 @@
-"""Rigid assemblies with redundant joints that spin in space bear the loads, energy and momentum of one body."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -14,11 +12,6 @@ CONFIG = SolverConfig(dt=2e-3, joint_solver="direct")
 
 
 def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0) -> ModelBuilder:
-    """Return a bar on parallel links on a base, all held by friction, which spins about its center of mass.
-
-    Masses go with the cube and moments with the fifth power of ``scale``. Force sensors ``load0``, ``load1``, ... are
-    between the links and the bar.
-    """
     b = ModelBuilder(gravity=(0, 0, 0))
     height = SIZE * (2.0 * BAR + links * LINK) / (BASE + BAR + links * LINK)
 
@@ -47,10 +40,7 @@ def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0
 @pytest.mark.parametrize("closing", ["ball", "fixed", "hinge"])
 @pytest.mark.parametrize("links", [2, 3])
 def test_links_bear_the_bar_in_equal_shares(links: int, closing: str, backend: str) -> None:
-    """Each pulls with m omega^2 r/links, and somewhat more or less for the tilt.
-
-    Self-stress made it 1700 N, and let friction slip.
-    """
+    """Each link pulls with m omega^2 r/links."""
     sim = Simulation(_bar_on_links(links, closing, SPIN).finalize(), backend=backend, config=CONFIG)
     lever = SIZE * (2.0 - (2.0 * BAR + links * LINK) / (BASE + BAR + links * LINK))
     for _ in range(10):
@@ -60,7 +50,6 @@ def test_links_bear_the_bar_in_equal_shares(links: int, closing: str, backend: s
 
 
 def _momentum(sim: Simulation) -> np.ndarray:
-    """Angular momentum about the center of mass, which stays at the origin."""
     state, bodies = sim.read_state(), sim.model.bodies
     count = len(bodies)
     place, velocity, spin = (state[name][0, :count] for name in ("position", "linear_velocity", "angular_momentum"))
@@ -70,7 +59,6 @@ def _momentum(sim: Simulation) -> np.ndarray:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_light_links_do_not_turn_the_assembly(backend: str) -> None:
-    """At h omega = 0.12. Self-stress looked like tension and made links heavier: 17 times the energy after 0.3 s."""
     sim = Simulation(_bar_on_links(3, "fixed", 3.0 * SPIN, 0.04).finalize(), backend=backend, config=CONFIG)
     energy, momentum = float(sim.read("sim.kinetic_energy")[0]), _momentum(sim)
     sim.step(300 if backend == "native" else 150)

@@ -1,10 +1,3 @@
-"""Singular poses, all bars in one line: passed at any step size, in energy, on the branch, and while bodies touch.
-
-A step that ends next to such a pose refreshes the curvature bias with errors that grow many times over
-(gpusim/reference/solve/direct_solve.py). Each run passes some ten poses; without a damped factor all of these lose
-between 7e-4 and 60 J or leave the branch.
-"""
-
 from __future__ import annotations
 
 import dataclasses
@@ -16,14 +9,12 @@ from gpusim import ModelBuilder, Simulation, Transform
 from gpusim.scene import load_scene
 
 STEPS = (0.9, 0.9125, 0.9625, 0.9725, 0.9975, 1.0125, 1.0775, 1.0925, 1.1127098081)
-"""ms."""
 ENERGY = 6e-4
-"""J at 1 ms; goes with the square of the step."""
 pytestmark = pytest.mark.native
 
 
 def errors(milliseconds: float, seconds: float, windows: int = 2, ball: bool = False) -> tuple[float, float]:
-    """Greatest error of energy over ENERGY, and greatest distance of verticals that should be parallel (m)."""
+    """Return the greatest energy error over ENERGY, and the greatest distance (m) of the verticals from parallel."""
     scene, dt = load_scene("four_bar", windows=windows), 1e-3 * milliseconds
     if ball:
         add_ball(scene.builder)
@@ -38,7 +29,6 @@ def errors(milliseconds: float, seconds: float, windows: int = 2, ball: bool = F
 
 
 def add_ball(b: ModelBuilder) -> None:
-    """A ball that lies on a floor beneath."""
     b.add_shape_plane(xform=Transform((0.0, 0.0, -3.0)))
     ball = b.add_body(1.0, (0.1,) * 3, xform=Transform((0.0, 0.0, -2.9)), label="ball")
     b.add_shape_sphere(ball, radius=0.1)
@@ -54,7 +44,6 @@ def test_two_windows_at_any_step_size(milliseconds: float) -> None:
 
 @pytest.mark.parametrize("milliseconds", [0.91, 1.01])
 def test_in_a_world_that_touches(milliseconds: float) -> None:
-    """Contacts go back with the refreshes: a ball is lying on the floor."""
     energy, apart = errors(milliseconds, 1.6, ball=True)
     assert energy < 1.0
     assert apart < 1e-4
@@ -62,7 +51,6 @@ def test_in_a_world_that_touches(milliseconds: float) -> None:
 
 @pytest.mark.nightly
 def test_forty_windows() -> None:
-    """16 times the mass, and so the error of energy."""
     energy, apart = errors(1.0, 3.0, windows=40)
     assert energy < 16.0
     assert apart < 1e-4

@@ -1,5 +1,3 @@
-"""Bodies that rotate by less than 7.5e-9 rad in a step move as exactly as fast ones, although nothing bends."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -28,7 +26,6 @@ def _double_arm(rate: float) -> ModelBuilder:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("turn", [7.4e-9, 7.5e-9, 1e-5])
 def test_a_spun_arm_keeps_its_rate(turn: float, backend: str) -> None:
-    """Without torques the inner hinge turns by the rate times the time, and the outer one stays straight."""
     rate = turn / DT
     config = SolverConfig(dt=DT, joint_solver="direct")
     sim = Simulation(_double_arm(rate).finalize(), backend=backend, config=config)

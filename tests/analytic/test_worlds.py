@@ -1,5 +1,3 @@
-"""A world's bits depend on nothing but its own state: not on its neighbors, their order or their number."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -16,7 +14,6 @@ STEPS = 40
 
 
 def _run(scene: str, rates: np.ndarray, solver: str, dtype: str, backend: str) -> np.ndarray:
-    """Positions of all bodies after some steps of worlds that start at different rates."""
     loaded = load_scene(scene)
     config = gpusim.SolverConfig(dt=2e-3, substeps=2, joint_solver=solver)
     model = loaded.builder.finalize()

@@ -1,5 +1,3 @@
-"""The commands as a user types them."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -61,7 +59,6 @@ def checkout() -> Path:
 
 @pytest.fixture
 def arm(tmp_path: Path) -> Path:
-    """A robot file: an arm that falls unless it is held."""
     path = tmp_path / "arm.urdf"
     path.write_text(SWINGING_ARM)
     return path

@@ -1,5 +1,3 @@
-"""What README, CONTRIBUTING and docs ask people to type: commands and Python blocks, in the order of each page."""
-
 from __future__ import annotations
 
 import ast
@@ -18,11 +16,9 @@ _DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.
 PAGES = ["README.md", "CONTRIBUTING.md", *_DOCS]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SHELL = ("gpusim ", "pip ", "pytest", "python", "ci/", "GPUSIM_")
-"""How typed lines begin."""
 
 
 def text_of(page: str) -> str:
-    """The whole page."""
     return (ROOT / page).read_text(encoding="utf-8")
 
 
@@ -37,7 +33,6 @@ def yaml_blocks(page: str) -> list[str]:
 
 
 def typed_commands(page: str) -> list[str]:
-    """Commands of blocks without a language and of indented ones, one for each part of ``a && b``, without comments."""
     text = text_of(page)
     blocks = [code for language, code in _BLOCK.findall(text) if not language]
     blocks.append("\n".join(re.findall(r"^    (gpusim .*)$", _BLOCK.sub("", text), re.MULTILINE)))
@@ -50,7 +45,6 @@ def typed_commands(page: str) -> list[str]:
 
 
 def mentioned_commands(page: str) -> list[str]:
-    """Whole commands within sentences: those without a capital word that stands for something else."""
     prose = _BLOCK.sub("", text_of(page)).replace("\n", " ")
     found = re.findall(r"`(gpusim (?:run|view|render|list|check|diagram|fmu|bench|doctor)(?: [^`]*)?)`", prose)
     found = [command for command in found if not re.search(r"\b[A-Z]{3,}|\.\.\.", command)]
@@ -66,7 +60,6 @@ def gallery_commands() -> list[str]:
 
 
 def arguments(command: str) -> list[str]:
-    """Words behind ``gpusim``."""
     return shlex.split(command)[1:]
 
 
@@ -74,10 +67,6 @@ _NUMBER = r"(?<![\w/^.])-?\d+\.?\d*(?:e[-+]?\d+)?"
 
 
 def run_block(code: str, name: str, names: dict[str, Any]) -> None:
-    """Run a block, and compare what its prints show with the numbers in the comments behind them.
-
-    ``print(x)  # 1.25 m`` must print one number that is 1.25 to its last digit. What follows a colon is not compared.
-    """
     lines = code.splitlines()
     for statement in ast.parse(code).body:
         module = ast.Module([statement], [])

@@ -1,5 +1,3 @@
-"""Recordings that tests of the command line draw and play, made without a window."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -10,7 +8,6 @@ from gpusim.scene import load_scene
 
 
 def record_motion(path: Path | str, steps: int = 50, worlds: tuple[int, ...] = (0,), rate: float = 60.0) -> None:
-    """``steps`` of 0.01 s of double_pendulum; of many worlds each has a faster first rod."""
     scene = load_scene("double_pendulum")
     config = gpusim.SolverConfig(dt=0.01)
     sim = gpusim.Simulation(scene.builder.finalize(), max(worlds) + 1, backend="numpy", config=config)

@@ -1,5 +1,3 @@
-"""Command lines that can't work: one clear sentence on stderr, exit code 2, no traceback, no step done."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""``gpusim bench``: workloads, tables and files. What is measured is not judged: time belongs to benchmarks."""
-
 from __future__ import annotations
 
 import builtins
@@ -23,14 +21,11 @@ LIFT = partial(workloads.scene_builder, "hydraulic_lift")
 
 
 class Quickest(Options):
-    """Options for runs whose figures nobody reads."""
-
     seconds = 0.001
 
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One workload of one small case, for a moment."""
     case = Case("many_worlds", "lift", LIFT, 2)
     monkeypatch.setattr(workloads, "WORKLOADS", {"many_worlds": Workload("a test", lambda quick: iter([case]))})
     monkeypatch.setattr(Options, "seconds", 0.001)
@@ -132,7 +127,6 @@ def test_tables_without_rich(monkeypatch, capsys) -> None:
 
 
 def test_a_table_is_whole_in_a_pipe(capsys) -> None:
-    """Wider than any window; in a window less important columns give way."""
     pytest.importorskip("rich")
     head = ("case", "note", "slab kB", "memory ns", "ns")
     row = ("H200: " + "x" * 150, "182 launches, 10.30 GB", "1612149", "0.0", "4483358" + 60 * "1")
@@ -165,7 +159,6 @@ def test_a_profile_reports_where_time_goes_or_why_not(cli, tiny: None, tmp_path:
 def test_the_module_takes_what_the_command_takes(
     tiny: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``python -m gpusim.bench``."""
     file = tmp_path / "bench.json"
     assert module_main(["many_worlds", "--backend", "numpy", "--json", str(file)]) == 0
     assert "many_worlds" in capsys.readouterr().out and len(json.loads(file.read_text())["results"]) == 1

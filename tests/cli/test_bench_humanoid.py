@@ -1,5 +1,3 @@
-"""The humanoid of ``gpusim bench``: the same one here and in MuJoCo, its states, and how they are timed."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -39,7 +37,6 @@ def bodies_of(mujoco: Any, model: Any) -> list[tuple[float, np.ndarray, np.ndarr
 
 
 def test_it_has_the_parts_of_gymnasiums() -> None:
-    """Counts and mass of the file as MuJoCo 4.0 compiles it."""
     model = humanoid.humanoid().finalize()
     assert (len(model.bodies), model.contact.num_shapes, len(model.controls)) == (13, 18, 17)
     assert sum(joint.kind == "d6" for joint in model.joints) == 10 and len(model.joints) == 12
@@ -70,7 +67,6 @@ def _limits(joint: Any) -> np.ndarray:
 
 @pytest.mark.native
 def test_it_moves_as_in_mujoco() -> None:
-    """In free flight, thrown, with all motors at work: what differs is of second order in the step."""
     mujoco = pytest.importorskip("mujoco", reason=NO_MUJOCO)
     dt, steps = 1e-3, 250
     other = mujoco.MjModel.from_xml_string(humanoid_mjcf(options=GYMNASIUM))
@@ -130,8 +126,6 @@ def test_both_states_have_cases_of_all_sizes() -> None:
 
 
 class Steps:
-    """A simulation that counts its steps and starts."""
-
     def __init__(self) -> None:
         self.taken: list[int] = []
         self.num_worlds, self.backend_name, self.control = 1, "numpy", {"m": 0.0}

@@ -1,5 +1,3 @@
-"""``gpusim bench`` on piles: figures of contacts, and where the time goes."""
-
 from __future__ import annotations
 
 import json
@@ -20,7 +18,6 @@ PILES = {"pile_1000": (2, 2, False), "pile_8000": (2, 2, False), "pile_100000": 
 
 @pytest.fixture
 def tiny_piles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Piles of eight things, for a moment."""
     monkeypatch.setattr(workloads, "QUICK_PILES", PILES)
     monkeypatch.setattr(Options, "seconds", 0.001)
 

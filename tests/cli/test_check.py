@@ -19,7 +19,6 @@ STONE = """\
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorter runs than users have."""
     monkeypatch.setattr("gpusim.cli.check.SECONDS", 0.05)
 
 
@@ -48,7 +47,6 @@ add:
 
 
 def test_failed_runs(cli, tmp_path: Path) -> None:
-    """A bar between two points of the world that are too far from each other comes apart."""
     text = """
 add:
   - body: {label: bar, mass: 1, inertia: [1, 1, 1]}
@@ -64,7 +62,6 @@ add:
 
 
 def test_turned_joints_fail(cli, tmp_path: Path) -> None:
-    """Two welds at one point of the bar lock it in two orientations that differ by 0.1 rad. No joint has a gap."""
     text = """
 add:
   - body: {label: bar, mass: 1, inertia: [1, 1, 1]}
@@ -78,7 +75,6 @@ add:
 
 
 def test_plots_of_missing_signals(cli, tmp_path: Path) -> None:
-    """``gpusim run`` refuses the file for the same reason."""
     file = tmp_path / "plots.yaml"
     plot = "plots: [{title: height, unit: m, signals: [body.z.position]}]"
     file.write_text(f"add:\n  - body: {{label: bob, mass: 1, inertia: [1, 1, 1]}}\n{plot}\n")
@@ -129,7 +125,6 @@ def test_unreadable(cli, arm: Path, tmp_path: Path, arguments: str, reported: st
 
 
 def test_reports_of_a_machine_file(cli, arm: Path, tmp_path: Path) -> None:
-    """The findings of all models of the file, named with their prefixes, in check and run."""
     file, robot = tmp_path / "two.yaml", tmp_path / "stone.urdf"
     robot.write_text(STONE.replace('ixx="0.1"', 'ixx="-0.1"'))
     file.write_text(f"""

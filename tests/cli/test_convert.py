@@ -1,5 +1,3 @@
-"""``gpusim convert``: files and scenes to MJCF and USD, reports, and what is wrong in one sentence."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""``gpusim diagram``: drawings, files, lists, and what is wrong in one sentence."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,7 +15,6 @@ Cli = Callable[..., Result]
 
 
 def lift(label: str, driven: str) -> Diagram:
-    """A controller of one command."""
     d = Diagram(label, rate=200.0)
     d.connect(d.add("input", f"{label}_height", lower=0.0, unit="m"), d.add("sum", "error", signs="+-")["a"])
     d.connect("signal:joint.rail.position", "error.b")
@@ -28,7 +25,6 @@ def lift(label: str, driven: str) -> Diagram:
 
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scene 'chain' with two diagrams: no scene of the package needs them for this."""
     b = ModelBuilder()
     body = b.add_body(1.0, (1, 1, 1), label="cart")
     rail = b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail")
@@ -41,7 +37,6 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(result: Result) -> str:
-    """The one line of an error."""
     assert result.exit_code == 2 and result.stderr.count("\n") == 1, result.stderr
     return result.stderr
 

@@ -1,5 +1,3 @@
-"""Files and numbers that nobody writes on purpose: one sentence, and code 2."""
-
 from __future__ import annotations
 
 import json
@@ -53,7 +51,6 @@ def test_operator_recordings(cli, tmp_path: Path, lines: list[str], words: str) 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize("option", ["--replay", "--mapping", "diagram"])
 def test_files_that_never_end_are_not_read(cli, tmp_path: Path, option: str, monkeypatch) -> None:
-    """Neither a pipe, which would wait for ever, nor a device, nor what is too long."""
     name = {"--replay": "a.jsonl", "--mapping": "a.json", "diagram": "a.yaml"}[option]
     pipe, link, long = (tmp_path / kind / name for kind in ("pipe", "link", "long"))
     for path in (pipe, link, long):
@@ -179,7 +176,6 @@ def test_a_rate_of_nothing_writes_both_ends(cli, tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("option", ["--out", "--plot"])
 def test_names_that_no_folder_takes(cli, tmp_path: Path, option: str) -> None:
-    """Found out before the run; a long one that fits is written."""
     ending = ".npz" if option == "--out" else ".png"
     for length in (250, 300):
         name = tmp_path / ("n" * (length - len(ending)) + ending)

@@ -26,7 +26,6 @@ from gpusim.cli.main import main
 @pytest.mark.parametrize("module", ["numpy", "typer"])
 @pytest.mark.parametrize("program", ["/usr/bin/gpusim", "script.py"])
 def test_an_interrupt_while_it_imports_is_one_sentence(module: str, program: str) -> None:
-    """In the program gpusim; those of others get their KeyboardInterrupt."""
     command = [sys.executable, "-c", BEGIN, module, program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     if program == "script.py":
@@ -43,7 +42,6 @@ def test_python_m_gpusim_is_the_command_line() -> None:
 
 @pytest.mark.nightly
 def test_subpackages_are_there_at_first_use() -> None:
-    """As the documentation writes them."""
     names = ("sensors.add_imu", "importers.load_urdf", "machines", "robotics", "scene", "viewer.Offscreen")
     code = "import gpusim; " + "; ".join(f"gpusim.{name}" for name in names)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])

@@ -37,7 +37,6 @@ def test_list_shows_every_parameter_with_its_meaning(cli, scene: str) -> None:
 
 
 def test_list_shows_the_defaults_of_variants(cli) -> None:
-    """Values that the variant decides; both in use where the scene is built, and where it has none of its own."""
     shown = {parameter.name: parameter.left_out for parameter in scene_parameters("hydraulic_lift")}
     assert shown["mass"] == "100, ramped 5000, closed_center 1000" and shown["tank_pressure"] == "100000"
     for variant, mass in (("step", 100.0), ("ramped", 5000.0), ("closed_center", 1000.0)):
@@ -84,7 +83,6 @@ def test_doctor_finds_a_working_backend(cli) -> None:
 
 @pytest.fixture
 def no_viewer(monkeypatch) -> None:
-    """Leaves the viewer and the readers of files out."""
     monkeypatch.setattr(doctor_module, "probe_viewer", lambda: [])
     monkeypatch.setattr(doctor_module, "probe_readers", lambda: [])
 
@@ -120,7 +118,6 @@ def test_doctor_names_a_package_that_is_missing() -> None:
 
 
 def test_doctor_knows_the_extras_of_readers() -> None:
-    """Each reader is a requirement of the extra that its hint installs."""
     tomllib = pytest.importorskip("tomllib")  # Python 3.11
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for (name, _, extra, _), found in zip(probes.READERS, probes.probe_readers(), strict=True):

@@ -1,5 +1,3 @@
-"""Folders of packages: one without its file or link works in a checkout and is missing from wheels."""
-
 from __future__ import annotations
 
 import re
@@ -27,7 +25,6 @@ def test_packages_next_to_gpusim_are_linked(checkout: Path, name: str) -> None:
 
 
 def test_least_versions_are_those_of_the_doctor(checkout: Path) -> None:
-    """What pip is asked for, ``gpusim doctor`` compares."""
     text = (checkout / "pyproject.toml").read_text(encoding="utf-8").split("dependencies = [", 1)[1].split("]", 1)[0]
     asked = dict(re.findall(r'"([\w.]+)>=([\d.]+)"', text))
     assert LEAST.items() <= asked.items()

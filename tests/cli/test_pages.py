@@ -1,8 +1,4 @@
-"""Every command of README, CONTRIBUTING and docs is typed, and every block of Python is run, as it is printed.
-
-Each page has an empty folder, the files that it says are the reader's own, and one namespace for its blocks. What
-cannot run here is listed with the reason; its options are parsed, and its scene is built.
-"""
+"""Run every command and every Python block of README, CONTRIBUTING and docs."""
 
 from __future__ import annotations
 
@@ -41,7 +37,6 @@ PARSED = {
     "gpusim render hydraulic_lift --policy lift.npz": "needs a policy (tests/unit/envs/test_policies.py)",
     "gpusim render chain --out chain.mp4": "a film of 10 s (the other films are drawn)",
 }
-"""Beginnings of commands of gpusim that are not run, and why."""
 OTHERS = {
     "pip install": "installs",
     "python3 -m venv": "makes an environment",
@@ -58,17 +53,13 @@ OTHERS = {
     "python -m mkdocs build": "builds the site (ci/run_tests.sh)",
     "python ci/mutants.py": "runs tests in a copy (tests/unit/test_mutants.py)",
 }
-"""Beginnings of other commands, and why they are not run; files that they name are looked for."""
 SMALL = ["--size", "64x36", "--quality", "software"]
 FEW_FRAMES = [*SMALL, "--fps", "2"]
-"""Of pictures and of films, added to what is printed: what draws here has no GPU."""
 SHORTER = {"gpusim run chain": "1", "gpusim run pile": "0.3", "gpusim render pile --duration": "0.5"}
-"""Seconds that long runs are cut to."""
 ELSEWHERE = {
     "docs/architecture.md": "tests/unit/test_architecture_page.py",
     "docs/own_actuator.md": "tests/unit/test_own_actuator.py",
 }
-"""Pages whose blocks another test runs, and compares with what they say."""
 NOT_RUN = {
     'backend="cuda"': "needs a GPU and PyTorch",
     "with Window(": "opens a window",
@@ -76,13 +67,11 @@ NOT_RUN = {
     "RecordVideo(": "draws (tests/unit/envs/test_films.py)",
     **({} if find_spec("torch") else {"import torch": "needs PyTorch"}),
 }
-"""Words of blocks that are compiled alone, and why."""
 PICTURES = ("Offscreen(", "gpusim render")
 
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder but for the files that the pages call the reader's own."""
     monkeypatch.chdir(tmp_path)
     Path("robot.urdf").write_text(SWINGING_ARM)
     Path("cover.stl").write_text(
@@ -107,7 +96,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def parse(command: str) -> None:
-    """Parse the options of a command, and build the scene that it names, without running it."""
+    """Parse the options of a command and build its scene, without a run."""
     name, *given = arguments(command)
     group: Any = typer.main.get_command(app)
     context = group.commands[name].make_context(name, given)
@@ -183,7 +172,6 @@ def test_other_pages_are_run_by_their_own_tests(page: str, test: str) -> None:
 
 
 def test_nothing_is_left_out_that_is_no_longer_there() -> None:
-    """Reasons are for what the pages hold."""
     commands = [command for page in PAGES for command in typed_commands(page)]
     assert [start for start in {**PARSED, **OTHERS} if not any(begins(c, {start: ""}) for c in commands)] == []
     code = "".join("".join(python_blocks(page)) for page in PAGES)

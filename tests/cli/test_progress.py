@@ -1,5 +1,3 @@
-"""Progress of long work where nobody watches, by a clock of the test's own."""
-
 from __future__ import annotations
 
 import re
@@ -16,8 +14,6 @@ from tests.unit.viewer.drawing import require_egl
 
 
 class Clock:
-    """Goes on by so many seconds with each look."""
-
     def __init__(self, tick: float = 0.0) -> None:
         self.now, self.tick = 100.0, tick
 
@@ -46,7 +42,6 @@ def test_lines_come_first_after_10_s_and_then_every_30(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def fast_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a second passes from one look at the clock to the next."""
     monkeypatch.setattr(progress, "clock", Clock(0.5))
 
 
@@ -78,8 +73,6 @@ def test_films_report_their_frames(cli, fast_clock, tmp_path, monkeypatch) -> No
 
 
 class Slow:
-    """A simulation of which a step takes 10 ms by the clock."""
-
     def __init__(self, clock: Clock) -> None:
         self.clock, self.config = clock, SimpleNamespace(dt=0.001)
         self.calls: list[int] = []
@@ -96,7 +89,6 @@ class Slow:
 
 
 def test_no_call_of_the_simulation_takes_long(monkeypatch) -> None:
-    """Ctrl-C and the progress would wait for it: 500 looks at 40 million steps are 80,000 steps apart."""
     clock = Clock()
     monkeypatch.setattr(progress, "clock", clock)
     sim = Slow(clock)

@@ -26,7 +26,6 @@ needs_films = pytest.mark.skipif(
 
 @pytest.fixture
 def render(cli, tmp_path, monkeypatch):
-    """Runs ``gpusim render ... --backend numpy`` in an empty folder, 64 x 36 points."""
     monkeypatch.chdir(tmp_path)
 
     def invoke(*arguments: object):
@@ -102,7 +101,6 @@ def test_walls_and_shapes_as_they_are(render, draws) -> None:
 
 
 def test_model_files_have_no_decoration(render, draws, arm) -> None:
-    """It is the default of a model with shapes. Nothing of the other one would be drawn."""
     shown = arm.with_name("shown.urdf")
     shape = "<collision><geometry><box size='1 0.1 0.1'/></geometry></collision>"
     shown.write_text(arm.read_text().replace('<link name="upper">', f'<link name="upper">{shape}'))
@@ -154,7 +152,6 @@ def test_a_film_that_is_cut_short_is_playable(tmp_path) -> None:
 @needs_films
 @pytest.mark.skipif(os.name != "posix", reason="a limit on the size of files stands in for a full disk")
 def test_a_film_on_a_full_disk_is_no_file(tmp_path) -> None:
-    """ffmpeg may notice only when the film is closed, and then says so by its exit code."""
     code = (
         "import resource, signal, sys, numpy as np\n"
         "from gpusim.viewer.pictures import Film\n"
@@ -168,7 +165,7 @@ def test_a_film_on_a_full_disk_is_no_file(tmp_path) -> None:
         "except OSError as error:\n"
         "    sys.exit(str(error))\n"
     )
-    for frames in (3, 400):  # found out at the end, and on the way
+    for frames in (3, 400):
         command = [sys.executable, "-c", code, str(tmp_path / "a.mp4"), str(frames)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 1 and "a.mp4' could not be written; ffmpeg says: " in done.stderr, done.stderr

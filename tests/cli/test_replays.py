@@ -1,5 +1,3 @@
-"""``--replay``: what an operator did, again."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -30,7 +28,6 @@ STEPS = 200
 
 
 def record(path: Path, steps: int = STEPS, **parameters: Any) -> gpusim.Simulation:
-    """An operator drives the lift, with the keys between its own schedule."""
     scene = load_scene("hydraulic_lift", **{"command_time": 0.02, **parameters})
     sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
     operator = Operator(sim, scene, parameters={"command_time": 0.02, **parameters})
@@ -56,7 +53,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[gpusim.Simulation]:
-    """Simulations that the command line makes."""
     found: list[gpusim.Simulation] = []
     original = gpusim.Simulation.__init__
 
@@ -137,7 +133,6 @@ def test_a_window_repeats_it(cli, folder, made, monkeypatch) -> None:
 
 
 def swinging_lift() -> tuple[Scene, gpusim.Simulation]:
-    """A schedule that feels the last bit of the time, which is a sum over substeps."""
     scene = load_scene("hydraulic_lift")
 
     def schedule(sim: gpusim.Simulation, time: float) -> None:
@@ -177,11 +172,11 @@ def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
         if k == 10:
             operator.set(first, 0.2)
         if k == 40:
-            operator.emergency_stop()  # servos stay where they are, in each world
+            operator.emergency_stop()
         operator.before_steps(sim.time)
         sim.step()
     operator.stop_recording()
-    sim.read("sim.kinetic_energy")  # as the command does at its end: readings count the angles of the last poses
+    sim.read("sim.kinetic_energy")
     common = ("run", arm, "--backend", FASTEST, "--replay", "drive.jsonl")
     assert cli(*common, "--num-worlds", 2).exit_code == 0
     assert bits(made[-1]) == bits(sim)

@@ -1,5 +1,3 @@
-"""``gpusim run``: summary, recordings, plots, options, failures."""
-
 from __future__ import annotations
 
 import re
@@ -24,7 +22,6 @@ SHORT = (SCENE, "--duration", "0.05")
 
 
 def row(output: str, name: str) -> str:
-    """The text in the summary's row ``name``."""
     match = re.search(rf"│ {re.escape(name)} +│ (.*?) *│", output)
     assert match, output
     return match.group(1)
@@ -128,7 +125,6 @@ def test_checks_of_a_whole_run_are_reported(cli, tmp_path, monkeypatch, more: li
 def test_checks_that_a_run_leaves_out_are_reported_in_one_line(
     cli, monkeypatch, options: list[Any], reason: str
 ) -> None:
-    """And keep the exit code out of it."""
     never = Check("it sings", lambda run: False)
 
     def loaded(options: Any, visuals: bool) -> Any:
@@ -147,8 +143,6 @@ def test_a_robot_has_no_checks_to_report_of(cli, arm: Path) -> None:
 
 
 def test_checks_of_a_run_that_failed_are_not_run(cli, monkeypatch) -> None:
-    """The failure alone is told, in one sentence; checks that the first half meets do not make it good."""
-
     def loaded(options: Any, visuals: bool) -> Any:
         scene = load_target(options, visuals=visuals)
         scene.duration, scene.checks = 0.1, [Check("it stands still", lambda run: True)]
@@ -179,7 +173,6 @@ def test_joints_that_came_apart_exit_with_1(cli, monkeypatch) -> None:
 
 
 def test_warnings_keep_the_exit_code(cli, monkeypatch) -> None:
-    """What sim.health() has as running: told in the table, and no failure."""
     line = "world 0: 2 substeps ended before the solve converged"
     monkeypatch.setattr("gpusim.backends.accuracy_watch.AccuracyWatch.report", lambda self: [line])
     result = cli("run", *SHORT)
@@ -312,7 +305,6 @@ def test_interrupted_run_saves_what_it_has_and_exits_with_130(cli, tmp_path, mon
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_interrupted_run_saves_a_checkpoint_between_two_steps(cli, tmp_path, monkeypatch, backend) -> None:
-    """NumPy may be within a step, so its older checkpoint remains."""
     path = tmp_path / "run.npz"
     assert cli("run", *SHORT, "--backend", backend, "--save", path).exit_code == 0
     fail_after(monkeypatch, 20, KeyboardInterrupt())
@@ -416,7 +408,6 @@ def test_robots_of_others_run(cli, robot: str, path: str, fixed_base: bool) -> N
 @pytest.mark.native
 @pytest.mark.parametrize("duration", [4, 6, 7, 9])
 def test_a_picture_leaves_the_checks_as_they_are(cli, tmp_path, duration: int) -> None:
-    """The peak of pressure A lasts a few steps, fewer than lie between the samples of a picture."""
     for more in ([], ["--plot", tmp_path / "lift.png"], ["--out", tmp_path / "lift.npz", "--rate", 10]):
         result = cli("run", "hydraulic_lift", "--duration", duration, *more)
         assert result.exit_code == 0 and row(result.stdout, "checks") == "all met", result.output
@@ -454,7 +445,6 @@ def test_a_check_without_its_samples_is_reported(cli, monkeypatch) -> None:
 
 @pytest.mark.parametrize(("rate", "dt", "times"), [(100, 0.001, 6), (400, 0.001, 21), (20, 0.005, 2), (1e-3, 0.001, 2)])
 def test_rate_is_that_of_the_file(cli, tmp_path, rate: float, dt: float, times: int) -> None:
-    """Each sample is the step nearest to its time; the first and the last state are there in any case."""
     out = tmp_path / "run.npz"
     result = cli("run", *SHORT, "--dt", dt, "--out", out, "--rate", rate)
     assert result.exit_code == 0, result.output
@@ -479,7 +469,6 @@ def test_rates_that_make_no_sense_are_refused(cli, tmp_path, monkeypatch, option
 
 
 def test_a_run_continues_from_its_checkpoint(cli, tmp_path) -> None:
-    """Two runs of 50 and 70 steps end with the bits of one run of 120; the second one counts its own steps."""
     first, whole, last = (tmp_path / f"{name}.npz" for name in ("first", "whole", "last"))
     many = ("run", "hydraulic_lift", "--num-worlds", 2)
     for options in (("--duration", 0.05, "--save", first), ("--duration", 0.12, "--save", whole)):

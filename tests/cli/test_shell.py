@@ -26,7 +26,7 @@ def test_run_writes_its_files_and_exits_with_0(checkout, tmp_path) -> None:
     assert done.returncode == 0, done.stderr
     assert out.exists() and plot.exists()
     assert "real-time factor" in done.stdout
-    assert done.stderr == ""  # no progress bar where nobody watches
+    assert done.stderr == ""
 
 
 @pytest.mark.nightly
@@ -89,7 +89,7 @@ def _read_all(descriptor: int) -> str:
     while time.monotonic() < deadline:
         try:
             part = os.read(descriptor, 65536)
-        except OSError:  # what Linux says when the other end is closed
+        except OSError:
             break
         if not part:
             break

@@ -24,7 +24,6 @@ def test_the_command_writes_the_table(cli, tmp_path: Path) -> None:
 
 
 def test_whole_numbers_and_names(cli, tmp_path: Path) -> None:
-    """Joints of other kinds give other columns, which are null elsewhere."""
     from pyarrow import parquet
 
     out = tmp_path / "a.parquet"

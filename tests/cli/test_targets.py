@@ -118,7 +118,6 @@ def test_run(cli, folder: Path, target: str) -> None:
 
 
 def test_xacro_arguments_and_postures_of_an_srdf_file(cli, folder: Path, arm: Path) -> None:
-    """``--set`` gives the arguments. The SRDF file has the name of the model file."""
     pytest.importorskip("xacro")
     name, argument = '<robot name="arm"', '<xacro:arg name="at" default="1"/>'
     text = arm.read_text().replace(name, f'{name} xmlns:xacro="http://www.ros.org/wiki/xacro"')
@@ -143,7 +142,6 @@ def test_xacro_arguments_and_postures_of_an_srdf_file(cli, folder: Path, arm: Pa
 @pytest.mark.nightly
 @pytest.mark.parametrize("target", ["pendulum.yaml", "pendulum.py", "pendulum:build"])
 def test_postures(cli, folder: Path, target: str) -> None:
-    """A run starts in a posture of the machine, and so does a check."""
     signals = ("--signals", "joint.hinge.position,servo.drive.target")
     result = cli("run", target, "--backend", FASTEST, "--pose", "home", "--out", "run.npz", *signals)
     assert result.exit_code == 0, result.output
@@ -169,7 +167,6 @@ def test_builders_and_seeds(cli, folder: Path) -> None:
 
 
 def test_models_without_moving_bodies(cli, folder: Path, arm: Path) -> None:
-    """The base can be freed, if there is one. Lists of model files do not count the visuals that were not read."""
     pytest.importorskip("mujoco")
     post = '<mujoco><worldbody><body name="post"><geom size="1"/></body></worldbody></mujoco>'
     Path("post.xml").write_text(post)
@@ -232,7 +229,6 @@ def test_errors(cli, folder: Path, arm: Path, arguments: str, reported: str) -> 
 
 @pytest.mark.parametrize("target", ["pendulum.yaml", "pendulum.py:build", "pendulum:build"])
 def test_motions_are_played(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
-    """A recording in another folder finds the file, and rebuilds the machine with the same parameters."""
     options = RunOptions(target, settings=("mass=3",))
     scene = load_target(options)
     sim = Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)

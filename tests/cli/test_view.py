@@ -1,5 +1,3 @@
-"""``gpusim view`` as a user types it, in a window on a display without a screen."""
-
 from __future__ import annotations
 
 import os
@@ -27,7 +25,6 @@ SMALL = ("--size", "128x96", "--backend", FASTEST, "--dt", "0.01")
 
 @pytest.fixture
 def view(cli, tmp_path, monkeypatch):
-    """Runs ``gpusim view ...`` in an empty folder, in this process."""
     monkeypatch.chdir(tmp_path)
     for name, value in display_variables().items():
         monkeypatch.setenv(name, value)
@@ -40,7 +37,6 @@ def view(cli, tmp_path, monkeypatch):
 
 @pytest.fixture
 def nowhere(cli, tmp_path, monkeypatch):
-    """The same where no window can be opened: what is wrong must be found before."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISPLAY", "")
     monkeypatch.setenv("WAYLAND_DISPLAY", "")
@@ -52,7 +48,6 @@ def nowhere(cli, tmp_path, monkeypatch):
 
 
 def started(*arguments: str, folder: Path) -> subprocess.Popen[str]:
-    """``gpusim view`` in a process of its own."""
     command = [sys.executable, "-c", "from gpusim.cli.main import main; main()", "view", *arguments, *SMALL]
     environment = {**os.environ, **display_variables()}
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
@@ -61,12 +56,10 @@ def started(*arguments: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def hear_interrupts() -> None:
-    """Tests that run in the background of a shell have Ctrl-C ignored, and so would their children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(part: Path, size: int) -> None:
-    """Until a growing file has so many bytes."""
     for _ in range(4800):
         if part.is_file() and part.stat().st_size > size:
             return
@@ -175,7 +168,6 @@ def test_a_simulation_that_fails_leaves_its_recording(view, monkeypatch) -> None
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Windows that the command opens; each shows one frame."""
     from gpusim.viewer.window.pacing import Jitter
     from gpusim.viewer.window.window import Window
 
@@ -246,7 +238,7 @@ def test_seeds_are_kept_through_restarts_and_in_recordings(view, seen, monkeypat
         jitter = look(window, duration)
         window.session.restart({"count": 3})
         assert window.session.note == "restarted"
-        window.session.source.operator.record("drive.jsonl")  # ends when the window closes
+        window.session.source.operator.record("drive.jsonl")
         return jitter
 
     monkeypatch.setattr(Window, "run", restart)
@@ -364,7 +356,7 @@ def test_no_write_permission_is_found_before_the_window_opens(nowhere, monkeypat
 
 
 def test_a_driver_that_is_too_old(view, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("MESA_GL_VERSION_OVERRIDE", "3.3")  # read once in a process
+    monkeypatch.setenv("MESA_GL_VERSION_OVERRIDE", "3.3")
     process = started("double_pendulum", "--duration", "5", folder=tmp_path)
     _, error = process.communicate(timeout=240)
     assert process.returncode == 2 and "no OpenGL 4.3 core profile" in error
@@ -378,7 +370,6 @@ def test_without_glfw(view, monkeypatch) -> None:
 
 
 def test_a_policy_drives_a_scene_next_to_the_operator(view, monkeypatch) -> None:
-    """The goal that the operator sets is reached; without one, the policy follows its own."""
     pytest.importorskip("gymnasium")
     from gpusim.envs import MlpPolicy
     from gpusim.viewer.window.window import Window

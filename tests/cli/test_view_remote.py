@@ -1,5 +1,3 @@
-"""``gpusim view --web`` and ``--rerun`` as a user types them. tests/unit/viewer/test_browser.py opens the page."""
-
 from __future__ import annotations
 
 import re
@@ -19,7 +17,6 @@ PAGE = ("--web", "--port", "0", "--duration", "0.4", *SMALL)
 
 @pytest.fixture
 def view(cli, tmp_path, monkeypatch):
-    """Runs ``gpusim view ...`` in an empty folder, where no window can be opened."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISPLAY", "")
     monkeypatch.setenv("WAYLAND_DISPLAY", "")
@@ -28,7 +25,6 @@ def view(cli, tmp_path, monkeypatch):
 
 @pytest.fixture
 def pages(monkeypatch):
-    """The views that a command has opened."""
     pytest.importorskip("viser")
     found: list[web_view.WebView] = []
     opened = web_view.WebView._start

@@ -1,12 +1,4 @@
-"""The same bits: alone or among others, in any place, by any launch, on any number of threads, and on a GPU.
-
-Four worlds of every scene run 500 steps, 64 of them 200, heaps 60 and 15 (each step of them has a hundred contacts),
-and those that take long to compile with two of the four combinations of number type and solver; on a GPU all run all.
-Worlds differ in gravity, masses and commands. What two runs share beside what a test is about differs as well (places,
-launch, threads), so that few runs show all.
-
-The scenes are in three files, by the builds that they share: test_bits.py, test_bits_contacts.py, test_bits_heaps.py.
-"""
+"""A world has the same bits alone, with other worlds, and with any launch."""
 
 from __future__ import annotations
 
@@ -24,27 +16,20 @@ from gpusim.scene import Scene, list_scenes, load_scene
 
 STEPS, HEAP_STEPS, PIECE = 500, 60, 50
 MANY_STEPS, HEAP_MANY_STEPS = 200, 15
-"""Of 64 worlds."""
 HEAP = 10
-"""A scene of more shapes is a heap."""
 WORLDS = 4
 SCENES = sorted(list_scenes())
 COMBINATIONS = [(dtype, solver) for dtype in ("float64", "float32") for solver in ("direct", "colored")]
 State = dict[str, np.ndarray]
 HEAPS = ("mecanum_vehicle", "omni_vehicle", "pile", "pyramid")
-"""Of many shapes, solved side by side by vectors, in builds of their own."""
 LARGE = ("rtk_m",)
-"""Heaps too large for 64 worlds at once."""
 ELSEWHERE = ("excavator",)
-"""Bits of its worlds, of the same build as rtk_m's: tests/unit/machines/test_excavator.py."""
 CONTACTS = ("card_house", "krt100m", "rattleback", "slope", "tippe_top")
 SLOW = dict.fromkeys((*CONTACTS, *HEAPS, *LARGE), 0) | {"rattleback": 1}
-"""Scenes whose kernels take long to compile, and the first of the two combinations that they keep."""
 Case = tuple[str, str, str]
 
 
 def cases(scenes: Iterable[str]) -> list[Case]:
-    """Scenes with the combinations that they run with."""
     return [
         (name, *combination)
         for name in scenes
@@ -54,10 +39,6 @@ def cases(scenes: Iterable[str]) -> list[Case]:
 
 
 def make_room(monkeypatch: pytest.MonkeyPatch, slots: int, coupled: bool = False, above: int = 0) -> None:
-    """Builds that follow have room for constraints of so many bodies, and all that laws over several axes need.
-
-    Scenes then share builds that each would have for itself; those of no more than ``above`` bodies keep their own.
-    """
     plain = native_backend.model_variant
 
     def roomy(main: str, real: np.dtype, stored: np.dtype, sizes: dict[str, int], *rest: object) -> Variant:  # type: ignore[type-arg]
@@ -70,8 +51,6 @@ def make_room(monkeypatch: pytest.MonkeyPatch, slots: int, coupled: bool = False
 
 
 class Runner:
-    """Runs chosen ones of 64 different worlds of a scene."""
-
     def __init__(self, name: str, dtype: str, solver: str) -> None:
         self.scene: Scene = load_scene(name)
         self.model = self.scene.builder.finalize()
@@ -84,9 +63,8 @@ class Runner:
         self.command = rng.uniform(0.5, 1.0, 64)
 
     def make(self, worlds: np.ndarray, **options: object) -> Simulation:
-        """A simulation of these worlds, in this order."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of colors that overflow
+            warnings.simplefilter("ignore")
             given = {"backend": "native", **options}
             sim = Simulation(self.model, worlds.size, dtype=self.dtype, config=self.config, **given)  # type: ignore[arg-type]
         sim.write("sim.gravity", self.gravity[worlds])
@@ -96,7 +74,6 @@ class Runner:
         return sim
 
     def run(self, sim: Simulation, worlds: np.ndarray, steps: int = STEPS) -> State:
-        """The state after ``steps``; the scene's commands are set once in a piece of 50 steps."""
         for k in range(0, steps, PIECE):
             if self.scene.schedule is not None:
                 self.scene.schedule(sim, k * self.config.dt)
@@ -111,7 +88,6 @@ class Runner:
         return {k: np.delete(v, 1, axis=1) if k.startswith("diagram.") else v for k, v in found.items()}
 
     def state(self, worlds: np.ndarray, steps: int = STEPS, **options: object) -> State:
-        """The same of a new simulation."""
         return self.run(self.make(worlds, **options), worlds, steps)
 
 
@@ -122,12 +98,10 @@ def differing(a: State, b: State, at_a: np.ndarray, at_b: np.ndarray) -> list[st
 
 
 def apart(state: State) -> bool:
-    """Whether worlds 0 and 1 went different ways."""
     return any(not np.array_equal(state[name][0], state[name][1]) for name in ("position", "orientation"))
 
 
 def check_neighbors(name: str, dtype: str, solver: str) -> None:
-    """Four worlds fused on two threads = the same alone on one thread = staged in another order (200 steps)."""
     runner, order = Runner(name, dtype, solver), np.arange(WORLDS)
     sim = runner.make(order, launch="fused", threads=2)
     short = min(200, runner.steps)
@@ -144,7 +118,6 @@ def check_neighbors(name: str, dtype: str, solver: str) -> None:
 
 
 def check_64_worlds(name: str) -> None:
-    """64 worlds on two threads = 1 world = staged; twice the same. Combinations that the scene keeps take turns."""
     kept = cases([name])
     runner, order = Runner(*kept[SCENES.index(name) % len(kept)]), np.arange(64)
     sim, early_steps = runner.make(order, threads=2), min(20, runner.many_steps // 3)

@@ -1,5 +1,3 @@
-"""Small models that touch, for the contacts of the reference and the kernels: builders with settings of the step."""
-
 from __future__ import annotations
 
 import math
@@ -20,7 +18,6 @@ def _turn(axis: int, angle: float) -> tuple[float, float, float, float]:
 
 
 def _swing(rate: float) -> dict[str, Any]:
-    """Velocities of a pendulum that hangs half a meter below its hinge, rad/s."""
     return {"linear_velocity": (0.5 * rate, 0.0, 0.0), "angular_velocity": (0.0, -rate, 0.0)}
 
 
@@ -29,7 +26,6 @@ def _ground(b: ModelBuilder, material: Material, slope: float = 0.0) -> None:
 
 
 def ball(restitution: float) -> Case:
-    """A ball that turns and drops on a plane; lands within a few steps."""
     b, m = ModelBuilder(), Material(restitution=restitution)
     _ground(b, m)
     body = b.add_body(
@@ -61,7 +57,6 @@ def stack(count: int = 5, **config: Any) -> Case:
 
 
 def heap(**config: Any) -> Case:
-    """Boxes and balls that fall into each other; few colors, so that many manifolds overflow."""
     b, m = ModelBuilder(), Material(friction=0.4)
     _ground(b, m)
     rng = np.random.default_rng(5)
@@ -91,7 +86,6 @@ def pendulum(**config: Any) -> Case:
 
 
 def leg(**config: Any) -> Case:
-    """Two links that stand on a box foot, with friction and damping in the joints; another box leans on the foot."""
     b, m = ModelBuilder(), Material(friction=0.8)
     _ground(b, m)
     foot = b.add_body(mass=0.5, inertia=(0.002, 0.002, 0.002), xform=Transform((0, 0, 0.0499)))
@@ -107,7 +101,6 @@ def leg(**config: Any) -> Case:
 
 
 def soft(law: ContactLaw, **config: Any) -> Case:
-    """A ball that presses into soft ground as it rolls."""
     b, m = ModelBuilder(), Material(friction=0.3, law=law)
     _ground(b, m)
     body = b.add_body(xform=Transform((0, 0, 0.0985)), linear_velocity=(0.5, 0, -0.4), angular_velocity=(1.0, 2.0, 3.0))
@@ -136,7 +129,6 @@ def rolling_ball() -> Case:
 
 
 def rolling_stones() -> Case:
-    """An ellipsoid, a cylinder and a barrel that roll on in the substeps, and a ball that leaves."""
     b, m = ModelBuilder(), Material(friction=0.5)
     _ground(b, m)
     stone = b.add_body(xform=Transform((0, 0, 0.0499)), angular_velocity=(1.0, 3.0, 2.0))
@@ -164,7 +156,6 @@ def limit(**config: Any) -> Case:
 
 
 def own_material() -> Case:
-    """Two boxes of which one has a material of its own with the ground, on regularized friction."""
     b = ModelBuilder()
     law = ContactLaw(friction="regularized", regularization_speed=0.01)
     ground = b.add_shape_plane(-1, material=Material(friction=0.2))
@@ -177,7 +168,6 @@ def own_material() -> Case:
 
 
 def tires(**config: Any) -> Case:
-    """Wheels that lean, slip and roll on the ground: one stiff, one that slides, one without springs, one on a box."""
     b = ModelBuilder()
     soft = Tire((3e3, 2e3), (0.1, 0.2), 2e4, 50.0, (1.0, 0.8), rolling_resistance=0.02, width=0.1)
     stiff = Tire(2e4, 0.05, friction_ellipse=(0.7, 1.0))
@@ -219,7 +209,6 @@ def cart(**config: Any) -> Case:
 
 
 def tiled(**config: Any) -> Case:
-    """A floor of boxes, hulls and height fields; a crate, a ball, a soft box and a tire move over its seams."""
     b = ModelBuilder()
     road = Material(friction=0.3)
     for k, kind in enumerate(("box", "height_field", "hull", "box", "height_field")):
@@ -247,7 +236,6 @@ def tiled(**config: Any) -> Case:
 
 
 def valleys(**config: Any) -> Case:
-    """A height field with a valley and a slope at its end: what lies in it touches two of them or all three."""
     b, m = ModelBuilder(), Material(friction=0.4, rolling_friction=0.002)
     x, y = np.meshgrid(np.arange(-8, 9) * 0.1, np.arange(-18, 19) * 0.1)
     b.add_shape_height_field(-1, np.maximum(np.abs(x), -y - 0.8), (0.1, 0.1), material=m)
@@ -271,7 +259,6 @@ def valleys(**config: Any) -> Case:
 
 
 def rock_mesh(seed: int, columns: int = 15, size: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
-    """Triangles of hilly ground about the origin; corners and diagonals are random."""
     rng = np.random.default_rng(seed)
     x, y = np.meshgrid(*[np.linspace(-0.5, 0.5, columns) * size] * 2)
     x, y = (c + rng.uniform(-0.25, 0.25, x.shape) * size / (columns - 1) for c in (x, y))

@@ -1,5 +1,3 @@
-"""Runs one stage after another on the reference and on the kernels, each from the reference's numbers."""
-
 from __future__ import annotations
 
 import copy
@@ -22,7 +20,6 @@ from .machines import machine_model, moving_state, scatter
 from .stages import BY_NAME, UPDATES, Made, Reference, made, written
 
 WORLDS = 3
-#: Stages of joints in the order of the schedule; those of contacts are in test_contact_stages.py.
 OF_CONTACTS = {"broad_phase", "narrow_phase", "color_contacts", "prepare_contacts", "relax"}
 TRIED = (*schedule.TRIAL, *schedule.SUBSTEP[len(schedule.IMPULSES) :])
 STAGES = [stage.name for stage in schedule.stages(TRIED) if stage.name not in OF_CONTACTS]
@@ -31,18 +28,14 @@ POISON = {"f": np.nan, "i": 1 << 29}
 
 @dataclass
 class Outcome:
-    """One array after one stage: what the reference expects and what the kernels made, (num_worlds, ...)."""
-
     stage: str
     name: str
     expected: Array
     got: Array
     inputs: dict[str, Made]
-    """What the stage was given."""
 
 
 def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulation]:
-    """The machine of a seed on NumPy and on the kernels in staged launch, in the same moving state."""
     sims = []
     for backend in ("numpy", "native"):
         sim = Simulation(
@@ -59,8 +52,6 @@ def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulat
 
 
 class Walk:
-    """Steps both simulations through the stages of one substep."""
-
     def __init__(self, reference: Simulation, native: Simulation, h: float) -> None:
         assert isinstance(native.backend, NativeBackend)
         self.reference, self.native, self.kernels, self.h = Reference(reference), native, native.backend, h
@@ -71,12 +62,10 @@ class Walk:
         self._before: StepBuffers = copy.copy(reference.backend.work)
 
     def stages(self) -> list[str]:
-        """The stages of this scheme."""
         skipped = "positions" if self.semi_implicit else "split_impulses"
         return [s for s in STAGES if s != skipped]
 
     def start(self) -> Iterator[Outcome]:
-        """Stage start: poisoned slabs take the state and clear the rows."""
         names = list(self.kernels.layout.places)
         self._poison(names)
         self.kernels.run_stage("start", self.h)
@@ -88,7 +77,6 @@ class Walk:
             yield self._outcome("start", name, np.zeros_like(view), None)
 
     def stage(self, stage: str) -> Iterator[Outcome]:
-        """One stage on both."""
         self._load()
         writes = written(self.kernels, stage)
         self._poison(writes - set(UPDATES.get(stage, ())))
@@ -104,7 +92,6 @@ class Walk:
             yield self._outcome(stage, name, array, mask, inputs)
 
     def end(self) -> Iterator[Outcome]:
-        """Stage end: a healthy state goes back to the simulation's own arrays."""
         self._load()
         for array in self.native.state.variables().values():
             array[...] = POISON[array.dtype.kind]
@@ -116,11 +103,6 @@ class Walk:
             yield Outcome("end", name, self.known[name][0].astype(array.dtype), array, {})
 
     def movement(self, outcome: Outcome) -> Array:
-        """How far rounding moves the reference's own result: greatest change in each world, (num_worlds,).
-
-        The Jacobian's numbers move by 16 units of their last place, about what eliminating some dozens of rows adds
-        up to, three times.
-        """
         total = np.zeros(WORLDS)
         for seed in range(3):
             again = _shaken(self._before, seed)
@@ -144,7 +126,6 @@ class Walk:
         return Outcome(stage, name, array, np.array(got), inputs or {})
 
     def _load(self) -> None:
-        """Give the kernels the reference's numbers."""
         for name, (array, mask) in self.known.items():
             view = self.kernels.slab_array(name)
             np.copyto(view, array.reshape(view.shape), casting="same_kind", where=True if mask is None else mask)
@@ -161,14 +142,12 @@ class Walk:
         return {name: self.kernels.slab_array(name).tobytes() for name in self.kernels.layout.places}
 
     def _check_untouched(self, stage: str, before: dict[str, bytes]) -> None:
-        """Nothing but the listed arrays may change, else the list of what to poison is not complete."""
         allowed = written(self.kernels, stage)
         changed = {name for name, old in before.items() if self.kernels.slab_array(name).tobytes() != old}
         assert changed <= allowed, (stage, sorted(changed - allowed))
 
 
 def _work_copy(w: StepBuffers) -> StepBuffers:
-    """The work arrays as they stand; stages that solve replace arrays, and write into those copied here."""
     twin = copy.copy(w)
     twin.scratch = {name: copy.copy(value) for name, value in w.scratch.items()}
     for name in ("bias", "element_bias", "coupled_impulse", "coupled_slope", "coupled_gamma", "coupled_target"):

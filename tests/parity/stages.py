@@ -1,9 +1,6 @@
-"""What every stage makes, by the names of the kernels' arrays (see model/fields.py).
+"""Results of every stage, by the names of the kernels' arrays.
 
-``made(sim, stage)`` gives what the reference computed in a stage, under the names of the kernels' arrays; ``written``
-which arrays the kernels write in it, by the table of phases. So every stage can be judged alone: the kernels get the
-reference's numbers as inputs,
-and NaN where they have to write.
+``made(sim, stage)`` returns the results of the reference, ``written`` the arrays that the kernels write.
 """
 
 from __future__ import annotations
@@ -26,14 +23,10 @@ from gpusim.solver.phases import PHASES
 from gpusim.typing import Array
 
 BY_NAME = {stage.name: stage for stage in schedule.stages()}
-#: An array as the reference made it, and where it is to be looked at (None: everywhere).
 Made = tuple[Array, Array | None]
 
-#: Arrays that the reference has under the kernels' names, and stages that leave them as the kernels do.
-# The last correction of a solve is rounding.
 NAMED = {field.name for field in WORK_FIELDS} & set(StepBuffers.__annotations__) - {"delta"}
 OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
-#: Arrays that a stage reads and writes, or writes in part; all others that it writes are poisoned before it.
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset", "tension_stiffness"),
     "actuate": ("limit_left", "limit_now", "limit_rate"),
@@ -70,7 +63,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
 
 
 def written(kernels: NativeBackend, stage: str) -> set[str]:
-    """Arrays that the phases of a stage write, by the schedule's table."""
+    """Return the arrays that the phases of a stage write."""
     names: set[str] = set()
     for phase in planned(kernels.plan.stages[stage], kernels.plan.sizes):
         names |= set(PHASES[phase].writes.split()) if phase in PHASES else set()
@@ -82,7 +75,6 @@ def written(kernels: NativeBackend, stage: str) -> set[str]:
 
 
 def planned(plan: Plan, sizes: Sizes) -> Iterator[str]:
-    """Phases of a plan. One launch may run all phases of a stage."""
     for part in plan:
         if isinstance(part, Repeat):
             yield from planned(part.body, sizes)
@@ -100,8 +92,6 @@ def _flat(array: Array, like: tuple[int, ...]) -> Array:
 
 
 class Reference:
-    """Reads the work arrays of a NumPy simulation (or a copy of them) by the names of the kernels' arrays."""
-
     def __init__(self, sim: Simulation, work: StepBuffers | None = None) -> None:
         self.sim, self.w, self.t = sim, work or sim.backend.work, sim.model.topology
         self.n = sim.num_worlds
@@ -109,11 +99,9 @@ class Reference:
         used = np.zeros(self.rows, bool)
         used[self.t.element_row_index] = True
         used[self.t.coupling.row] = True
-        #: Rows that an element or a coupling writes; the others stay zero.
         self.row_mask = used
 
     def state(self) -> dict[str, Made]:
-        """Every array of the state that stages see; what diagrams and an emergency stop keep is read between steps."""
         seen = {f.name for f in state_fields([group.type for group in self.sim.state.groups])}
         made: dict[str, Made] = {k: (v, None) for k, v in self.sim.state.arrays.items() if k in seen}
         made["impulse"] = (_flat(made["impulse"][0], (self.t.num_constraints, self.t.block)), None)
@@ -124,7 +112,6 @@ class Reference:
         return {name: (np.array(array), mask) for name, (array, mask) in made.items()}
 
     def work_of(self, names: set[str]) -> dict[str, Made]:
-        """Those arrays that are of the work."""
         t, shape = self.t, (self.t.num_constraints, self.t.slots, self.t.block, 1)
         sides = np.zeros(shape, bool)
         sides[:, :2] = self.row_mask.reshape(-1, 1, t.block, 1)
@@ -137,7 +124,6 @@ class Reference:
         return {name: (getattr(self.w, name), masks.get(name)) for name in names & NAMED}
 
     def prepare(self) -> dict[str, Made]:
-        """What no array of the same name holds."""
         return {"element_vectors": self._element_vectors()}
 
     def _element_vectors(self) -> Made:
@@ -156,7 +142,6 @@ class Reference:
         return out, mask
 
     def law(self) -> dict[str, Made]:
-        """Totals of the law, the actuators' shares and their numbers."""
         law = self.w.law
         made: dict[str, Made] = {f"law_{part}": (getattr(law, part), None) for part in ("impulse", "slope", "friction")}
         groups = [g for g in self.sim.state.groups if g.clamp_place is not None]
@@ -189,7 +174,6 @@ class Reference:
         return np.concatenate([np.zeros((self.n, 0, 8)), *columns], axis=1), mask
 
     def _scratch(self) -> dict[str, Made]:
-        """Numbers that motors, cylinders and struts keep within the substep, in the order of ``kernel_scratch``."""
         s, made = self.w.scratch, {}
         if "motor.law" in s:
             made["motor_scratch"] = (np.concatenate(list(s["motor.law"][:3]), axis=1), None)
@@ -215,7 +199,6 @@ class Reference:
         return made | self._circuits()
 
     def _circuits(self) -> dict[str, Made]:
-        """Pressures of hydraulic circuits as lines in the velocities; the matrix is what its elimination leaves."""
         solves = {k: x for k, x in self.w.scratch.items() if k.startswith("oil_circuit.")}
         count = sum(group.type.name == "oil_circuit" and len(group.specs) for group in self.sim.state.groups)
         shapes = {"guess": (MOST_NODES,), "speed": (MOST_CONSUMERS,), "reply": (MOST_NODES, MOST_CONSUMERS)}
@@ -233,11 +216,9 @@ class Reference:
         return made | {"oil_circuit_matrix": (np.zeros((self.n, *shape)), np.zeros(shape, bool))}
 
     def actuate(self) -> dict[str, Made]:
-        """The law, and its bounds."""
         return self.law() | {name: (getattr(self.w.law, name), None) for name in ("velocity_lower", "velocity_upper")}
 
     def solve(self) -> dict[str, Made]:
-        """The law, and the factor or what the sweeps prepare."""
         return self.law() | (self._factor() if self.w.config.direct else self._sweeps())
 
     def _factor(self) -> dict[str, Made]:
@@ -267,7 +248,6 @@ class Reference:
         }  # fmt: skip
 
     def forward(self) -> dict[str, Made]:
-        """stage forward."""
         w = self.w
         kinds = [kind for kind in kinds_of(self.sim.model) if "evaluate" in kind.kernel and kind.name in w.groups]
         shares = [w.term_forces.get(k.name, np.zeros((self.n, len(w.groups[k.name].specs)))) for k in kinds]
@@ -275,16 +255,13 @@ class Reference:
         return {"actuator_term_force": (force, None)}
 
     def split_impulses(self) -> dict[str, Made]:
-        """Stage positions of the papers' scheme."""
         return {"displacement": (self.w.displacement, None)}
 
     def state_of(self, names: set[str]) -> dict[str, Made]:
-        """Those arrays that are of the state."""
         return {name: made for name, made in self.state().items() if name in names}
 
 
 def made(reference: Reference, stage: str, names: set[str]) -> dict[str, Made]:
-    """What the reference made of some arrays in a stage: copies, for it goes on working in the same arrays."""
     read: Callable[[], dict[str, Made]] | None = getattr(reference, stage, None)
     results = reference.state_of(names) | (reference.work_of(names) if stage in OF_WORK else {})
     results |= read() if read is not None else {}

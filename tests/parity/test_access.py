@@ -1,9 +1,3 @@
-"""The compiler holds the table of phases true: what a phase may only read is const to it.
-
-The kernels' functions take a ``World``. Here they are templates over it (``World`` is ``auto``), and each phase gets a
-world of its own, whose arrays that the phase does not write are const, as are they to all that it calls.
-"""
-
 from __future__ import annotations
 
 import re
@@ -31,7 +25,6 @@ ELSEWHERE = {"set_forward", "conclude", "publish_active"}
 
 
 def _read_only(phase: Phase) -> Iterable[str]:
-    """Const accessors for the arrays that a phase does not write."""
     written = set(phase.writes.split())
     own = {f.name: "actuator_scratch" for kind in PACKAGE_KINDS for f in kind.kernel_fields}
     for f in slab_fields(PACKAGE_KINDS):
@@ -49,7 +42,6 @@ def _const(type_: str, name: str, arguments: str, given: str) -> str:
 
 
 def _source(phases: Iterable[Phase]) -> str:
-    """A source that calls each phase with its own world."""
     out, calls = ['#include "world.cuh"'], []
     for phase in phases:
         out += [f"struct Of_{phase.name} : World {{", *_read_only(phase), "};"]
@@ -64,7 +56,6 @@ def _source(phases: Iterable[Phase]) -> str:
 
 
 def _errors(folder: Path, direct: bool, phases: Iterable[Phase]) -> str:
-    """What the compiler says, without what it was not asked."""
     variant = make_variant("fused.cu", FLOAT64, FLOAT64, direct, shapes=2, kinds=PACKAGE_KINDS, coupled=True)
     generated = variant.generated | {MAIN: _source(phases)}
     for name, text in reachable_sources(MAIN, generated).items():
@@ -80,13 +71,11 @@ def _errors(folder: Path, direct: bool, phases: Iterable[Phase]) -> str:
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "colored"])
 def test_phases_write_what_the_table_reports(direct: bool, tmp_path: Path) -> None:
-    """Every phase compiles with arrays that it only reads as const ones."""
     errors = _errors(tmp_path, direct, [p for name, p in PHASES.items() if name not in ELSEWHERE])
     assert not errors, errors[:4000]
 
 
 def test_an_array_that_the_table_does_not_report_is_an_error(tmp_path: Path) -> None:
-    """A phase that writes more than its row says does not compile."""
     poor = Phase("kick_body", "bodies", reads=PHASES["kick_body"].reads, writes="momentum_kicked twist_kicked")
     errors = _errors(tmp_path, True, [poor])
     assert "Of_kick_body" in errors and "const" in errors, errors[:4000]

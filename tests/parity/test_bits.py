@@ -1,5 +1,3 @@
-"""The same bits of scenes without contacts, and of all scenes on a GPU (bits.py)."""
-
 from __future__ import annotations
 
 import os
@@ -42,7 +40,6 @@ def test_64_worlds_and_run_to_run(name: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize(("dtype", "solver"), COMBINATIONS)
 def test_staged_launches_on_two_threads(dtype: str, solver: str) -> None:
-    """Items of 64 worlds spread over threads. Two steps: threads that share a busy core wait after every phase."""
     runner, order = Runner("four_bar", dtype, solver), np.arange(64)
     two = runner.state(order, 2, launch="staged", threads=2)
     assert differing(two, runner.state(order, 2, launch="staged", threads=1), order, order) == []
@@ -51,7 +48,6 @@ def test_staged_launches_on_two_threads(dtype: str, solver: str) -> None:
 
 @pytest.mark.native
 def test_the_number_of_threads_is_what_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """GPUSIM_THREADS changes the speed only."""
     runner, order, states = Runner("four_bar", "float32", "direct"), np.arange(8), []
     for threads in ("1", "2", "3"):
         monkeypatch.setitem(os.environ, "GPUSIM_THREADS", threads)
@@ -68,7 +64,6 @@ def test_the_number_of_threads_is_what_was_asked(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(("dtype", "solver"), COMBINATIONS)
 @pytest.mark.parametrize("name", SCENES)
 def test_cuda_gives_the_bits_of_native(name: str, dtype: str, solver: str, launch: str) -> None:
-    """Eight worlds, 1000 steps, every variable of the state."""
     runner, order = Runner(name, dtype, solver), np.arange(8)
     expected = runner.state(order, backend="native", launch="fused")
     got = runner.state(order, backend="cuda", launch=launch)

@@ -1,5 +1,3 @@
-"""The same bits of scenes with contacts (bits.py)."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -28,7 +26,6 @@ def test_64_worlds_and_run_to_run(name: str) -> None:
 
 @pytest.mark.native
 def test_the_optimizer_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builds as users have them, and those of tests, of all shapes."""
     runner, order, states = Runner("rattleback", "float32", "direct"), np.arange(4), []
     for optimize in (optimize_as_shipped, optimize_less):
         with monkeypatch.context() as own:

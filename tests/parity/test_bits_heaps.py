@@ -1,9 +1,3 @@
-"""The same bits of heaps, whose contacts are solved side by side (bits.py).
-
-By sweeps all run in the builds of the largest one, which have room for what the others lack; else one that other tests
-have no build for.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +7,6 @@ from .bits import HEAPS, LARGE, Runner, cases, check_64_worlds, check_neighbors,
 
 pytestmark = [pytest.mark.nightly, pytest.mark.native]
 ROOM = {"slots": 8, "coupled": True}
-"""What rtk_m's builds have: the longest of all sums of coordinates, rounded up, and laws over several axes."""
 GUEST = "mecanum_vehicle"
 
 
@@ -30,14 +23,13 @@ def test_neighbors_places_launches_and_threads(
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", HEAPS)
 def test_64_worlds_and_run_to_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name in (GUEST, "pile"):  # whose turn it is to be swept
+    if name in (GUEST, "pile"):
         make_room(monkeypatch, **ROOM)
     check_64_worlds(name)
 
 
 @pytest.mark.parametrize("name", ["omni_vehicle", "pile"])
 def test_room_changes_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the build that users get."""
     runner, order = Runner(name, "float64", "direct"), np.arange(2)
     own = runner.state(order, 30, launch="staged", threads=1)
     make_room(monkeypatch, **ROOM)

@@ -1,5 +1,3 @@
-"""Stages collide and color: NumPy and the kernels find the same pairs, points and features from the same state."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -24,7 +22,6 @@ CLOSE = ("pair_normal", "contact_anchor", "pair_guess")
 
 
 def make(backend: str, bodies: int, dtype: str, worlds: int = WORLDS, **config: object) -> Simulation:
-    """A moving pile."""
     sim = Simulation(
         pile(bodies).finalize(),
         worlds,
@@ -38,14 +35,12 @@ def make(backend: str, bodies: int, dtype: str, worlds: int = WORLDS, **config: 
 
 
 def in_use(state: dict[str, Array]) -> tuple[Array, Array]:
-    """Places of pairs (worlds, pairs) and points (worlds, pairs, 4) that hold something."""
     listed = np.arange(state["pair_points"].shape[1]) < state["pair_count"][:, None]
     touching = (np.arange(4) < state["pair_points"][..., None]) & listed[..., None]
     return listed, touching
 
 
 def used(name: str, array: Array, listed: Array, touching: Array) -> Array:
-    """What an array holds in the places in use."""
     if name.startswith("contact_"):
         return np.asarray(array[touching])
     # Far apart the search stops at any direction that parts the two, which may differ by rounding.
@@ -59,7 +54,6 @@ def used(name: str, array: Array, listed: Array, touching: Array) -> Array:
 @pytest.mark.parametrize(("bodies", "max_pairs"), [(20, None), (90, None), (20, 17), (90, 40)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> None:
-    """Each step starts from the kernels' state, so that points are matched with those of the step before."""
     reference, native = (make(backend, bodies, dtype, max_pairs=max_pairs) for backend in ("numpy", "native"))
     assert isinstance(reference.backend, NumpyBackend)
     for _ in range(STEPS):
@@ -82,7 +76,6 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> Non
 
 
 def least_gaps(sim: Simulation, state: dict[str, Array], listed: Array) -> Array:
-    """The least gap of each listed pair, m; infinite where nothing touches."""
     shapes, position = sim.model.contact, state["position"]
     rotation = matrix_from_quaternion(state["orientation"])
     world, _ = np.nonzero(listed)
@@ -99,7 +92,6 @@ def least_gaps(sim: Simulation, state: dict[str, Array], listed: Array) -> Array
 @pytest.mark.nightly
 @pytest.mark.parametrize("bodies", [20, 90])
 def test_the_reference_finds_the_same_contacts_on_its_own(bodies: int) -> None:
-    """Which pairs touch, with which normal and least gap: geometry, from another algorithm."""
     reference, native = (make(backend, bodies, "float64") for backend in ("numpy", "native"))
     assert isinstance(reference.backend, NumpyBackend)
     for name, array in reference.state.arrays.items():
@@ -123,7 +115,6 @@ def test_the_reference_finds_the_same_contacts_on_its_own(bodies: int) -> None:
 
 @pytest.mark.nightly
 def test_pairs_stay_right_between_searches_of_the_grid() -> None:
-    """What the grid found serves until a shape leaves its wide box or is put elsewhere."""
     reference, native = (make(backend, 90, "float64", worlds=1) for backend in ("numpy", "native"))
     assert isinstance(reference.backend, NumpyBackend)
     searched = []
@@ -144,10 +135,6 @@ def test_pairs_stay_right_between_searches_of_the_grid() -> None:
 
 @pytest.mark.nightly
 def test_matched_points_take_over_what_the_step_before_left() -> None:
-    """Impulses, slips and arms of the step before stand where the same features touch.
-
-    On what rolls they are those of the nearest place; impulse and slip alone where that had another feature.
-    """
     reference = make("numpy", 20, "float64")
     assert isinstance(reference.backend, NumpyBackend)
     reference.step(2)

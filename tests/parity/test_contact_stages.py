@@ -1,7 +1,6 @@
-"""Every stage of a step with contacts, by the method of test_stages.py, on free bodies and on joints by color.
+"""Compare every stage of a step with contacts, as in test_stages.py.
 
-The reference gets the kernels' manifolds, for its own narrow phase is another algorithm. What it has as named arrays,
-the kernels have as parts of records: each part is an array of its own here.
+The reference uses the kernels' manifolds, because its narrow phase is a different algorithm.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ NAMES = (
 )  # fmt: skip
 TOLERANCE = {"float64": 1e-11, "float32": 3e-5}
 FLOOR = {"float64": 1e-5, "float32": 1e-3}
-"""Smallest number that a difference is measured by; else the greatest in the array."""
 MADE: dict[str, str] = {
     "prepare_contacts": "frame arm friction rolling spinning restitution torque shear offset mass impulse gap push "
     "push_yield "
@@ -45,15 +43,12 @@ MADE: dict[str, str] = {
     "drift": "slip arm_before age",
     "relax": "bias gamma impact impulse torque shear",
 }
-"""Parts of the records that a stage makes."""
 WRITTEN = {
     "prepare_contacts": "arm response offset mass gap push push_yield impact passes",
     "solve": "bias gamma impact push pushed carried inverse_mass",
     "relax": "inverse_mass",
 }
-"""Those that it makes without having read them."""
 KEPT = ("contact_age", "contact_arm", "contact_impulse", "contact_slip", "pair_force", "pair_torque")
-"""What the state takes back of the records, for points that exist."""
 UPDATES = {
     "color_contacts": "pair_points",
     "prepare_contacts": "pair_guess",
@@ -72,7 +67,6 @@ STAGES = (
 
 
 def make_pair(name: str, dtype: str) -> tuple[Simulation, Simulation]:
-    """A model that has moved for three steps, its worlds apart, on NumPy and on the kernels."""
     builder, config = MODELS[name]()
     model, settings = builder.finalize(), SolverConfig(**config)
     sims = [
@@ -87,17 +81,13 @@ def make_pair(name: str, dtype: str) -> tuple[Simulation, Simulation]:
 
 
 class Touching(Reference):
-    """Reads the arrays of contacts too."""
-
     def found(self) -> dict[str, Made]:
-        """What the search for contacts leaves."""
         c = self.w.contacts
         assert c is not None
         made = self.state() | {name: (c.arrays[name], None) for name in ("pair_bend", "forward_only", "substep")}
         return made | {"rotation": (self.w.rotation, None)}
 
     def color_contacts(self) -> dict[str, Made]:
-        """Stage color_contacts."""
         c, s = self.w.contacts, self.sim.state.arrays
         assert c is not None
         listed = np.arange(c.num_pairs) < s["pair_count"][:, None]
@@ -108,23 +98,19 @@ class Touching(Reference):
         }
 
     def work_of(self, names: set[str]) -> dict[str, Made]:
-        """The kernels' midpoint is also that of the kicked velocities."""
         return super().work_of(names - {"midpoint"})
 
     def solve(self) -> dict[str, Made]:
-        """Stage solve; models without joints have nothing of rows, worlds that push nothing out no displacement."""
         pushing = self.w.contacts.pushing
         moved = np.broadcast_to(pushing[:, None, None] != 0, self.w.displacement.shape)
         made = {"pushing": (pushing, None), "displacement": (self.w.displacement, moved)}
         return made | (super().solve() if self.t.num_constraints else {})
 
     def relax(self) -> dict[str, Made]:
-        """Stage relax."""
         assert self.w.contacts is not None
         return {"relaxing": (self.w.contacts.relaxing, None)}
 
     def store_contacts(self) -> dict[str, Made]:
-        """Stage store_contacts."""
         s = self.sim.state.arrays
         pairs = np.arange(s["pair_points"].shape[1]) < s["pair_count"][:, None]
         held = pairs[..., None] & (np.arange(4) < s["pair_points"][..., None])
@@ -135,7 +121,6 @@ class Touching(Reference):
         return made
 
     def part(self, name: str) -> Array:
-        """A part of all records, (n, ...): from the named arrays, or from the state."""
         m, s = self.w.touch.all, self.sim.state.arrays
         if name == "slip":
             slip = s["contact_slip"][m.world, m.pair].astype(self.w.real)
@@ -145,15 +130,12 @@ class Touching(Reference):
         return np.array(s["contact_age"][m.world, m.pair] if name == "age" else getattr(m, name))
 
     def is_real(self, values: Array) -> Array:
-        """Which numbers of a part mean something: those of points that exist."""
         m = self.w.touch.all
         mask = m.exists if values.shape[1:2] == (4,) else np.ones(values.shape[:1], bool)
         return np.broadcast_to(mask.reshape(*mask.shape, *(1,) * (values.ndim - mask.ndim)), values.shape)
 
 
 class ContactWalk(Walk):
-    """Steps both through a step with contacts."""
-
     reference: Touching
 
     def __init__(self, reference: Simulation, native: Simulation, h: float) -> None:
@@ -163,14 +145,12 @@ class ContactWalk(Walk):
         """Parts of the records as the reference has them, (n, ...)."""
 
     def search(self) -> None:
-        """The reference's contacts, for both."""
         list(self.start())
         backend = self.reference.sim.backend
         find_contacts(backend.work, self.h)  # type: ignore[arg-type]
         self.known = {name: (np.array(a), mask) for name, (a, mask) in self.reference.found().items()}
 
     def stage(self, stage: str) -> Iterator[Outcome]:
-        """One stage on both; parts of records are outcomes like arrays."""
         self._load()
         for name, values in self.parts.items():
             self._put(name, values)
@@ -195,26 +175,22 @@ class ContactWalk(Walk):
             yield Outcome(stage, name, np.where(real, values, 0), np.where(real, self._get(name), 0), inputs)
 
     def _records(self) -> tuple[Array, Array]:
-        """World and place of every record, in the order of the reference."""
         m = self.reference.w.touch.all
         return m.world, self.kernels.slab_array("record_place")[m.world, m.pair]
 
     def _put(self, name: str, values: Array) -> None:
-        """Give the kernels a part of the records."""
         real = self.reference.is_real(values)
         for world, place, value, mask in zip(*self._records(), values, real, strict=True):
             view = unpack(self.kernels.slab_array("manifold")[world], (name,))[name]
             view[place] = np.where(mask, value, view[place])
 
     def _get(self, name: str) -> Array:
-        """A part of the kernels' records."""
         return unpack(self.kernels.slab_array("manifold")[self._records()], (name,))[name]
 
 
 def check(outcome: Outcome, dtype: str) -> str:
-    """What is wrong with an array, or nothing."""
     apart, own = difference(outcome).max(initial=0.0), greatest(outcome.expected).max(initial=0.0)
-    if outcome.name == "contact_left":  # a difference of loads, as a share of them; nobody reads what relax leaves
+    if outcome.name == "contact_left":
         own = np.inf if outcome.stage == "relax" else 1.0
     if outcome.name == "residual_now":  # a difference of rates of about 1 m/s
         own = max(own, 1.0)
@@ -227,7 +203,6 @@ def check(outcome: Outcome, dtype: str) -> str:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_stage_with_contacts(name: str, dtype: str) -> None:
-    """Outputs poisoned, inputs from the reference; arrays and parts of records agree, and nothing else is written."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reference, native = make_pair(name, dtype)

@@ -1,5 +1,3 @@
-"""Contacts of the NumPy reference against the kernels, side by side from the same state and the same manifolds."""
-
 from __future__ import annotations
 
 import warnings
@@ -22,24 +20,17 @@ from .contact_models import MODELS
 
 pytestmark = pytest.mark.nightly
 
-#: Smallest number that a difference is measured by; velocities, impulses and slips at rest are rounding.
 FLOOR = 1e-3
 LEAST_IMPULSE = 1e-9
-#: Greatest relative difference after one step from the same state.
 ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
 #: Points of a new manifold are solved until they settle, no longer 20 times, which damped rounding: 1.6e-12 is seen.
 ROUNDED = {("leg_direct", "float64"): 2e-12}
-#: And of the steps after it: sweeps that are not converged share forces of a box's four corners by rounding.
 LATER = {"float64": 1e-8, "float32": 1e-3}
-#: Models whose first step is several substeps, or sweeps that shake what came together with an overlap.
 UNSETTLED = {"slope_substeps", "pendulum_colored", "rolling_stones"}
 WHOLE_RUN = 1e-9
 STEPS = {"float64": 6, "float32": 3}
-#: Models of few contacts on articulated and on free bodies.
 NEWTON = ("pendulum_direct", "leg_direct")
-#: Models with many points take much time; where a wheel rolls on over a hull is found to the root of rounding.
 SHORT = {"leg_direct": 3, "leg_papers": 3, "leg_colored": 3, "heap": 3, "tiled_substeps": 1}
-#: Steps of runs in which each goes its own way.
 RUNS = {
     "ball_dead": 20, "ball_half": 20, "ball_elastic": 20, "slope_slides": 20, "slope_substeps": 7, "slope_papers": 10,
     "stack_few_sweeps": 10, "stack_converges": 6, "pendulum_direct": 8, "pendulum_colored": 8,
@@ -56,28 +47,22 @@ SINGLE = (
 
 @cache
 def built(name: str) -> tuple[Model, dict[str, Any]]:
-    """A model and its settings."""
     builder, config = MODELS[name]()
     return builder.finalize(), config
 
 
 def make(name: str, backend: str, dtype: str = "float64", worlds: int = 1, **more: Any) -> Simulation:
-    """A model on a backend."""
     model, config = built(name)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of colors that overflow
+        warnings.simplefilter("ignore")
         launch = "fused" if backend == "native" else "auto"
         settings = SolverConfig(**(config | more))
         return Simulation(model, worlds, backend=backend, dtype=dtype, config=settings, launch=launch)
 
 
 def state_of(sim: Simulation) -> dict[str, Array]:
-    """Arrays of the state; zeros for places that hold no pair or no point.
-
-    Whether a point flies or slides with nothing but rounding as its impulse is left open, and modes in float32.
-    """
     state = dict(sim.state.variables())
-    del state["contact_residual"]  # a share of changes that are next to rounding
+    del state["contact_residual"]
     pairs = np.arange(state["pair_points"].shape[1]) < state["pair_count"][:, None]
     points = np.arange(4) < np.where(pairs, state["pair_points"], 0)[..., None]
     loaded = np.linalg.norm(state["contact_impulse"], axis=-1) > LEAST_IMPULSE
@@ -92,7 +77,6 @@ def state_of(sim: Simulation) -> dict[str, Array]:
 
 
 def differences(a: Simulation, b: Simulation) -> dict[str, float]:
-    """Greatest difference of every array of the state over the greatest number in it."""
     result, theirs = {}, state_of(b)
     for name, mine in state_of(a).items():
         x, y = mine.astype(np.float64), theirs[name].astype(np.float64)
@@ -102,18 +86,15 @@ def differences(a: Simulation, b: Simulation) -> dict[str, float]:
 
 
 def beyond(found: dict[str, float], most: float) -> dict[str, float]:
-    """Arrays that differ by more than ``most`` or are not numbers."""
     return {name: value for name, value in found.items() if not value <= most}
 
 
 def copy_state(source: Simulation, target: Simulation) -> None:
-    """Give a simulation the state of another one."""
     target.backend.state.restore(source.state, np.arange(source.num_worlds))
     target.invalidate()
 
 
 def sweep(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweep what Newton's method else solves: it has a test below, and would leave the sweeps without one."""
     if name in NEWTON:
         monkeypatch.setattr(paths, "MOST_CONDENSED", 0)
         monkeypatch.setattr(contact_newton, "MOST_CONDENSED", 0)
@@ -123,7 +104,6 @@ def sweep(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize("name", NEWTON)
 def test_newtons_method_moves_alike(name: str) -> None:
-    """All arrays of the state after each step, but the shares that corners of a face have of its load."""
     reference, native = (make(name, backend) for backend in ("numpy", "native"))
     for step in range(3):
         reference.step(1)
@@ -142,7 +122,6 @@ CASES = [(name, "float64") for name in MODELS] + [(name, "float32") for name in 
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_step_from_the_same_state(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All arrays of the state after each step, with the reference put on the kernels' state before it."""
     sweep(name, monkeypatch)
     colored = {"joint_solver": "colored"} if dtype == "float32" else {}
     reference, native = (make(name, backend, dtype, **colored) for backend in ("numpy", "native"))
@@ -159,7 +138,6 @@ def test_every_step_from_the_same_state(name: str, dtype: str, monkeypatch: pyte
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("name", "steps"), RUNS.items())
 def test_whole_run(name: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each goes its own way."""
     sweep(name, monkeypatch)
     reference, native = make(name, "numpy"), make(name, "native")
     for sim in (reference, native):
@@ -175,7 +153,6 @@ def test_whole_run(name: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> No
     [("ball_half", 6), ("stack_converges", 2), ("heap", 2), ("pendulum_colored", 3), ("leg_direct", 1), ("tires", 3)],
 )
 def test_worlds_keep_their_bits(name: str, steps: int) -> None:
-    """A world gives the same bits alone and among others, of which one touches nothing and one converges sooner."""
     worlds = 3
     speeds = np.array([0.0, 0.7, -0.2])
     lifts = np.array([0.0, 50.0, 1e-5])
@@ -200,7 +177,6 @@ def test_worlds_keep_their_bits(name: str, steps: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", ["tires", "tires_substeps", "cart_direct", "cart_colored"])
 def test_bits_of_tires(name: str, dtype: Literal["float64", "float32"]) -> None:
-    """Fused or staged, on one thread or two, in company or alone."""
     model, config = built(name)
     gravity = np.array([[0.0, 0.0, -9.81], [0.3, -0.2, -9.7], [0.0, 0.5, -9.0]])
 
@@ -219,7 +195,6 @@ def test_bits_of_tires(name: str, dtype: Literal["float64", "float32"]) -> None:
 
 
 def run(name: str, steps: int, **more: Any) -> Simulation:
-    """The reference after some steps."""
     sim = make(name, "numpy", **more)
     sim.step(steps)
     return sim
@@ -227,7 +202,6 @@ def run(name: str, steps: int, **more: Any) -> Simulation:
 
 @pytest.mark.nightly
 def test_models_meet_every_case() -> None:
-    """Overflow, articulated manifolds, sliding and sticking, bounces on contacts and limits."""
     heap = run("heap", 1).backend.work
     assert heap.contacts is not None
     assert np.count_nonzero(heap.contacts.manifold_color == OVERFLOW) > 3
@@ -251,7 +225,6 @@ def test_models_meet_every_case() -> None:
 
 
 def test_box_stays_on_its_slope() -> None:
-    """What sticks does not creep."""
     sim = make("slope_sticks", "numpy")
     sim.state.arrays["angular_momentum"][:] = 0.0
     sim.invalidate()

@@ -1,5 +1,3 @@
-"""A diagram of 200 blocks of mixed kinds: the same bits on NumPy and native, in any order of worlds, and run again."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -15,7 +13,6 @@ STICKS = np.linspace(-1.0, 1.5, WORLDS)
 def simulation(
     backend: str, sticks: np.ndarray = STICKS, threads: int = 1, rate: float | None = None
 ) -> gpusim.Simulation:
-    """With a command of its own in each world."""
     diagram = mixed_diagram(200)
     assert len(diagram.blocks) == 200
     diagram.rate = rate
@@ -27,26 +24,22 @@ def simulation(
 
 
 def after(sim: gpusim.Simulation, steps: int = STEPS) -> dict[str, np.ndarray]:
-    """Numbers of the diagram, and what it has moved."""
     sim.step(steps)
     arrays = sim.read_state()
     return {name: np.array(arrays[name]) for name in (NAME, "position", "linear_velocity")}
 
 
 def assert_same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> None:
-    """Every bit."""
     for name, values in a.items():
         np.testing.assert_array_equal(values, b[name], err_msg=name)
 
 
 def but_numbers(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Without the number of each world, which the diagram knows for its noise."""
     return found | {NAME: np.delete(found[NAME], 1, axis=1)}
 
 
 @pytest.fixture(scope="module")
 def native() -> dict[str, np.ndarray]:
-    """What native comes to."""
     return after(simulation("native"))
 
 
@@ -60,7 +53,6 @@ def test_native_is_numpy(native: dict[str, np.ndarray]) -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_native_is_numpy_at_a_slower_rate() -> None:
-    """Samples that are due in every third step or so."""
     sticks = STICKS[::10]
     slow = after(simulation("native", sticks, rate=150.0))
     assert_same(slow, after(simulation("numpy", sticks, rate=150.0)))

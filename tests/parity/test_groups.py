@@ -1,5 +1,3 @@
-"""Worlds in the lanes of CPU vectors (simd_source.py) have the bits of worlds that are stepped one by one."""
-
 from __future__ import annotations
 
 import re
@@ -31,11 +29,9 @@ from .test_team import leg
 pytestmark = pytest.mark.native
 
 WORLDS = 19
-"""Two whole groups of eight and a part of one; four and a part of four."""
 
 
 def states(model: Model, seed: int = 3, steps: int = 60, worlds: int = WORLDS, **options: Any) -> dict[str, Any]:
-    """Simulations of the same scattered worlds, in groups and one by one, after so many steps."""
     found = {}
     for launch in ("simd", "fused"):
         sim = Simulation(model, worlds, backend="native", launch=launch, **options)
@@ -49,7 +45,6 @@ def states(model: Model, seed: int = 3, steps: int = 60, worlds: int = WORLDS, *
 
 
 def shake(sim: Simulation, seed: int) -> None:
-    """Angular momenta that differ between the worlds."""
     momentum = sim.state.arrays["angular_momentum"]
     momentum += np.random.default_rng(seed).normal(size=momentum.shape) * 1e-3
     sim.invalidate()
@@ -65,7 +60,6 @@ def same_bits(model: Model, **options: Any) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_machines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All joints, loops, couplings, limits and actuators; one seed in four has geometric stiffness."""
     make_room(monkeypatch, 8, coupled=True, above=ROOM_SLOTS)  # one build for those of long sums, of circuits or not
     same_bits(machine_model(seed), dtype="float32" if seed % 3 == 1 else "float64")
 
@@ -73,7 +67,6 @@ def test_random_machines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_work_in_float32(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Products with constants in double are in double, as for one world."""
     make_room(monkeypatch, 8)  # one build for both seeds
     same_bits(machine_model(seed), dtype="float32", fast=True)
 
@@ -88,7 +81,6 @@ def test_fast_contacts() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("substeps", [1, 2])
 def test_contacts_and_bouncing_limits(substeps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contacts are swept world by world, between phases of all worlds."""
     make_room(monkeypatch, 12)  # the build of krt100m's worlds
     b = leg()
     b.add_shape_sphere(0, radius=0.05)
@@ -100,7 +92,6 @@ def test_papers_scheme() -> None:
 
 
 def test_damped_factors() -> None:
-    """At a singular pose some worlds begin their solve again and others do not."""
     model, config = four_bar("alone"), SolverConfig(dt=SINGULAR_STEPS["alone"])
     found = []
     for launch in ("simd", "fused"):
@@ -115,7 +106,6 @@ def test_damped_factors() -> None:
 
 @pytest.mark.nightly
 def test_a_world_that_fails_leaves_its_group() -> None:
-    """Its neighbors keep their bits, and it its last good state."""
     model = machine_model(2)
     found = []
     for launch in ("simd", "fused"):
@@ -138,7 +128,6 @@ def test_a_world_that_fails_leaves_its_group() -> None:
 @pytest.mark.parametrize("options", [{}, {"dtype": "float32", "fast": True}], ids=["float64", "fast"])
 @pytest.mark.parametrize("flags", [("-mavx2",), ()], ids=["avx2", "plain"])
 def test_other_processors(flags: tuple[str, ...], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without AVX-512 groups are of four worlds, and masks are vectors; the bits are the same."""
     make_room(monkeypatch, 8, coupled=not options)  # the builds of test_random_machines and test_work_in_float32
     expected = states(machine_model(3), steps=20, **options)["fused"].state.arrays
     monkeypatch.setattr(compile_native, "_vector_flags", lambda: flags)
@@ -162,7 +151,6 @@ def test_fast_worlds_get_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_gets_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many worlds with joints that are factored; who asks for one block a world gets that, and so do large worlds."""
     model = machine_model(0)
     wide = compile_native.vector_bytes() // 8
     many = native_backend.LEAST_GROUPS * wide
@@ -179,7 +167,6 @@ def test_who_gets_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_forces_and_signals_of_many_worlds() -> None:
-    """What is read between steps is that of each world."""
     found = states(load_scene("hydraulic_lift").builder.finalize(), worlds=40)
     for name in ("sim.kinetic_energy", "sim.joint_drift", "sim.time"):
         values: list[Array] = [sim.read(name) for sim in found.values()]
@@ -187,14 +174,12 @@ def test_forces_and_signals_of_many_worlds() -> None:
 
 
 def test_wide_phases_write_no_condition() -> None:
-    """What decides which worlds take part is written world by world (group_source.py reads it there)."""
     written = {name for phase in wide_phases() for name in PHASES[phase].writes.split()}
     for flag in FLAGS:
         assert not set(re.findall(r"\bw\.(\w+)\(", flag.text)) & written, flag.name
 
 
 def test_wide_text_has_no_plain_numbers() -> None:
-    """The copies hold no double, and nothing that stands for one world alone."""
     assert not re.search(r"\bdouble\b|GPUSIM_WIDE", wide_text())
     assert {"kick_body", "invert_pivot", "residual_row", "drift_body"} <= wide_phases()
     assert "pair_points" not in wide_arrays()

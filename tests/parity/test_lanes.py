@@ -1,5 +1,3 @@
-"""Manifolds solved side by side by vectors, in any number, give the bits of one after another."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +15,6 @@ from .test_team import add_defines, heap, leg
 pytestmark = pytest.mark.native
 
 STEPS = 30
-#: Lanes and the defines of the build; the plain one has a GPU's items, of one record each, in a GPU's layout.
 LAYOUTS = {"float32": [(16, {}), (8, {}), (32, {"GPUSIM_PLAIN": "1"})], "float64": [(8, {}), (4, {})]}
 
 
@@ -30,7 +27,6 @@ def run(
     solver: str = "colored",
     builder: ModelBuilder | None = None,
 ) -> Simulation:
-    """A heap (with joints a leg, or what is given) after some steps, in two worlds; its memory was full of NaN."""
     monkeypatch.setattr(NativeBackend, "lanes", lambda self: lanes)
     config = SolverConfig(dt=2e-3, substeps=2, iterations=3, max_colors=5, joint_solver=solver)
     builder = builder or (heap(70) if solver == "colored" else leg())
@@ -38,9 +34,9 @@ def run(
         add_defines(defines, own)
         fitting = lanes == compile_native.vector_bytes() // np.dtype(dtype).itemsize
         if lanes > 1 and not fitting or "GPUSIM_PLAIN" in defines:
-            optimize_less(own)  # about the places of records
+            optimize_less(own)
         elif fitting and dtype == "float32" and launch == "staged":
-            optimize_as_shipped(own)  # about what the compiler makes of this processor's vectors
+            optimize_as_shipped(own)
         sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
     sim.backend.spoil_slab()  # type: ignore[union-attr]
     sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)
@@ -66,7 +62,6 @@ def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("dtype", sorted(LAYOUTS))
 def test_same_bits_of_tires_among_balls(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes of one vector have different laws."""
     builder, _ = tires()
     for k in range(7):
         ball = builder.add_body(xform=Transform((1.0, 0.5 * k, 0.0999)), linear_velocity=(0.3, 0.1 * k, 0.0))
@@ -80,7 +75,6 @@ def test_same_bits_of_tires_among_balls(dtype: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.nightly
 def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled for one without long vectors."""
     expected = run("float32", 1, {}, monkeypatch, "fused").state.variables()
     monkeypatch.setattr(compile_native, "_vector_flags", lambda: ())
     found = run("float32", 8, {"GPUSIM_ANY_PROCESSOR": "1"}, monkeypatch, "fused").state.variables()
@@ -90,7 +84,6 @@ def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.nightly
 def test_same_bits_with_joints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The direct solver takes single records out of the lanes."""
     states = [run("float64", lanes, {}, monkeypatch, "fused", "direct").state.variables() for lanes in (1, 4)]
     for name, array in states[0].items():
         assert array.tobytes() == states[1][name].tobytes(), name
@@ -107,13 +100,12 @@ def test_records_come_back_by_place() -> None:
 
 @pytest.mark.nightly
 def test_contacts_read_the_same() -> None:
-    """The report finds the records wherever they stand."""
     found = []
     for dtype in ("float32", "float64"):
         config = SolverConfig(dt=2e-3, joint_solver="colored")
         sim = Simulation(heap(70).finalize(), backend="native", dtype=dtype, launch="staged", config=config)
         assert sim.backend.sizes["lanes"] > 1  # type: ignore[union-attr]
-        sim.step(3)  # before rounding decides how some sweeps end
+        sim.step(3)
         found.append(sim.contacts())
     assert len(found[0].gap) == len(found[1].gap) > 100
     np.testing.assert_allclose(found[0].point, found[1].point, atol=1e-5)

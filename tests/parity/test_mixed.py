@@ -1,5 +1,3 @@
-"""Direct and swept joints in one world: which is which, that both solvers give what they give alone, and parity."""
-
 from __future__ import annotations
 
 import math
@@ -22,7 +20,6 @@ BACKENDS = [("numpy", "auto"), ("native", "fused"), ("native", "staged")]
 def add_ring(
     builder: ModelBuilder, links: int, solver: str | None, shapes: bool = True, drop: float = 0.02
 ) -> list[int]:
-    """A closed ring of plates hinged to each other, upright above the ground; the joints."""
     side, joints = 0.1, []
     radius = side / (2 * math.sin(math.pi / links))
     inner, bodies = radius * math.cos(math.pi / links), []
@@ -43,7 +40,6 @@ def add_ring(
 
 
 def add_arm(builder: ModelBuilder) -> None:
-    """Two links on a servo, from a post beside the ring."""
     upper = builder.add_body(3.0, (0.01, 0.05, 0.05), xform=Transform((0.5, 2.0, 1.0)), label="upper")
     fore = builder.add_body(1.0, (0.01, 0.02, 0.02), xform=Transform((-0.25, 2.0, 1.0)), label="fore")
     post, elbow = Transform((1.0, 2.0, 1.0)), Transform((-0.5, 0, 0))
@@ -54,7 +50,6 @@ def add_arm(builder: ModelBuilder) -> None:
 
 
 def make(backend: str, launch: str, solver: str | None = "colored", worlds: int = 1, **config: Any) -> Simulation:
-    """Ring and arm on the ground."""
     builder = ModelBuilder()
     builder.add_shape_plane(-1)
     add_ring(builder, 6, solver)
@@ -65,14 +60,12 @@ def make(backend: str, launch: str, solver: str | None = "colored", worlds: int 
 
 
 def swept(builder: ModelBuilder, **config: Any) -> tuple[list[str], str]:
-    """Labels of the swept joints, and the solver that the simulation ended up with."""
     sim = Simulation(builder.finalize(), backend="numpy", config=SolverConfig(**config))
     t = sim.model.topology
     return [label for label, own in zip(t.constraint_labels, t.swept, strict=True) if own], sim.config.joint_solver
 
 
 def test_a_group_is_swept_where_one_of_its_joints_asks() -> None:
-    """One word is that of all joints that hang together; the arm does not."""
     builder = ModelBuilder()
     add_ring(builder, 6, "colored")
     add_arm(builder)
@@ -83,14 +76,12 @@ def test_a_group_is_swept_where_one_of_its_joints_asks() -> None:
 
 @pytest.mark.parametrize(("links", "shapes", "solver"), [(LEAST_RING, True, "colored"), (LEAST_RING - 1, True, "auto")])
 def test_tracks_are_swept(links: int, shapes: bool, solver: str) -> None:
-    """A long ring of links with shapes is a track, which is all of this model; a short one is not."""
     builder = ModelBuilder()
     add_ring(builder, links, None, shapes)
     assert swept(builder) == ([], solver)
 
 
 def test_rings_without_shapes_and_driven_ones_are_no_tracks() -> None:
-    """They are solved directly beside the arm, unless they ask for sweeps."""
     bare, driven, open_chain = ModelBuilder(), ModelBuilder(), ModelBuilder()
     add_ring(bare, LEAST_RING, None, shapes=False)
     builder_joints = add_ring(driven, LEAST_RING, None)
@@ -102,7 +93,6 @@ def test_rings_without_shapes_and_driven_ones_are_no_tracks() -> None:
 
 
 def test_joints_of_one_group_must_agree() -> None:
-    """The message names both."""
     builder = ModelBuilder()
     joints = add_ring(builder, 6, "colored")
     builder.set_joint_solver([joints[3]], "direct")
@@ -111,7 +101,6 @@ def test_joints_of_one_group_must_agree() -> None:
 
 
 def test_wrong_solvers() -> None:
-    """Words and joints that are none."""
     builder = ModelBuilder()
     joints = add_ring(builder, 6, None)
     with pytest.raises(ModelError, match=naming("solver 'sweeps'")):
@@ -125,7 +114,6 @@ def test_wrong_solvers() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_direct_joints_move_as_they_do_alone(backend: str, launch: str) -> None:
-    """The arm's coordinates with its own solver and beside a swept ring agree to rounding."""
     mixed, direct = make(backend, launch), make(backend, launch, None)
     assert mixed.model.topology.swept.any() and not direct.model.topology.swept.any()
     for sim in (mixed, direct):
@@ -137,7 +125,6 @@ def test_direct_joints_move_as_they_do_alone(backend: str, launch: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_the_ring_stays_whole_on_the_ground(scheme: str) -> None:
-    """Swept joints beside direct ones leave gaps as small as those of the colored solver."""
     gaps = []
     for solver in ("auto", "colored"):
         sim = make("native", "fused", scheme=scheme, joint_solver=solver)
@@ -153,7 +140,6 @@ def test_the_ring_stays_whole_on_the_ground(scheme: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_fused_and_staged_have_the_same_bits() -> None:
-    """So have three worlds and each of them alone."""
     fused, staged, many = make("native", "fused"), make("native", "staged"), make("native", "fused", worlds=3)
     for sim in (fused, staged, many):
         sim.step(60)
@@ -167,10 +153,9 @@ def test_fused_and_staged_have_the_same_bits() -> None:
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.usefixtures("kernel_manifolds")
 def test_every_step_from_the_same_state(scheme: str) -> None:
-    """NumPy's step and the kernels' agree, from the kernels' state before each step."""
     reference, native = make("numpy", "auto", scheme=scheme), make("native", "fused", scheme=scheme)
     for step in range(45):
-        if step >= 35:  # the ring has landed
+        if step >= 35:
             reference.backend.state.restore(native.state, np.arange(1))
             reference.invalidate()
             reference.step()
@@ -184,7 +169,6 @@ def test_every_step_from_the_same_state(scheme: str) -> None:
 
 @pytest.mark.nightly
 def test_a_row_that_is_added_later_keeps_the_groups() -> None:
-    """Damping written to a pin that was built without."""
     sim = make("native", "fused")
     sim.step(5)
     sim.write("joint.pin2.damping", 0.1)

@@ -1,5 +1,3 @@
-"""The table of phases against the kernels' sources: each phase touches the arrays that it tells, and no others."""
-
 from __future__ import annotations
 
 import re
@@ -15,7 +13,6 @@ from gpusim.solver.phases import PHASES
 from gpusim.solver.schedule import FORWARD, STEP
 
 _FUNCTION = re.compile(r"GPUSIM_(?:PHASE|FN|SHARED)\s+[^;{}()]*?\b(\w+)\([^)]*\)\s*\{")
-#: Reading and writing the state between steps.
 OUTSIDE = ("signals/observe.cuh", "signals/writes.cuh")
 FIELDS = {field.name for field in slab_fields(PACKAGE_KINDS)}
 OF_KINDS = {field.name for kind in PACKAGE_KINDS for field in kind.kernel_fields}
@@ -23,7 +20,6 @@ OF_KINDS = {field.name for kind in PACKAGE_KINDS for field in kind.kernel_fields
 
 @cache
 def functions() -> dict[str, list[str]]:
-    """Bodies of all functions of the kernels by name."""
     texts = [text for name, text in kernel_sources().items() if name not in OUTSIDE and not name.startswith("collide/")]
     texts.append(actuators_header(PACKAGE_KINDS))
     bodies: dict[str, list[str]] = {}
@@ -38,7 +34,6 @@ def functions() -> dict[str, list[str]]:
 
 
 def _array(name: str) -> str | None:
-    """The array behind an accessor of the world."""
     if name in OF_KINDS:
         return "actuator_scratch"
     if name in FIELDS:
@@ -57,7 +52,6 @@ def _array(name: str) -> str | None:
 
 
 def touched(name: str, seen: set[str]) -> set[str]:
-    """Arrays that a function touches, and those that it calls."""
     if name in seen:
         return set()
     seen.add(name)
@@ -71,7 +65,6 @@ def touched(name: str, seen: set[str]) -> set[str]:
 
 @pytest.mark.parametrize("name", PHASES)
 def test_phases_touch_what_the_table_reports(name: str) -> None:
-    """Reads and writes of the table are what the function and those that it calls name."""
     phase = PHASES[name]
     reads, writes = set(phase.reads.split()), set(phase.writes.split())
     assert not reads & writes
@@ -79,7 +72,6 @@ def test_phases_touch_what_the_table_reports(name: str) -> None:
 
 
 def test_every_phase_has_its_place() -> None:
-    """Phases of the table stand in the schedule, but for what only a launch does."""
     placed = {part.phase.name for node in (*STEP, FORWARD) for part in walk(node) if isinstance(part, Run)}
     lists = {"warm_contact", "sweep_contact", "push_contact", "add_contact_parts", "add_push_parts"}
     assert PHASES.keys() - placed - lists == {"set_forward", "conclude", "publish_active"}

@@ -1,5 +1,3 @@
-"""Seams of tiles: NumPy and the kernels change the same contacts, and launches and worlds give the same bits."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +16,6 @@ DT, WORLDS, STEPS = 5e-3, 3, 80
 
 
 def make(backend: str, launch: str = "auto", worlds: int = WORLDS, **config: object) -> Simulation:
-    """The tiles, and hulls and a cylinder that tip over on them; worlds differ in the speed of what moves."""
     b, rng = tiled()[0], np.random.default_rng(5)
     for k in range(4):
         turn = rng.normal(size=4)
@@ -37,7 +34,6 @@ def make(backend: str, launch: str = "auto", worlds: int = WORLDS, **config: obj
 @pytest.mark.nightly
 @pytest.mark.usefixtures("kernel_manifolds")
 def test_the_same_points_go() -> None:
-    """From the same state in each step; crossings take whole manifolds out, and single points of soft laws."""
     reference, native = make("numpy"), make("native")
     assert isinstance(reference.backend, NumpyBackend)
     whole = part = turned = 0
@@ -65,7 +61,6 @@ def test_the_same_points_go() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("config", [{}, {"substeps": 3}, {"joint_solver": "colored"}])
 def test_launches_and_worlds_keep_their_bits(config: dict[str, object]) -> None:
-    """Fused, staged, and a world by itself."""
     fused, staged, alone = (
         make("native", "fused", **config),
         make("native", "staged", **config),

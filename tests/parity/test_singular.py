@@ -1,5 +1,3 @@
-"""The damped factor near singular poses (reference/solve/direct_solve.py): backends agree in the step that needs it."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -19,13 +17,10 @@ from .test_stages import check, difference, scale
 pytestmark = pytest.mark.native
 
 STEPS = {"alone": 1.0125e-3, "ball": 1.0125e-3, "wall": 0.91e-3}
-"""Step sizes that meet a pose within 1.3 s, s."""
 AMPLIFIED = 1e-5
-"""Rounding, over the weakness of such a pose."""
 
 
 def four_bar(name: str) -> Model:
-    """Two windows, alone, above a ball that lies on a floor, or scraping a wall, so that the wall touches the links."""
     b: ModelBuilder = load_scene("four_bar").builder
     if name == "ball":
         b.add_shape_plane(xform=Transform((0.0, 0.0, -3.0)))
@@ -39,7 +34,6 @@ def four_bar(name: str) -> Model:
 
 
 def simulate(model: Model, name: str, backend: str, worlds: int = WORLDS, **options: Any) -> Simulation:
-    """All worlds but the first one fall a little faster."""
     config = SolverConfig(dt=STEPS[name])
     sim = Simulation(model, worlds, backend=backend, config=config, **options)  # type: ignore[arg-type]
     gravity = np.zeros((worlds, 3))
@@ -49,7 +43,6 @@ def simulate(model: Model, name: str, backend: str, worlds: int = WORLDS, **opti
 
 
 def damping(sim: Simulation) -> Array:
-    """Of every world in the last substep."""
     backend = sim.backend
     if isinstance(backend, NativeBackend):
         return np.array(backend.slab_array("factor_damping"))
@@ -57,7 +50,6 @@ def damping(sim: Simulation) -> Array:
 
 
 def before_damping(model: Model, name: str) -> tuple[Simulation, int]:
-    """The staged launch before the step in which the first world is damped, and the number of steps till then."""
     alone = simulate(model, name, "native", 1, launch="fused", threads=1)
     steps = 0
     while not damping(alone).any():
@@ -72,7 +64,6 @@ def before_damping(model: Model, name: str) -> tuple[Simulation, int]:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", STEPS)
 def test_every_backend_damps(name: str) -> None:
-    """Worlds alone and together, fused and staged: the same bits before and after; NumPy the same step."""
     model = four_bar(name)
     staged, steps = before_damping(model, name)
     reference = simulate(model, name, "numpy")
@@ -95,7 +86,6 @@ def test_every_backend_damps(name: str) -> None:
 
 
 def test_every_stage_where_a_world_is_damped() -> None:
-    """By the method of test_stages.py: stages write no more and no less than their phases tell."""
     model = four_bar("alone")
     native, _ = before_damping(model, "alone")
     reference = simulate(model, "alone", "numpy")

@@ -1,27 +1,18 @@
-"""Every stage of the kernels against the reference, on random machines, each stage from the reference's own numbers.
+"""Compare every stage of the kernels with the reference, on random machines.
 
-What is compared, and how it is scaled. For each array and world the greatest difference must stay below TOLERANCE times
-the greatest number of that array in that world. An array that holds what is left when larger numbers cancel is scaled
-by those numbers: the curvature bias, row rates, residuals and struts' guesses by the greatest velocity that the solve
-starts from (they are added to velocities), couplings' errors by 1 rad, velocity bounds by the axis position over the
-step, curved laws' P by D times the greatest velocity, what a solve refits of circuits by ten times its numbers (their
-slopes bend with the velocities), the last change of a sweep by the greatest impulse.
+The kernels get the reference's values as input of each stage. For each array and world, the greatest difference must be
+below TOLERANCE times the greatest number of the array. Arrays of differences are scaled by the numbers that were
+subtracted.
 
-Where a loop locks motions twice (seeds 3, 8, 13, 18), or a rod holds a body that its joints hold already (7, 10),
-impulses along dependent rows are nearly free: the reference itself moves when its Jacobian moves by rounding. So the
-direct solver's results are also allowed SLACK times the distance that the reference moves by (``Walk.movement``). But
-velocities, which are what impulses are for, must agree to VELOCITY in any case. Worst cases met, relative as above, and
-in brackets the reference's own movement:
+In some machines, redundant joints make the impulses ambiguous (seeds 3, 7, 8, 10, 13, 18). There, the impulses may also
+differ by SLACK times the effect of rounding in the Jacobian (``Walk.movement``). The velocities must still agree to
+VELOCITY. The greatest differences, with the reference's own movement in brackets:
 
                             seed  impulses       slopes of circuits  velocities  split impulses
     float64, second order   18    4e-8 (3e-8)    3e-8 (2e-8)         8e-13
     float64, semi-implicit  18    1e-8 (1e-8)    4e-8 (7e-8)         7e-13       1e-11 (8e-10, seed 13)
 
-In float64 all other seeds agree to 1e-12 in every array, and so do all seeds with the colored solver. In float32 all
-agree to 1e-5. The factor's own numbers serve as inputs only: they are judged by what is solved with them.
-
-Curved laws (struts, tables) draw a line through a force that bends: near a bend it moves by more than the velocities.
-In float32 they may differ by what the reference itself moves by, with sweeps too (seed 12: 2e-5 of 5e-5).
+In float64, all other seeds agree to 1e-12. In float32, all agree to 1e-5.
 """
 
 from __future__ import annotations
@@ -50,10 +41,8 @@ pytestmark = pytest.mark.native
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 VELOCITY = {"float64": 1e-10, "float32": 1e-5}
-#: Pivots of a nearly singular block magnify the rounding of the elimination, which goes another way in LAPACK.
 SLACK = 30.0
-DT = 1.5e-3  # not the step before: a kick covers half of each
-#: Work of the factorization.
+DT = 1.5e-3
 UNCOMPARED = ("inverse", "lower", "scale")
 _OF_CURVED_LAWS = ("law_impulse", "law_slope", "actuator_term", "strut_scratch")
 _BY_VELOCITY = (
@@ -63,7 +52,6 @@ _BY_VELOCITY = (
 
 
 def config(seed: int, solver: str, scheme: str) -> dict[str, Any]:
-    """Few colors for every fourth machine, so that constraints overflow."""
     return {"dt": DT, "joint_solver": solver, "scheme": scheme, "max_colors": 2 if seed % 4 == 1 else 32}
 
 
@@ -73,7 +61,6 @@ def greatest(array: Array) -> Array:
 
 
 def scale(outcome: Outcome) -> Array:
-    """What a difference is measured by, (num_worlds,)."""
     own, inputs = greatest(outcome.expected), outcome.inputs
     if outcome.name in _BY_VELOCITY and "twist_kicked" in inputs:
         return np.maximum(own, greatest(inputs["twist_kicked"][0]))
@@ -81,7 +68,7 @@ def scale(outcome: Outcome) -> Array:
         return np.maximum(own, greatest(inputs["law_slope"][0]) * greatest(inputs["twist_kicked"][0]))
     if outcome.stage == "solve" and outcome.name.startswith(("oil_circuit_", "coupled_", "cylinder_")):
         return 10.0 * own
-    if outcome.name in ("coupling_value", "angle"):  # of arc tangents of numbers near one
+    if outcome.name in ("coupling_value", "angle"):
         return np.maximum(own, 1.0)
     if outcome.name in ("velocity_lower", "velocity_upper"):
         return np.maximum(own, greatest(inputs["axis_position"][0]) / DT)
@@ -91,7 +78,6 @@ def scale(outcome: Outcome) -> Array:
 
 
 def difference(outcome: Outcome) -> Array:
-    """Greatest difference in each world, (num_worlds,); infinite where one is NaN or infinite and the other is not."""
     a, b = (x.reshape(x.shape[0], -1).astype(np.float64) for x in (outcome.expected, outcome.got))
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):
@@ -100,7 +86,6 @@ def difference(outcome: Outcome) -> Array:
 
 
 def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
-    """What is wrong with an array, or nothing."""
     if outcome.name in UNCOMPARED:
         return ""
     apart, by = difference(outcome), scale(outcome)
@@ -125,7 +110,6 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_stage(seed: int, solver: str, scheme: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outputs poisoned, inputs from the reference; each stage's arrays agree, and it writes nothing else."""
     make_room(monkeypatch, 8, coupled=True, above=ROOM_SLOTS)  # one build for those of long sums, of circuits or not
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -138,7 +122,6 @@ def test_every_stage(seed: int, solver: str, scheme: str, dtype: str, monkeypatc
 
 
 def test_the_reference_takes_its_arrays_from_the_table() -> None:
-    """All but those that reference/step_buffers.py names as its own; contacts have none of their own."""
     own = {
         "kick_time", "rotation_real", "element_jacobian", "active", "factor", "direct", "batches", "law", "circuit",
     }  # fmt: skip
@@ -150,7 +133,6 @@ def test_the_reference_takes_its_arrays_from_the_table() -> None:
 
 @pytest.mark.nightly
 def test_the_machines_meet_every_case() -> None:
-    """Modes of all pieces of the law, light links that are stiffened, overflow, and every table and actuator."""
     modes: set[int] = set()
     kinds: set[str] = set()
     stiffened = overflow = 0

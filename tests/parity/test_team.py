@@ -1,8 +1,3 @@
-"""What a GPU's block does, on the CPU: items of a phase in another order, and by threads that meet at barriers.
-
-A missing barrier, or two items of one phase that touch the same number, would show as other bits.
-"""
-
 from __future__ import annotations
 
 import ctypes
@@ -27,7 +22,6 @@ pytestmark = pytest.mark.native
 
 
 def leg() -> ModelBuilder:
-    """Two links on a foot that stands on the ground, and a box that leans on it."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     sizes = ((0.12, 0.08, 0.03), (0.03, 0.03, 0.2), (0.03, 0.03, 0.2))
@@ -47,7 +41,6 @@ def leg() -> ModelBuilder:
 
 
 def heap(count: int, mask: int = ALL_GROUPS) -> ModelBuilder:
-    """Boxes and balls that fall on each other, if their mask lets them; more than 64 go through the grid."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(count):
@@ -62,7 +55,6 @@ def heap(count: int, mask: int = ALL_GROUPS) -> ModelBuilder:
 
 
 def crawler() -> ModelBuilder:
-    """Articulated links of which every other one touches the ground; the rest only hover within reach of it."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(5):
@@ -83,14 +75,11 @@ TOUCHING: dict[str, Callable[[], ModelBuilder]] = {
     "leg": leg, "crawler": crawler, "walker": walker, "robot": robot,
     "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70),
 }  # fmt: skip
-#: One build for both: each thread of a block goes through its items from the last to the first.
 UNLIKE = {"GPUSIM_REVERSED": "1", "GPUSIM_TEAM": "1"}
-#: Defines of the build and number of threads.
 TEAMS: dict[str, tuple[dict[str, str], int]] = {"plain": ({}, 1), "reversed": (UNLIKE, 1), "team": (UNLIKE, 3)}
 
 
 def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: object) -> Simulation:
-    """A simulation by a build with the team's defines."""
     defines, threads = TEAMS[team]
     # A single world would else get a single thread.
     monkeypatch.setattr(native_backend.NativeBackend, "team", threads)
@@ -104,7 +93,6 @@ def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: ob
 
 
 def add_defines(defines: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """To all builds that follow."""
     plain = native_backend.model_variant
 
     def with_defines(*args: object) -> object:
@@ -115,7 +103,6 @@ def add_defines(defines: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def end(sim: Simulation) -> dict[str, bytes]:
-    """Its state, after a look at its health and at the barriers where threads of a team have met."""
     library = sim.backend._library  # type: ignore[union-attr]
     if hasattr(library, "team_report"):
         report = (ctypes.c_int * 4).in_dll(library, "team_report")
@@ -130,7 +117,6 @@ def end(sim: Simulation) -> dict[str, bytes]:
 def run(
     model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, reaches: str = "", **config: object
 ) -> dict[str, bytes]:
-    """State after some steps of a build with the team's defines; a flag of the world that must be set then."""
     sim = start(model, team, monkeypatch, **config)
     driven = sim.runtime.drivers
     for command in sim.control:
@@ -153,7 +139,6 @@ def run(
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("scene", list_scenes())
 def test_scenes(scene: str, solver: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every stage of both solvers and schemes."""
     model = load_scene(scene).builder.finalize()
     ends = [run(model, team, monkeypatch, 8, joint_solver=solver, scheme=scheme) for team in TEAMS]
     assert ends[0] == ends[1], "the order of items matters"
@@ -176,7 +161,6 @@ def star(arms: int) -> Model:
 @pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mass splitting sums over bodies."""
     with pytest.warns(UserWarning, match=naming("max_colors")):
         ends = [
             run(star(9), team, monkeypatch, 15, joint_solver="colored", max_colors=3, scheme=scheme) for team in TEAMS
@@ -188,7 +172,6 @@ def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("build", TOUCHING.values(), ids=TOUCHING)
 def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broad and narrow phase, colors and their overflow, sweeps, Newton's method, impacts."""
     model = build().finalize()
     options: dict[str, Any] = {"joint_solver": solver, "substeps": 2, "max_colors": 3}
     steps = 6 if build in (crawler, robot) else 25
@@ -200,7 +183,6 @@ def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: p
 
 @pytest.mark.nightly
 def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a world's sweeps go on: threads that ask before it is told go on without the one that tells it."""
     right = "RUN(1, end_contact_sweep(w, i));"
     wrong = "if (w.tid == 0) { usleep(200); end_contact_sweep(w, 0); }"
     plain = native_backend.model_variant
@@ -212,20 +194,19 @@ def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -
         return dataclasses.replace(variant, generated=variant.generated | {"order.cuh": order.replace(right, wrong)})
 
     monkeypatch.setattr(native_backend, "model_variant", without_barrier)
-    monkeypatch.setattr(paths, "MOST_CONDENSED", 0)  # Newton's method needs no sweeps
+    monkeypatch.setattr(paths, "MOST_CONDENSED", 0)
     with pytest.raises(AssertionError, match="different barriers"):
         run(robot().finalize(), "team", monkeypatch, 8, joint_solver="direct")
 
 
 @pytest.mark.nightly
 def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shared memory may hold another simulation's near lists, here of bodies that pass through each other."""
     free = start(heap(70, mask=0).finalize(), "team", monkeypatch, joint_solver="colored")
     piles = [start(heap(70).finalize(), team, monkeypatch, joint_solver="colored") for team in ("plain", "team")]
     for _ in range(2):
         free.step(2)
         slabs = [sim.backend._slab for sim in (piles[1], free)]  # type: ignore[union-attr]
-        size = min(slab.size for slab in slabs)  # they differ by what aligns them
+        size = min(slab.size for slab in slabs)
         slabs[0][:size] = slabs[1][:size]
         for pile in piles:
             pile.step(2)
@@ -236,7 +217,6 @@ def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_sizes_as_constants(solver: str) -> None:
-    """A build for the model's own sizes gives the same bits."""
     ends = []
     for specialize in (False, True):
         model = load_scene("slider_crank").builder.finalize()

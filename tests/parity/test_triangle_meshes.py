@@ -25,7 +25,6 @@ SIZES: dict[str, tuple] = {
 
 
 def stones(seed: int) -> ModelBuilder:
-    """Two of every kind of shape, which fall onto rocks."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder()
     b.add_shape_triangle_mesh(-1, rock_mesh(seed, 21))
@@ -50,7 +49,6 @@ def manifolds(sim: Simulation, state: dict[str, Array]) -> dict[tuple[int, int],
 
 
 def same(mine: list[tuple[Array, float]], theirs: list[tuple[Array, float]]) -> bool:
-    """Whether each normal has its like, with the same gap. Of normals with equal gaps either may come first."""
     if len(mine) != len(theirs):
         return False
     for normal, gap in mine:
@@ -67,7 +65,6 @@ def test_all_kinds_are_here() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(3))
 def test_the_reference_finds_the_same_manifolds(seed: int) -> None:
-    """Which pairs touch, with which normals and gaps, while the stones fall, bounce and come to rest."""
     model, config = stones(seed).finalize(), SolverConfig(dt=DT)
     reference, native = (Simulation(model, backend=backend, config=config) for backend in ("numpy", "native"))
     assert isinstance(reference.backend, NumpyBackend)

@@ -1,5 +1,3 @@
-"""Coloring by many threads in turns gives the colors, and so the bits, of one thread that colors one by one."""
-
 from __future__ import annotations
 
 import warnings
@@ -17,7 +15,6 @@ pytestmark = pytest.mark.native
 
 
 def heap(count: int, tray: bool) -> ModelBuilder:
-    """Boxes on each other; on a tray that moves too, so that many share one body and colors run out."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     if tray:
@@ -62,7 +59,6 @@ def test_coloring_in_turns(count: int, tray: bool, colors: int, monkeypatch: pyt
 @pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_partners_of_large_shapes_are_found_in_parts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plane, a tray and a moving plank that touch many boxes: pairs and bits as by one thread, also out of places."""
     b = heap(90, tray=True)
     plank = b.add_body(xform=Transform((0.2, 0.2, 0.9)), label="plank")
     b.add_shape_box(plank, half_extents=(0.6, 0.4, 0.02))
@@ -90,7 +86,6 @@ def _launches(plan: LaunchPlan) -> list[Launch]:
 
 @pytest.mark.nightly
 def test_launches_are_as_large_as_their_work() -> None:
-    """What a phase has at most, where sizes tell it; lists have all pairs, in one launch whose blocks take turns."""
     sizes = {"bodies": 7, "PARTS": 256}
     assert [Phase("x", items).most(sizes) for items in ("1", "bodies", "bodies * 6", "PARTS")] == [1, 7, 42, 256]
     assert Phase("x", "count(w)").most(sizes) is None

@@ -1,5 +1,3 @@
-"""Pairs with a height field that has valleys: NumPy and the kernels list them alike, and give their places alike."""
-
 from __future__ import annotations
 
 import warnings
@@ -19,7 +17,6 @@ DT = 5e-3
 
 
 def terrain(bodies: int) -> ModelBuilder:
-    """Balls and boxes over rough ground that was added last, and near to each other."""
     rng = np.random.default_rng(3)
     b = ModelBuilder()
     for k in range(bodies):
@@ -37,11 +34,10 @@ def terrain(bodies: int) -> ModelBuilder:
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("bodies", "max_pairs"), [(20, None), (66, None), (20, 42), (66, 187)])
 def test_pairs_and_points(bodies: int, max_pairs: int | None) -> None:
-    """Few shapes are listed, many go through the grid; capacities may end within the places of a pair."""
     model, config = terrain(bodies).finalize(), SolverConfig(dt=DT, max_pairs=max_pairs)
     reference = Simulation(model, backend="numpy", config=config)
     native = Simulation(model, backend="native", config=config)
-    warnings.simplefilter("ignore", UserWarning)  # of pairs without a place
+    warnings.simplefilter("ignore", UserWarning)
     assert isinstance(reference.backend, NumpyBackend)
     several = 0
     native.step(40)

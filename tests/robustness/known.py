@@ -1,12 +1,10 @@
-"""What is known to break, and what is seen there; an entry that no longer breaks fails its test and is taken out.
+"""Known failures of the robustness tests, with their causes.
 
-Each reason says what drives the set-up beyond the step or the sweeps, and what is seen then. What helps is a shorter
-step, more sweeps, or the direct solver, as the settings that are not listed show.
+A test fails if an entry passes, so that it gets removed.
 """
 
 from __future__ import annotations
 
-#: (reason, set-up, settings)
 _ENTRIES = (
     (
         "turns by 2.5 rad a step (50 rad/s at 50 ms): it is through the cone of its limit of 0.4 rad before the "
@@ -111,4 +109,3 @@ _ENTRIES = (
     ),
 )
 KNOWN = {(name, setting): reason for reason, name, settings in _ENTRIES for setting in settings.split()}
-"""Reason of each (set-up, setting) that breaks."""

@@ -1,8 +1,3 @@
-"""Random machines with closed loops: redundant and nearly redundant rows, friction, limits, couplings and contacts.
-
-``python -m tests.robustness.loops 2000`` runs that many and prints those that fail.
-"""
-
 from __future__ import annotations
 
 import math
@@ -17,13 +12,10 @@ from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 Vector = tuple[float, float, float]
 AXES = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
 GAP = 1e-4
-"""m, what joints of a machine that can move may part at most."""
 
 
 @dataclass
 class Machine:
-    """A model under construction in a frame that lies at random in the world."""
-
     rng: np.random.Generator
     b: ModelBuilder
     frame: Transform
@@ -33,7 +25,6 @@ class Machine:
     drivers: list[int] = field(default_factory=list)
 
     def body(self, at: Vector, size: float, mass: float, shape: bool = False) -> int:
-        """Add a link of some mass whose moments are those of a rod or a lump of that size."""
         moments = mass * size**2 * self.rng.uniform(0.05, 0.15, 3)
         moments[np.argmax(moments)] = min(moments.max(), 0.99 * (moments.sum() - moments.max()))
         body = self.b.add_body(mass, tuple(moments), xform=self.frame * Transform(at))
@@ -42,7 +33,6 @@ class Machine:
         return body
 
     def hinge(self, parent: int, child: int, at: Vector, axis: Vector) -> int:
-        """Add a hinge with friction and limits; its axis is off by up to ``skew`` rad."""
         rng = self.rng
         bend = Transform.from_axis_angle((0, 0, 0), tuple(rng.normal(size=3)), self.skew * rng.uniform(-1.0, 1.0))
         options: dict[str, float] = {}
@@ -61,7 +51,7 @@ class Machine:
         return self.b.add_joint_revolute(parent, child, at=where, axis=turned, **options)
 
     def close(self, parent: int, child: int, at: Vector, axis: Vector) -> None:
-        """Close a loop by a ball joint, a planar pin, a hinge or a weld of the remaining freedom."""
+        """Close a loop with a ball joint, a planar pin, a hinge or a weld."""
         kind, where = self.rng.choice(["ball", "pin", "hinge"], p=[0.5, 0.15, 0.35]), tuple(self.frame.apply(at))
         if kind == "ball":
             self.b.add_joint_ball(parent, child, at=where)
@@ -72,10 +62,6 @@ class Machine:
 
 
 def make(seed: int) -> tuple[ModelBuilder, SolverConfig, bool]:
-    """Return a random machine, how it is solved, and whether nothing drives it.
-
-    A limit that a joint starts outside of is a drive: it pushes the joint back.
-    """
     rng = np.random.default_rng(seed)
     b = ModelBuilder(gravity=(0, 0, -9.81) if rng.random() < 0.8 else (0, 0, 0))
     frame = Transform((0, 0, 1.5)) * Transform.from_axis_angle((0, 0, 0), tuple(rng.normal(size=3)), rng.uniform(0, 3))
@@ -105,7 +91,6 @@ def make(seed: int) -> tuple[ModelBuilder, SolverConfig, bool]:
 
 
 def _base(m: Machine, size: float, mass: float) -> tuple[int, float]:
-    """Stand the loops on the world, on a free body, or at the end of an arm, in proportion to the largest link."""
     kind = m.rng.choice(["world", "free", "arm"])
     if kind == "world":
         return -1, 0.0
@@ -120,7 +105,6 @@ def _base(m: Machine, size: float, mass: float) -> tuple[int, float]:
 
 
 def _size(m: Machine, scale: float) -> tuple[float, float]:
-    """Return a length, m, and a mass, kg, of a mechanism within a machine of some scale."""
     length = scale * m.rng.uniform(0.5, 2.0)
     return length, 1000.0 * length**3 * 10.0 ** m.rng.uniform(-1.5, 0.0)
 
@@ -174,7 +158,6 @@ def _slider_crank(m: Machine, parent: int, at: Vector, size: float, mass: float,
 
 
 def _spatial(m: Machine, parent: int, at: Vector, size: float, mass: float, touches: bool) -> None:
-    """Add a spatial loop: two levers on axes that cross, joined by a rod on ball joints, which may spin."""
     x, y, z = at
     left = m.body((x, y, z + size / 4), size / 2, mass)
     right = m.body((x + size, y + size / 4, z), size / 2, mass, touches)
@@ -186,7 +169,6 @@ def _spatial(m: Machine, parent: int, at: Vector, size: float, mass: float, touc
 
 
 def _six_bar(m: Machine, parent: int, at: Vector, size: float, mass: float, touches: bool) -> None:
-    """Add a four-bar whose coupler carries a second one back to the base."""
     (x, y, z), axis = at, AXES[0]
     crank = m.body((x, y, z + size / 4), size / 2, mass)
     rocker = m.body((x + size, y, z + 0.4 * size), 0.8 * size, mass)

@@ -1,5 +1,3 @@
-"""What a hard set-up is: a builder, how fast it may get, what may part or overlap, and whether it comes to rest."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,13 +15,6 @@ HINGE: Vector = (0, 1, 0)
 
 @dataclass(frozen=True)
 class SetUp:
-    """A model and what a plausible motion of it keeps to.
-
-    ``speed``: greatest speed of a center of mass, m/s; ``gap``, ``overlap``: of joints and shapes at 1 ms, m,
-    infinite where the set-up has no solution without; ``end_speed``: greatest speed when ``seconds`` are over,
-    m/s; ``begin`` changes the simulation before its first step.
-    """
-
     build: Callable[[], ModelBuilder]
     speed: float
     gap: float = 0.01
@@ -33,13 +24,10 @@ class SetUp:
     begin: Callable[[Simulation], None] | None = None
 
 
-#: Every set-up by name; touching.py, joined.py and driven.py fill it.
 SETUPS: dict[str, SetUp] = {}
 
 
 def setup(speed: float, **more: Any) -> Callable[[Callable[[], ModelBuilder]], Callable[[], ModelBuilder]]:
-    """Write a function that makes a builder down under its name."""
-
     def keep(build: Callable[[], ModelBuilder]) -> Callable[[], ModelBuilder]:
         SETUPS[build.__name__] = SetUp(build, speed, **more)
         return build
@@ -48,8 +36,6 @@ def setup(speed: float, **more: Any) -> Callable[[Callable[[], ModelBuilder]], C
 
 
 def command(**commands: float) -> Callable[[Simulation], None]:
-    """Give actuators their commands at the start."""
-
     def begin(sim: Simulation) -> None:
         for label, value in commands.items():
             sim.control[label] = value
@@ -75,10 +61,9 @@ def chain(
     parent: int = -1,
     free: bool = False,
 ) -> list[int]:
-    """Hinge links in a row along x from ``start``, axis y; 1 kg each; capsules along them where ``radius`` is given.
+    """Add links along x with hinges about y, 1 kg each.
 
-    ``inertia``: that of every link, kg m2; left out, that of a rod as thick as a tenth of its length for its mass.
-    Returns the bodies; hinges are labeled hinge0, ... (the first one is left out where ``free``).
+    Capsules if ``radius`` is given. Return the bodies.
     """
     bodies: list[int] = []
     for k in range(links):
@@ -98,7 +83,6 @@ def chain(
 
 
 def box(b: ModelBuilder, place: Vector, half: Vector, mass: float = 1.0, label: str | None = None) -> int:
-    """A free box with its own inertia."""
     x, y, z = half
     moments = (mass * (y * y + z * z) / 3.0, mass * (x * x + z * z) / 3.0, mass * (x * x + y * y) / 3.0)
     body = b.add_body(mass=mass, inertia=moments, xform=Transform(place), label=label)
@@ -107,7 +91,6 @@ def box(b: ModelBuilder, place: Vector, half: Vector, mass: float = 1.0, label: 
 
 
 def ball(b: ModelBuilder, place: Vector, radius: float, mass: float = 1.0, label: str | None = None) -> int:
-    """A free sphere with its own inertia."""
     body = b.add_body(mass=mass, inertia=(0.4 * mass * radius**2,) * 3, xform=Transform(place), label=label)
     b.add_shape_sphere(body, radius)
     return body

@@ -1,5 +1,3 @@
-"""Runs hard set-ups and tells what broke."""
-
 from __future__ import annotations
 
 import warnings
@@ -36,7 +34,6 @@ LOOK = 0.05
 
 
 def run(setup: SetUp, setting: Setting) -> list[str]:
-    """What breaks in a set-up: sentences, none for a good run. Errors of positions may grow with the step's root."""
     config = SolverConfig(dt=setting.dt, joint_solver=setting.solver)
     sim = Simulation(setup.build().finalize(), backend="native", threads=1, dtype=setting.dtype, config=config)
     if setup.begin:

@@ -1,5 +1,3 @@
-"""Mutated model files of every format load, or end in one sentence."""
-
 from __future__ import annotations
 
 import random
@@ -106,7 +104,6 @@ WORD = re.compile(r'(?<=[<"/ =])[A-Za-z_]\w*')
 
 
 def mutated(text: str, dice: random.Random) -> str:
-    """Return the text with one or two slips: other numbers, swapped words, lost, doubled or moved pieces."""
     for _ in range(dice.randint(1, 2)):
         kind = dice.choice((0, 0, 0, 1, 2, 3, 4, 5))
         if kind == 0 and (found := list(NUMBER.finditer(text))):
@@ -140,7 +137,7 @@ NEEDS = {"mjcf": "mujoco", "usd": "pxr", "urdf": "yourdfpy"}
 
 
 def _try(load, text: str) -> str:
-    """Load a text and run it for some steps. Return what happened."""
+    """Load a text and run it for some steps."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

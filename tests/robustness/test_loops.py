@@ -1,5 +1,3 @@
-"""Closed loops whose rows depend on each other: none fails, comes apart or gains energy."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,24 +15,18 @@ AXIS = (0.0, 1.0, 0.0)
 @pytest.mark.native
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_machines_with_loops(first: int) -> None:
-    """Most of these failed within milliseconds when a redundant row met friction or a limit."""
     assert {seed: wrong for seed in range(first, first + 10) if (wrong := loops.run(seed, 0.5))} == {}
 
 
 @pytest.mark.native
 @pytest.mark.parametrize("seed", [313, 464, 852, 1240, 1456, pytest.param(991, marks=pytest.mark.nightly)])
 def test_fast_loops_close_in_every_step(seed: int) -> None:
-    """One linear correction of positions left 0.1 to 4 mm: links turn by up to half a radian in a step.
-
-    More corrections with the factor of before the drift left 0.1 mm (1240) and 0.3 mm (1456).
-    """
     assert loops.run(seed) == ""
 
 
 @pytest.mark.native
 @pytest.mark.parametrize("seed", [484, 504])
 def test_corrections_lift_no_loop_that_cannot_close(seed: int) -> None:
-    """Errors of 20 um stay, whatever the joints do. Eight corrections a step lifted the machines: 9 and 0.8 J."""
     assert loops.run(seed) == ""
 
 
@@ -42,14 +34,12 @@ def test_corrections_lift_no_loop_that_cannot_close(seed: int) -> None:
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("seed", [734, 1193])
 def test_loops_close_when_the_passes_end_early(seed: int, backend: str) -> None:
-    """The guard ends the passes of the first step, whose positions were not corrected: 0.3 to 0.4 mm."""
     assert loops.run(seed, 0.04, backend) == ""
 
 
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [5e-3, 1e-2])
 def test_corrections_leave_stiff_springs_alone(dt: float) -> None:
-    """The rods of the governor opened by 1 and 2.5 mm, and it gained 2 and 12 J: springs held the corrections back."""
     sim = Simulation(load_scene("flyball").builder.finalize(), backend="native", config=SolverConfig(dt=dt))
     energies = []
     for _ in range(round(5.0 / dt)):
@@ -60,7 +50,6 @@ def test_corrections_leave_stiff_springs_alone(dt: float) -> None:
 
 
 def _jam(seed: int) -> ModelBuilder:
-    """Two planar four-bars in a row, closed by ball joints, that come to rest on dry friction and limits."""
     rng = np.random.default_rng(seed)
     b, parent, x = ModelBuilder(), -1, 0.0
     for _ in range(2):
@@ -88,7 +77,6 @@ def _jam(seed: int) -> ModelBuilder:
     "seed", [2, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (10, 12, 13, 32, 38, 46))]
 )
 def test_friction_that_slides_does_not_open_a_loop(seed: int, dt: float) -> None:
-    """A row that slides takes no impulse: what rounding leaves of it counted as a solve that runs away."""
     sim = Simulation(_jam(seed).finalize(), backend="native", config=SolverConfig(dt=dt))
     sim.step(round(1.5 / dt))
     assert sim.health().all(), sim.health_report()
@@ -96,7 +84,6 @@ def test_friction_that_slides_does_not_open_a_loop(seed: int, dt: float) -> None
 
 
 def _gripper(friction: float, closing: str) -> ModelBuilder:
-    """Two planar four-bars on an arm, their drivers geared; each loop is closed by a ball joint or a hinge."""
     b = ModelBuilder()
     frame = Transform.from_axis_angle((0, 0, 0), (1, 2, 3), 0.3)
     parent, x = -1, 0.0
@@ -141,7 +128,6 @@ def test_redundant_rows_with_friction_do_not_disturb_the_others(backend: str, cl
 
 
 def _stretched(low: float) -> ModelBuilder:
-    """A four-bar whose crank starts below its limit, which lies beyond what the loop can reach."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     places = {"crank": (0.0, 0, 0.1), "rocker": (0.5, 0, 0.15), "coupler": (0.25, 0, 0.25)}
     crank, rocker, coupler = (
@@ -157,7 +143,6 @@ def _stretched(low: float) -> ModelBuilder:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_limit_that_a_loop_cannot_reach_presses_and_does_no_more(backend: str) -> None:
-    """The crank reaches its dead point first; a rigid push would drive the loop through it at any speed."""
     sim = Simulation(_stretched(2.5).finalize(), backend=backend, config=SolverConfig(dt=5e-3))
     for _ in range(60):
         sim.step(10)
@@ -176,7 +161,6 @@ def test_a_limit_within_reach_of_a_loop_is_recovered(backend: str) -> None:
 
 
 def test_constraints_in_loops() -> None:
-    """A chain from the ground to a triangle of bodies, and a gear between two of them."""
     ground = 5
     joined = [{ground, 0}, {0, 1}, {1, 2}, {2, 3}, {3, 1}, {3, 4}]
     found = constraints_in_loops(joined, np.array([True] * 5 + [False]))
@@ -194,7 +178,6 @@ def test_constraints_in_loops() -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_loop_that_cannot_close_fails_its_world(backend: str) -> None:
-    """Two rods of a metre between pins that move apart without end."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     first, last = (b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((x, 0, 0))) for x in (0.5, 1.5))
     mover = b.add_body(1.0, (1, 1, 1), xform=Transform((2, 0, 0)), linear_velocity=(200.0, 0, 0), kinematic=True)
@@ -210,7 +193,6 @@ def test_a_loop_that_cannot_close_fails_its_world(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_limit_in_a_loaded_loop_is_reached(backend: str) -> None:
-    """A slider of 5 kg on two links presses the elbow, which starts 0.01 rad beyond its limit, further out."""
     b = ModelBuilder(gravity=(0.0, 0.0, -9.81))
     low, high = (b.add_body(0.5, (0.01,) * 3, xform=Transform((0.45, 0, z))) for z in (0.25, 0.75))
     slider = b.add_body(5.0, (0.1,) * 3, xform=Transform((0, 0, 1)))

@@ -1,8 +1,3 @@
-"""Hard set-ups at hard settings: no number that is not finite, no speed that the set-up can't give, no silent gap.
-
-Set-ups without a solution (jams, overlaps for good, loops that can't close) must stay calm; others keep whole too.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -10,9 +5,7 @@ import pytest
 from tests.robustness.known import KNOWN
 from tests.robustness.table import SETTINGS, SETUPS, run
 
-#: Settings that every change is tested at; the others are marked ``nightly``.
 FAST = ("direct_1ms", "direct_10ms", "colored_10ms")
-#: Set-ups that take a third of the time of all or a build of kernels for themselves; nightly at every setting.
 LONG = (
     "big_chain_on_ground", "corridor_squeeze_robot", "hull_flat_needle", "motor_squeeze_box", "ragdoll_into_wall",
     "thin_rod_boxes", "thin_rods", "wheel_on_edge_field",
@@ -20,7 +13,6 @@ LONG = (
 
 
 def cases() -> list[object]:
-    """Every set-up at every setting; what is known to break is expected to."""
     params = []
     for setting in SETTINGS:
         for name in SETUPS:
@@ -34,12 +26,10 @@ def cases() -> list[object]:
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "setting"), cases())
 def test_a_hard_set_up_stays_plausible(name: str, setting: str) -> None:
-    """Finite, no faster than it can be, whole where it can be, at rest where it must."""
     assert run(SETUPS[name], SETTINGS[setting]) == []
 
 
 def test_known_failures_are_of_set_ups_that_there_are() -> None:
-    """A set-up that is renamed takes its entry with it."""
     assert {name for name, _ in KNOWN} <= set(SETUPS)
     assert {setting for _, setting in KNOWN} <= set(SETTINGS)
     assert set(LONG) <= set(SETUPS)

@@ -1,5 +1,3 @@
-"""Hard set-ups with contacts: jams, overlaps for good, thin and huge bodies, absurd masses and materials."""
-
 from __future__ import annotations
 
 import math
@@ -18,7 +16,6 @@ def turned(place: Vector, axis: Vector, angle: float) -> Transform:
 
 @setup(2.0, overlap=inf, end_speed=0.1)
 def jam_between_walls() -> ModelBuilder:
-    """A box of 1 m between walls that stand 0.9 m apart."""
     b = ground()
     for side in (-1.0, 1.0):
         b.add_shape_box(-1, (0.5, 2.0, 2.0), xform=Transform((side * 0.95, 0.0, 2.0)))
@@ -28,7 +25,6 @@ def jam_between_walls() -> ModelBuilder:
 
 @setup(2.0, overlap=inf, end_speed=0.1)
 def jam_between_planes() -> ModelBuilder:
-    """A ball of 1 m between planes that lean towards each other, deeper than there is room."""
     b = ModelBuilder(gravity=DOWN)
     for side in (-1.0, 1.0):
         b.add_shape_plane(-1, xform=turned((-side * 0.45, 0.0, 0.0), (0.0, 1.0, 0.0), side * 0.5 * math.pi))
@@ -37,7 +33,6 @@ def jam_between_planes() -> ModelBuilder:
 
 
 def _knuckle(b: ModelBuilder, start: Vector, weld: bool, fixed: bool) -> None:
-    """Three links in a row, first and last with balls that overlap by 0.1 m and may collide."""
     bodies: list[int] = []
     for k in range(3):
         body = b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=Transform((start[0] + 0.1 * k, start[1], start[2])))
@@ -55,7 +50,7 @@ def _knuckle(b: ModelBuilder, start: Vector, weld: bool, fixed: bool) -> None:
 
 @setup(3.0, overlap=inf)
 def selfoverlap_spheres_free() -> ModelBuilder:
-    """A robot that flies freely without gravity, whose outer links overlap whatever its joints do."""
+    """A free robot without gravity. Its outer links always overlap."""
     b = ModelBuilder(gravity=NONE)
     _knuckle(b, (0.0, 0.0, 1.0), weld=False, fixed=False)
     return b
@@ -63,7 +58,6 @@ def selfoverlap_spheres_free() -> ModelBuilder:
 
 @setup(3.0, overlap=inf)
 def selfoverlap_arm_fixed() -> ModelBuilder:
-    """The same on a stand."""
     b = ModelBuilder(gravity=DOWN)
     _knuckle(b, (0.0, 0.0, 1.0), weld=False, fixed=True)
     return b
@@ -71,7 +65,6 @@ def selfoverlap_arm_fixed() -> ModelBuilder:
 
 @setup(5.0, overlap=inf)
 def selfoverlap_on_ground() -> ModelBuilder:
-    """The same dropped on the ground."""
     b = ground()
     _knuckle(b, (0.0, 0.0, 0.3), weld=False, fixed=False)
     return b
@@ -87,7 +80,6 @@ def selfoverlap_welded() -> ModelBuilder:
 
 @setup(5.0, gap=inf, overlap=inf)
 def selfoverlap_same_body_chain() -> ModelBuilder:
-    """A chain whose capsules are thicker than its links are long: every other pair overlaps for good."""
     b = ground()
     for k, body in enumerate(chain(b, 6, length=0.1, start=(0.0, 0.0, 0.4), free=True, inertia=(1e-3,) * 3)):
         b.add_shape_sphere(body, 0.12, label=f"ball{k}")
@@ -96,7 +88,7 @@ def selfoverlap_same_body_chain() -> ModelBuilder:
 
 @setup(8.0, overlap=0.05)
 def overlapping_hip() -> ModelBuilder:
-    """Torso and thigh overlap across a hip of three hinges with light bodies between, as in many robots' files."""
+    """Torso and thigh overlap across a hip of three hinges with light bodies between them."""
     b = ground()
     parent = b.add_body(mass=8.0, inertia=(0.1,) * 3, xform=Transform((0.0, 0.0, 1.0)), label="torso")
     b.add_shape_capsule(parent, 0.1, 0.07)
@@ -145,7 +137,6 @@ def gravity_1000_pile() -> ModelBuilder:
 
 @setup(6.0)
 def big_chain_on_ground() -> ModelBuilder:
-    """Thirty hinged capsules dropped flat."""
     b = ground()
     chain(b, 30, start=(0.0, 0.0, 0.3), radius=0.04, free=True)
     return b
@@ -153,7 +144,7 @@ def big_chain_on_ground() -> ModelBuilder:
 
 @setup(5.0, gap=inf, overlap=inf, begin=command(motor=1.0))
 def motor_against_wall() -> ModelBuilder:
-    """A geared motor of 1 rad/s and 10 kN m turns a two-link arm whose second link stands in a wall."""
+    """A geared motor of 1 rad/s and 10 kN m rotates an arm whose second link is inside a wall."""
     b = ModelBuilder(gravity=DOWN)
     chain(b, 2, length=0.5, start=(0.0, 0.0, 1.0), radius=0.05, inertia=(0.0233,) * 3)
     b.add_shape_box(-1, (0.1, 1.0, 1.0), xform=Transform((0.6, 0.0, 0.2)))
@@ -175,7 +166,6 @@ def motor_squeeze_box() -> ModelBuilder:
 
 @setup(5.0, overlap=inf)
 def kinematic_press() -> ModelBuilder:
-    """A wall that nothing stops moves through a box in a corner."""
     b = ground()
     b.add_shape_box(-1, (0.5, 1.0, 1.0), xform=Transform((0.7, 0.0, 1.0)))
     box(b, (0.0, 0.0, 0.2), (0.2, 0.2, 0.2))
@@ -233,7 +223,6 @@ def deep_in_ground() -> ModelBuilder:
 
 @setup(60.0, overlap=0.05)
 def spin_1e4_ground() -> ModelBuilder:
-    """A ball that spins at 10,000 rad/s on the ground: friction may give it at most mu g t."""
     b = ground()
     body = b.add_body(mass=1.0, inertia=(0.004,) * 3, xform=Transform((0.0, 0.0, 0.1)), angular_velocity=(0, 1e4, 0))
     b.add_shape_sphere(body, 0.1)
@@ -241,7 +230,6 @@ def spin_1e4_ground() -> ModelBuilder:
 
 
 def _rods(b: ModelBuilder, seed: int) -> list[int]:
-    """Eight bodies turned at random above each other."""
     r = np.random.default_rng(seed)
     bodies = []
     for k in range(8):
@@ -252,7 +240,6 @@ def _rods(b: ModelBuilder, seed: int) -> list[int]:
 
 @setup(20.0, overlap=2.0, seconds=2.0)
 def thin_rods() -> ModelBuilder:
-    """Eight rods of 5 m and 4 mm, capsules and cylinders, in a heap whose lowest ends start 1.3 m under the ground."""
     b = ground()
     for k, body in enumerate(_rods(b, 1)):
         (b.add_shape_capsule if k % 2 else b.add_shape_cylinder)(body, 2e-3, 2.5)
@@ -261,7 +248,6 @@ def thin_rods() -> ModelBuilder:
 
 @setup(20.0, overlap=2.0, seconds=2.0)
 def thin_rod_boxes() -> ModelBuilder:
-    """Eight such rods with square cuts; 1.8 m."""
     b = ground()
     for body in _rods(b, 2):
         b.add_shape_box(body, (2e-3, 2e-3, 2.5))
@@ -314,7 +300,6 @@ def _sink(sim: Simulation) -> None:
 
 @setup(8.0, overlap=inf, begin=_sink)
 def teleport_into_ground() -> ModelBuilder:
-    """A chain at rest that is put 0.3 m into the ground."""
     b = ground()
     chain(b, 4, start=(0.0, 0.0, 0.2), radius=0.04, free=True)
     return b
@@ -407,7 +392,6 @@ def corridor_squeeze_robot() -> ModelBuilder:
 
 @setup(20.0, overlap=0.3, seconds=2.0)
 def hull_flat_needle() -> ModelBuilder:
-    """Hulls 2 m long and 0.1 mm thick, as of a file's thin part, dropped in a heap."""
     b = ground()
     e = 1e-4
     points = np.array([[-1, 0, 0], [1, 0, 0], [0, e, 0], [0, 0, e], [0, -e, 0]])
@@ -418,7 +402,7 @@ def hull_flat_needle() -> ModelBuilder:
 
 @setup(12.0, overlap=0.05)
 def wheel_on_edge_field() -> ModelBuilder:
-    """A wheel rolls over a height field of steps, narrower than its radius."""
+    """A wheel rolls over a height field of steps that are narrower than its radius."""
     b = ModelBuilder(gravity=DOWN)
     heights = 0.1 * (np.indices((40, 12)).sum(axis=0) % 2)
     b.add_shape_height_field(-1, heights, spacing=(0.15, 0.15))
@@ -442,7 +426,7 @@ def soft_contact_absurd() -> ModelBuilder:
 
 @setup(60.0, overlap=inf)
 def soft_contact_deep() -> ModelBuilder:
-    """A ball 0.4 m deep in soft ground: it may leave with what the spring holds, 40 m/s."""
+    """A ball starts 0.4 m deep in soft ground."""
     b = ModelBuilder(gravity=DOWN)
     soft = Material(law=ContactLaw(normal="hertz", stiffness=2e4))
     b.add_shape_plane(-1, material=soft)

@@ -1,5 +1,3 @@
-"""A scene over its duration, as its checks take it."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -12,12 +10,6 @@ from tests.analytic.march import advance
 
 
 def recorded(scene: Scene, sim: gpusim.Simulation, stride: int, steps: int | None = None) -> dict[str, np.ndarray]:
-    """The scene's signals and the time, once in ``stride`` steps; all worlds stay healthy, and
-    nothing but voids in the oil is warned of.
-
-    Of ``steps`` steps, those of the scene's duration by default: before the first one and after each multiple of the
-    stride.
-    """
     steps = round(scene.duration / sim.config.dt) if steps is None else steps
     recorder = Recorder(sim, scene.signals(), steps // stride + 1)
     recorder.sample()

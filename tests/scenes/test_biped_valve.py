@@ -1,5 +1,3 @@
-"""Scene biped_valve: other turns and wheels elsewhere meet the checks of the one that comes."""
-
 from __future__ import annotations
 
 import math
@@ -24,7 +22,6 @@ WAYS: dict[str, dict[str, Any]] = {
 @pytest.mark.native
 @pytest.mark.parametrize("way", WAYS)
 def test_it_turns_otherwise(way: str) -> None:
-    """What a longer list of turns shows: ci/bench/biped_valve.md."""
     scene = load_scene("biped_valve", **WAYS[way])
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
     recording = recorded(scene, sim, STRIDE)
@@ -32,7 +29,6 @@ def test_it_turns_otherwise(way: str) -> None:
 
 
 def test_a_longer_turn_takes_longer() -> None:
-    """At 0.6 rad/s; up to 90 degrees all runs take 9 s."""
     assert Times.of(math.radians(-90.0)) == Times.of(math.radians(90.0))
     assert (Times.of(0.5).back, Times.of(0.5).end) == (5.0, 9.0)
     far = Times.of(math.radians(-110.0))

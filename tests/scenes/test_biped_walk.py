@@ -1,5 +1,3 @@
-"""Scene biped_walk: its plan against closed forms, and walks in other ways than its own."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -20,7 +18,6 @@ from tests.scenes.runs import recorded
 
 STRIDE = 5
 SHORT = 2
-"""Steps on flat ground."""
 WAYS: dict[str, dict[str, Any]] = {
     "board unseen": {"seen": False},
     "pushed ahead": {"side": 0.0},
@@ -47,7 +44,6 @@ def plan() -> _walk_plan.Plan:
 
 
 def test_a_legs_angles_bring_its_sole_where_it_is_to_be() -> None:
-    """Against the robot's own forward kinematics."""
     rng = np.random.default_rng(3)
     for _ in range(50):
         yaw = rng.uniform(-0.6, 0.6)
@@ -66,11 +62,10 @@ def test_a_legs_angles_bring_its_sole_where_it_is_to_be() -> None:
             turn = sole[0, 3]
             ahead = [np.cos(turn), np.sin(turn), 0.0]
             np.testing.assert_allclose(foot.matrix() @ [1.0, 0.0, 0.0], ahead, atol=1e-12)
-            assert angles[3] > 0.0  # knees bend forwards only
+            assert angles[3] > 0.0
 
 
 def test_footprints_lie_on_an_arc() -> None:
-    """Chords of a circle, both feet beside it."""
     turn, length = 0.2, 0.1
     radius = 0.5 * length / np.sin(0.5 * turn)
     found = footprints([(length, turn)] * 8)
@@ -83,7 +78,7 @@ def test_footprints_lie_on_an_arc() -> None:
 
 
 def test_the_pendulums_equation_is_solved_to_second_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """p = cos k t has c = p / (1 + k^2/w^2), away from both ends."""
+    """p = cos k t has the solution c = p/(1 + k^2/w^2), away from both ends."""
     ratio, k, errors = 0.08, 3.0, []
     for grid in (0.02, 0.01, 0.005):
         monkeypatch.setattr(_walk_plan, "GRID", grid)
@@ -98,7 +93,6 @@ def test_the_pendulums_equation_is_solved_to_second_order(monkeypatch: pytest.Mo
 
 @pytest.mark.nightly
 def test_the_planned_pressure_is_inside_the_sole_that_bears() -> None:
-    """Of all bodies' point masses: within 0.1 mm of what was chosen, which is well inside."""
     found = plan()
     masses = _walk_plan._Masses(standing(biped_walk.BEND)[0])
     ground = _walk_plan._ground(found.time, found.steps, _walk_plan.Pace())
@@ -128,7 +122,6 @@ def test_feet_that_bear_stand_still() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("way", WAYS)
 def test_it_walks_otherwise(way: str) -> None:
-    """All checks of the scene; in 5 ms a knee may saturate as a foot meets the ground after the push."""
     given = {"steps": SHORT} | WAYS[way]
     dt = given.pop("dt", None)
     scene = load_scene("biped_walk", **given)
@@ -142,7 +135,6 @@ def test_it_walks_otherwise(way: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_worlds_with_other_masses_and_soles_walk() -> None:
-    """The control knows of neither; one alone has the same bits. The whole way of 20: ci/bench/biped_walk.py."""
     worlds = 5
     rng = np.random.default_rng(5)
     shares = 1.0 + rng.uniform(-1.0, 1.0, (worlds, 64)) * np.where(np.arange(64) < 63, 0.02, 0.1)
@@ -164,7 +156,6 @@ def test_worlds_with_other_masses_and_soles_walk() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_without_balance_it_falls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What holds it is the control, not the plan."""
     monkeypatch.setattr(_walk_control, "GAIN", 0.0)
     scene = load_scene("biped_walk", steps=SHORT)
     run = run_of(scene)

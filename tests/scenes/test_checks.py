@@ -1,5 +1,3 @@
-"""Every scene shows what its checks say, the checks can fail, and NumPy runs the scene as the kernels do."""
-
 from __future__ import annotations
 
 from functools import cache
@@ -12,13 +10,9 @@ from gpusim.scene import Scene, list_scenes, load_scene
 from gpusim.scenes.machines import _rollers
 from tests.scenes.runs import recorded
 
-#: Every so many steps are recorded.
 STRIDE = 10
-#: Steps that NumPy follows: of machines, and of bodies in contact. Heaps of more shapes take it minutes (parity of
-#: contacts: tests/parity/test_contacts.py).
 STEPS, CONTACT_STEPS, HEAP = 20, 5, 10
 SCENES = list(list_scenes())
-#: Those whose runs take longer than a build that serves no other test.
 LONG = ("excavator", "rtk_m")
 Recording = dict[str, np.ndarray]
 
@@ -29,7 +23,6 @@ def _simulated(scene: Scene, backend: str) -> gpusim.Simulation:
 
 @cache
 def whole_run(name: str) -> Recording:
-    """The recording of a scene over its duration, by the kernels; made once."""
     scene = load_scene(name)
     return recorded(scene, _simulated(scene, "native"), STRIDE)
 
@@ -39,7 +32,6 @@ def _broken(name: str, recording: Recording) -> list[str]:
 
 
 def _commanded(time: np.ndarray, speed: float) -> tuple[np.ndarray, float]:
-    """Path of the vehicles on rollers if they went as they are told at once, (n, 2), and its length, m."""
     fine = np.linspace(0.0, float(time[-1]), 20001)
     forward, left, turn = (np.array([table.value(t) for t in fine]) for table in _rollers.commands(speed).values())
     half = 0.5 * fine[1]
@@ -53,7 +45,6 @@ def _commanded(time: np.ndarray, speed: float) -> tuple[np.ndarray, float]:
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "share", "height"), [("omni_vehicle", 5e-3, 1e-4), ("mecanum_vehicle", 0.01, 1e-4)])
 def test_vehicles_on_rollers_go_as_they_are_reported(name: str, share: float, height: float) -> None:
-    """As shipped within fixed shares of the way, where their checks have bars for all parameters."""
     run = whole_run(name)
     place, (reported, way) = run["body.platform.position"][:, 0], _commanded(run["time"], 0.5)
     assert np.abs(place[:, :2] - place[0, :2] - reported).max() <= share * way
@@ -71,7 +62,6 @@ def test_krt100m_crosses_its_kerb_within_five_centimeters_of_its_line() -> None:
 
 @pytest.mark.native
 def test_the_chassis_on_the_rig_comes_back_from_the_shaker() -> None:
-    """It rises by more than the plate, and ends within 5 mm of where it was."""
     run = whole_run("suspension_rig")
     time, height = run["time"], run["joint.guide.position"][:, 0]
     before = height[(time > 5.5) & (time < 6.0)].mean()
@@ -80,7 +70,7 @@ def test_the_chassis_on_the_rig_comes_back_from_the_shaker() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.native  # NumPy takes minutes for whole runs
+@pytest.mark.native
 @pytest.mark.parametrize("name", SCENES)
 def test_scene_fulfills_its_checks(name: str, request: pytest.FixtureRequest) -> None:
     if name in LONG:
@@ -100,7 +90,6 @@ def _mirrored(values: np.ndarray) -> np.ndarray:
 
 
 def _drifting(values: np.ndarray) -> np.ndarray:
-    """Off by a twentieth of its greatest value (or of one unit) at the end."""
     ramp = np.linspace(0.0, 0.05, len(values)).reshape(-1, *[1] * (values.ndim - 1))
     return values + ramp * max(1.0, float(np.abs(values).max()))
 
@@ -109,7 +98,6 @@ def _drifting(values: np.ndarray) -> np.ndarray:
 @pytest.mark.native
 @pytest.mark.parametrize("name", SCENES)
 def test_every_check_can_fail(name: str, request: pytest.FixtureRequest) -> None:
-    """Each one breaks where the recorded signals stand still, have the other sign or drift away from what they were."""
     if name in LONG:
         request.getfixturevalue("long_run")
     recording = whole_run(name)
@@ -124,11 +112,6 @@ def test_every_check_can_fail(name: str, request: pytest.FixtureRequest) -> None
 @pytest.mark.native
 @pytest.mark.parametrize("name", SCENES)
 def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
-    """The signals of its plots agree to a millionth of their greatest value (or of one unit).
-
-    Feet at rest are springs that give way by 1e-7 m. So the 1e-9 m between the backends' positions show in the load of
-    each foot, and what biped_valve computes from it agrees to 1e-5.
-    """
     scenes = load_scene(name), load_scene(name)
     if (count := len(scenes[0].builder.shapes)) > HEAP:
         pytest.skip(f"{count} shapes take minutes on NumPy; tests/parity/test_contacts.py compares contacts")
@@ -146,6 +129,5 @@ def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", SCENES)
 def test_plots_name_each_line_or_none(name: str) -> None:
-    """What a run refuses to draw."""
     for plot in load_scene(name).plots:
         assert len(plot.labels) in (0, len(plot.signals)), plot.title

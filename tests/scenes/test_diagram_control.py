@@ -1,5 +1,3 @@
-"""Scenes whose control is a block diagram: they fulfill their checks, which can fail, and NumPy runs them alike."""
-
 from __future__ import annotations
 
 from functools import cache
@@ -24,19 +22,16 @@ CASES = {
     "lift with a closed center": ("hydraulic_lift", {"variant": "closed_center"}),
 }
 STRIDE = 10
-#: NumPy takes two seconds for each of their steps.
 ON_TRACKS = ("excavator", "rtk_m")
 
 
 def scene_of(case: str) -> Scene:
-    """A scene by its diagram."""
     name, parameters = CASES[case]
     return load_scene(name, control="diagram", **parameters)
 
 
 @cache
 def recording(case: str) -> dict[str, np.ndarray]:
-    """A run of the scene over its duration, native; made once."""
     scene = scene_of(case)
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
     return recorded(scene, sim, STRIDE)
@@ -55,7 +50,6 @@ def test_the_diagram_does_what_the_scene_says(case: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("case", CASES)
 def test_the_checks_fail_without_the_operator(case: str) -> None:
-    """Nobody touches an input: the run is that of the first sample, held."""
     run = {name: np.repeat(values[1:2], len(values), axis=0) for name, values in recording(case).items()}
     run["time"] = recording(case)["time"]
     assert any(not check.passes(run) for check in scene_of(case).checks)
@@ -85,7 +79,6 @@ def test_schedules_stay_as_they_were(name: str) -> None:
 
 @pytest.mark.native
 def test_the_lift_stops_and_warns() -> None:
-    """Stop shuts the valve and brakes the rod; a load that can't follow puts a lamp on, until it is confirmed."""
     scene = load_scene("hydraulic_lift", control="diagram", position=0.2)
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
     sim.control["height"] = 0.4
@@ -99,7 +92,7 @@ def test_the_lift_stops_and_warns() -> None:
     sim.step(1000)
     assert abs(float(sim.read("joint.rail.position")[0]) - place) < 1e-3
     late = "diagram.lift_control.late"
-    assert sim.read(late)[0] == 1.0  # the wish has gone on
+    assert sim.read(late)[0] == 1.0
     sim.control["stop"] = 0.0
     sim.step(3000)
     assert abs(float(sim.read("joint.rail.position")[0]) - 0.4) < 2e-3 and sim.read(late)[0] == 1.0
@@ -111,13 +104,12 @@ def test_the_lift_stops_and_warns() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_krt100m_steers_within_its_bounds() -> None:
-    """The wheel turns the robot to its side, no faster than its rate, and less at speed; a parked robot stands."""
     scene = load_scene("krt100m", control="diagram", obstacle="none", trailer=False)
     sim = gpusim.Simulation(scene.builder.finalize(), 2, backend="native", config=scene.config)
     sim.step(100)
     assert np.all(sim.read("diagram.driver.brake") == 1.0)
     sim.control["stick"] = [0.5, 1.0]
-    sim.control["wheel"] = [-1.0, 1.0]  # to the left, to the right
+    sim.control["wheel"] = [-1.0, 1.0]
     turned = []
     for _ in range(300):
         sim.step(2)  # one sample
@@ -127,7 +119,7 @@ def test_krt100m_steers_within_its_bounds() -> None:
     speed, angle = sim.read("diagram.driver.speed"), sim.read("diagram.driver.turned")
     assert np.allclose(speed, [asked_speed(0.5), asked_speed(1.0)], rtol=0.05)
     aside = speed**2 * np.tan(np.abs(angle)) / WHEELBASE
-    assert angle[0] > 0.3 and aside[0] < ASIDE  # where the rack ends
+    assert angle[0] > 0.3 and aside[0] < ASIDE
     assert angle[1] == pytest.approx(-ASIDE * WHEELBASE / speed[1] ** 2, rel=0.02)
     yaw = sim.read("body.chassis.angular_velocity")[:, 2]
     assert np.allclose(yaw, speed * np.tan(angle) / WHEELBASE, rtol=0.15)

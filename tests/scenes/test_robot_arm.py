@@ -1,5 +1,3 @@
-"""Scene robot_arm: computed torque against PID, its errors by sample time and unknown load, efforts, operators."""
-
 from __future__ import annotations
 
 import math
@@ -21,7 +19,6 @@ from gpusim.viewer.operator import Operator
 from tests.scenes.runs import recorded
 
 STRIDE = 5
-"""Every so many steps are recorded; 1 is not of the other rates."""
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "pid": {"control": "pid"},
@@ -40,7 +37,6 @@ def simulation(scene: Scene, worlds: int = 1) -> gpusim.Simulation:
 
 @cache
 def recording(case: str) -> dict[str, np.ndarray]:
-    """Of a whole run; made once."""
     scene = load_scene("robot_arm", **CASES[case])
     sim = simulation(scene)
     return recorded(scene, sim, STRIDE)
@@ -53,7 +49,6 @@ def path_of(case: str) -> Path:
 
 
 def off_path(case: str) -> float:
-    """Greatest distance of the tool from the path, m."""
     end = load_scene("robot_arm", **CASES[case]).duration - APPROACH - robot_arm.SETTLES
     return float(robot_arm.off(path_of(case), recording(case), end).max())
 
@@ -79,17 +74,15 @@ def test_the_checks_fail_without_a_start(case: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_computed_torque_is_far_better_than_pid() -> None:
-    """The same gains, poles and motors: the tool is 35 um and 1.47 mm from the path."""
     assert off_path("plain") < 6e-5
     assert off_path("pid") > 20.0 * off_path("plain")
     use = [recording(case)["diagram.arm.use"].max() for case in ("plain", "pid")]
-    assert use[0] < 1.05 * use[1]  # without more of the motors
+    assert use[0] < 1.05 * use[1]
 
 
 @pytest.mark.nightly
 @pytest.mark.native
 def test_errors_are_of_the_first_order_of_the_sample_time() -> None:
-    """Efforts hold between samples: 141, 69 and 35 um at 4, 2 and 1 ms."""
     far, near, nearest = (off_path(case) for case in ("250 Hz", "500 Hz", "plain"))
     assert 1.8 < far / near < 2.3 and 1.8 < near / nearest < 2.3
 
@@ -97,7 +90,6 @@ def test_errors_are_of_the_first_order_of_the_sample_time() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_an_unknown_load_sags_and_is_made_up_for() -> None:
-    """It sags at once when it is let go, and the integral takes it up, while PID had it right from the start."""
     miss, time = recording("heavier than known")["diagram.arm.miss"][:, 0], recording("plain")["time"]
     assert 4.0 * recording("plain")["diagram.arm.miss"].max() < miss.max() == miss[time < 0.3].max()
     assert off_path("plain") < off_path("heavier than known") < 3e-4
@@ -105,7 +97,6 @@ def test_an_unknown_load_sags_and_is_made_up_for() -> None:
 
 @pytest.mark.native
 def test_efforts_are_those_of_the_tree() -> None:
-    """At full speed: of the whole model with its ball, which the control takes for a point: within 3e-4."""
     scene = load_scene("robot_arm")
     sim, tree = simulation(scene), Tree(scene.builder.finalize())
     assert scene.schedule is not None and tree.names == _robot_arm.NAMES
@@ -126,7 +117,6 @@ def test_efforts_are_those_of_the_tree() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("control", ["computed_torque", "pid"])
 def test_numpy_runs_it_alike(control: str) -> None:
-    """On its way from home to the path."""
     found = []
     for backend in ("native", "numpy"):
         scene = load_scene("robot_arm", control=control)
@@ -141,7 +131,6 @@ def test_numpy_runs_it_alike(control: str) -> None:
 
 
 def load_home(control: str) -> np.ndarray:
-    """Where the tool starts."""
     return np.array(simulation(load_scene("robot_arm", control=control)).read("site.tool.position"))
 
 
@@ -170,7 +159,6 @@ def test_it_stays_at_home_until_it_is_started() -> None:
 
 @pytest.mark.native
 def test_an_operator_stops_it_anywhere() -> None:
-    """World 0 rests on the path while its speed is 0, world 1 goes home from the middle of a side."""
     scene = load_scene("robot_arm")
     sim, path = simulation(scene, 2), path_of("plain")
     home = sim.read("site.tool.position")[0].copy()
@@ -191,7 +179,6 @@ def test_an_operator_stops_it_anywhere() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_efforts_end_where_the_joints_bear_no_more() -> None:
-    """A load of 60 kg pulls the arm down, against motors that give what joints bear and not their stall torque."""
     sim = simulation(load_scene("robot_arm"))
     sim.step(50)
     sim.write("body.load.mass", 60.0)
@@ -207,7 +194,6 @@ def test_efforts_end_where_the_joints_bear_no_more() -> None:
 
 @pytest.mark.native
 def test_people_have_a_switch_and_a_slider() -> None:
-    """And nothing of what the diagram gives."""
     scene = load_scene("robot_arm")
     operator = Operator(simulation(scene), scene)
     assert list(operator.inputs) == ["start", "speed"]
@@ -218,7 +204,6 @@ def test_people_have_a_switch_and_a_slider() -> None:
 
 
 def test_distances_from_the_path() -> None:
-    """Points at 10 mm from a side, a corner and the plane; points of the eight."""
     square = path_of("plain")
     h, r = square.straight, square.corner
     slant = (h + (r + 0.01) * math.sqrt(0.5),) * 2

@@ -13,7 +13,6 @@ from tests.message_snapshot import naming
 
 @pytest.mark.parametrize("name", ["omni_vehicle", "mecanum_vehicle"])
 def test_too_few_rollers_are_refused(name: str) -> None:
-    """Fewer than those whose ends are thicker than a tip on the circle."""
     with pytest.raises(ModelError, match=naming("'rollers' 6 0.02 0.1 5")):
         load_scene(name, rollers=5)
     assert _rollers.least_rollers() == 6 and load_scene(name, rollers=6)
@@ -21,7 +20,6 @@ def test_too_few_rollers_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name, most", [("omni_vehicle", 1.5), ("mecanum_vehicle", 1.0)])
 def test_servos_accept_the_greatest_speed(name: str, most: float) -> None:
-    """Servos clamp commands to their range, so a smaller range would limit the speed without a message."""
     inputs = command_inputs(load_scene(name, speed=most).builder.finalize())
     for command, points in _rollers.MOTIONS.items():
         assert inputs[command].upper == -inputs[command].lower == most * max(value for _, value in points)

@@ -1,8 +1,3 @@
-"""Every scene runs at 2, 5 and 10 ms: no world fails, no joint comes apart, nothing sinks in, nothing speeds up.
-
-Large ones run at 2 and 10 ms, and for half of the time.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -27,11 +22,6 @@ CASES = [(name, dt) for name in sorted(list_scenes()) for dt in (STEPS[::2] if n
 
 @pytest.mark.parametrize(("name", "dt"), CASES)
 def test_a_scene_stays_whole(name: str, dt: float) -> None:
-    """Gaps stay below 5 mm (slender bodies turn far in 10 ms), and the run is healthy.
-
-    What is not driven gains no energy: with contacts to a thousandth of its greatest kinetic energy, and machines,
-    whose springs the step does not resolve, to a tenth.
-    """
     scene = load_scene(name)
     touching = bool(scene.builder.shapes)
     sim = gpusim.Simulation(scene.builder.finalize(), config=gpusim.SolverConfig(dt=dt))

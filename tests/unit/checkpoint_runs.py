@@ -1,5 +1,3 @@
-"""Runs that end in a checkpoint, and a new process that continues them: ``python -m tests.unit.checkpoint_runs``."""
-
 from __future__ import annotations
 
 import contextlib
@@ -27,13 +25,10 @@ from .test_snapshots import builder
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = "everything"
-"""Name of the machine below, for :func:`continued`."""
 WRITTEN = ("mass", "damping", "friction", "supply_pressure", "kp", "stall_torque", "stiffness", "delay")
-"""Last words of the parameters that differ between worlds."""
 
 
 def everything(contacts: bool = True) -> gpusim.ModelBuilder:
-    """What keeps state: delays, lags, noise, latches, motions, rows, circuits, sensors; two balls that roll."""
     b = builder(contacts)
     far = [ball_body(b, 1.0, 0.05, xform=gpusim.Transform((k, 0, 5)), label=f"far{k}") for k in range(3)]
     rail = b.add_joint_prismatic(-1, far[0], at=(0, 0, 5), axis=(0, 0, 1), label="rail")
@@ -52,7 +47,6 @@ def everything(contacts: bool = True) -> gpusim.ModelBuilder:
 
 
 def commanded(sim: gpusim.Simulation, name: str, scene: Any) -> None:
-    """Write the commands of one step, by the time."""
     if name != EVERYTHING:
         if scene.schedule is not None:
             scene.schedule(sim, sim.time)
@@ -75,7 +69,6 @@ def run(sim: gpusim.Simulation, name: str, steps: int) -> None:
 
 
 def under_way(name: str, backend: str, worlds: int, steps: int, **options: Any) -> gpusim.Simulation:
-    """A run with parameters that differ by world, failed worlds, stopped ones, and one that was reset."""
     scene = None if name == EVERYTHING else load_scene(name)
     config = scene.config if scene else gpusim.SolverConfig(dt=2e-3)
     config = dataclasses.replace(config, **options.pop("config", {}))
@@ -91,10 +84,10 @@ def under_way(name: str, backend: str, worlds: int, steps: int, **options: Any) 
     if worlds > 1:
         sim.write(f"body.{model.bodies[-1].label}.linear_velocity", (0.0, 1e30, 0.0), number % 7 == 1)
     if name == EVERYTHING:
-        sim.write("joint.rod.damping", 0.1 * factor)  # adds a row
+        sim.write("joint.rod.damping", 0.1 * factor)
         sim.write("joint.grip.attached", 1.0, number % 3 == 0)
         sim.reset(number % 5 == 3, pose="up")
-        sim.control.array[number % 7 == 2, model.controls["motor"]] = np.nan  # in one step: only the quarantine stays
+        sim.control.array[number % 7 == 2, model.controls["motor"]] = np.nan
         sim.invalidate()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -114,7 +107,6 @@ def digest(sim: gpusim.Simulation) -> str:
 
 
 def continued(sim: gpusim.Simulation, name: str, steps: int) -> list[str]:
-    """Hashes after the next steps, and after some more from a reset."""
     run(sim, name, steps)
     found = [digest(sim)]
     sim.reset()
@@ -132,7 +124,6 @@ def in_a_new_process(jobs: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def main() -> None:
-    """Continue the jobs of the standard input."""
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
     found = []

@@ -23,8 +23,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CuPy over host memory; kernels by the C++ compiler."""
-
     def build(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool, quick: bool) -> Any:
         assert arch == "sm_90" and not fast
         return build_plain(main, generated, defines)

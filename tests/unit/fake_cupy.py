@@ -1,7 +1,6 @@
 """A stand-in for CuPy over host memory, for what the cuda backend does between launches.
 
-"Device" arrays are NumPy arrays of their own, kernels those of the native build, which have the same names and
-arguments. It checks the order of copies and launches, not the GPU.
+It checks the order of copies and launches, not the GPU.
 """
 
 from __future__ import annotations
@@ -17,15 +16,11 @@ import numpy as np
 
 
 class FakeArray(np.ndarray):
-    """A device array: NumPy code can't reach its address by mistake, and copies are explicit."""
-
     @property
     def data(self) -> Any:  # type: ignore[override]
-        """Address, as CuPy gives it."""
         return SimpleNamespace(ptr=self.ctypes.data)
 
     def get(self, out: Any = None) -> Any:
-        """Copy to the host."""
         host = np.array(self)
         if out is None:
             return host
@@ -33,26 +28,18 @@ class FakeArray(np.ndarray):
         return out
 
     def set(self, host: np.ndarray) -> None:
-        """Copy from the host."""
         assert host.shape == self.shape and host.dtype == self.dtype
         np.copyto(np.asarray(self), host)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """A GPU's."""
         return (2, 0)
 
 
 def fake(array: Any) -> FakeArray:
-    """A copy as device array."""
     return np.array(array, order="C").view(FakeArray)
 
 
 class Function:
-    """A kernel of the native library.
-
-    Modules of one path are one module, so attributes of a kernel are those of all simulations that launch it.
-    """
-
     recording: list[Any] | None = None
     _caps: dict[tuple[str, str], int] = {}
 
@@ -61,7 +48,6 @@ class Function:
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """Shared memory of a launch at most, until it is set 48 kB."""
         return Function._caps.get(self._key, 48 * 1024)
 
     @max_dynamic_shared_size_bytes.setter
@@ -78,9 +64,8 @@ class Function:
         self.launch(grid[0], block[0], arguments, shared_mem)
 
     def launch(self, grid: int, block: int, arguments: tuple[Any, ...], shared: int) -> None:
-        """Run it: one thread does the work of all blocks."""
         kinds: dict[type, Any] = {np.float64: ctypes.c_double, np.int32: ctypes.c_int}
-        if self._key[1] == "run_worlds":  # whose last argument is the threads of a world, on a CPU those of all
+        if self._key[1] == "run_worlds":
             arguments = (*arguments[:-1], np.int32(1))
         self._function(
             *(ctypes.c_void_p(a.ctypes.data) if isinstance(a, FakeArray) else kinds[type(a)](a) for a in arguments)
@@ -88,36 +73,27 @@ class Function:
 
 
 class Module:
-    """``RawModule(path=)``."""
-
     def __init__(self, path: str) -> None:
         self._path, self._library = path, ctypes.CDLL(path)
         self._functions: dict[str, Function] = {}
 
     def get_function(self, name: str) -> Function:
-        """One object a kernel."""
         return self._functions.setdefault(name, Function(self._path, name, getattr(self._library, name)))
 
     def get_global(self, name: str) -> int:
-        """Address of a variable of the kernels."""
         return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
 
 
 class Graph:
-    """Recorded launches."""
-
     def __init__(self, launches: list[Any]) -> None:
         self._launches = launches
 
     def launch(self, stream: Any) -> None:
-        """Run them again."""
         for function, *rest in self._launches:
             function(*rest)
 
 
 class Stream:
-    """A stream that can capture."""
-
     # Number of the current one, and (stream that waits, stream it waits for).
     current = 0
     waits: list[tuple[int, int]] = []
@@ -126,11 +102,9 @@ class Stream:
         self.ptr = Stream.current
 
     def record(self) -> int:
-        """An event: the stream's number."""
         return self.ptr
 
     def wait_event(self, event: int) -> None:
-        """Wait for another stream's work."""
         Stream.waits.append((self.ptr, event))
 
     def __enter__(self) -> Stream:
@@ -140,19 +114,15 @@ class Stream:
         pass
 
     def begin_capture(self) -> None:
-        """Record instead of launching."""
         Function.recording = []
 
     def end_capture(self) -> Graph:
-        """What was recorded."""
         launches, Function.recording = Function.recording, None
         assert launches
         return Graph(launches)
 
 
 class ExternalStream(contextlib.nullcontext[None]):
-    """Another library's stream, current inside its block."""
-
     def __init__(self, ptr: int) -> None:
         super().__init__()
         self.ptr = ptr
@@ -165,10 +135,7 @@ class ExternalStream(contextlib.nullcontext[None]):
 
 
 class Event:
-    """A moment between launches."""
-
     def record(self) -> None:
-        """The moment."""
         self.seconds = time.perf_counter()
 
     def synchronize(self) -> None:
@@ -176,13 +143,10 @@ class Event:
 
 
 def get_elapsed_time(begin: Event, end: Event) -> float:
-    """Milliseconds."""
     return 1e3 * (end.seconds - begin.seconds)
 
 
 class Device(contextlib.nullcontext[None]):
-    """GPU 0 or 1."""
-
     compute_capability = "90"
     # The names that CuPy 14.2 has, no others; those that matter with numbers of a small H100.
     attributes = dict.fromkeys(Path(__file__).with_name("cupy_attributes.txt").read_text().split(), 1) | {
@@ -203,43 +167,35 @@ asarray = ascontiguousarray = fake
 
 
 def zeros(shape: Any, dtype: Any) -> FakeArray:
-    """Zeroed device array."""
     return fake(np.zeros(shape, dtype))
 
 
 def empty(shape: Any) -> FakeArray:
-    """Device array of doubles; NaN, so that what no kernel writes shows."""
     return fake(np.full(shape, np.nan))
 
 
 def from_dlpack(array: Any) -> FakeArray:
-    """The same memory."""
     return np.asarray(array).view(FakeArray)
 
 
 def ndarray(shape: tuple[int], dtype: Any, pointer: int) -> FakeArray:
-    """The memory at an address."""
     size = shape[0] * np.dtype(dtype).itemsize
     return np.frombuffer((ctypes.c_char * size).from_address(pointer), dtype).view(FakeArray)
 
 
 def arange(stop: int, dtype: Any) -> FakeArray:
-    """Whole numbers from 0."""
     return fake(np.arange(stop, dtype=dtype))
 
 
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> FakeArray:
-    """The same numbers for several worlds."""
     return np.broadcast_to(array, shape).view(FakeArray)
 
 
 def concatenate(arrays: list[Any], axis: int) -> FakeArray:
-    """Arrays after each other."""
     return fake(np.concatenate(arrays, axis))
 
 
 def get_default_memory_pool() -> Any:
-    """Pool without blocks."""
     return SimpleNamespace(free_all_blocks=lambda: None)
 
 
@@ -264,5 +220,4 @@ cuda = SimpleNamespace(
 
 
 def where(condition: Any, yes: Any, no: Any) -> FakeArray:
-    """Elements of one or the other."""
     return fake(np.where(condition, yes, no))

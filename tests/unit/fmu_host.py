@@ -10,8 +10,6 @@ from fmpy.fmi3 import FMU3Slave
 
 
 class Host:
-    """One instance of an FMU, in step mode."""
-
     def __init__(
         self, path: Path, folder: Path, name: str = "one", logged: list[str] | None = None, **values: float
     ) -> None:

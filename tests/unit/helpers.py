@@ -1,5 +1,3 @@
-"""What the tests of the core share: small builders, frames off every axis, and comparisons of bits."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,7 +23,6 @@ FRAME_B = Transform.from_rpy((-0.07, 0.12, 0.2), (1.2, 0.1, -0.6))
 def simulate(
     builder: ModelBuilder, num_worlds: int | None = None, dtype: str = "float64", backend: str = "auto", **config: Any
 ) -> Simulation:
-    """A simulation of the builder's model; keyword arguments go to SolverConfig."""
     return Simulation(builder.finalize(), num_worlds, backend, dtype, SolverConfig(**config))
 
 
@@ -35,27 +32,23 @@ def ball_body(b: ModelBuilder, mass: float = 2.0, inertia: float = 0.05, **kwarg
 
 
 def slider(b: ModelBuilder, mass: float = 2.0, label: str = "slide", y: float = 0.0, **joint: Any) -> int:
-    """A body on a prismatic joint along world x; returns the joint."""
     place = Transform((0.0, y, 0.0))
     body = ball_body(b, mass, xform=place, label=label)
     return int(b.add_joint_prismatic(-1, body, parent_xform=place, axis=(1, 0, 0), label=label, **joint))
 
 
 def wheel(b: ModelBuilder, inertia: float = 0.1, label: str = "wheel", y: float = 0.0, **joint: Any) -> int:
-    """A body that turns about its center of mass on a revolute joint along world y; returns the joint."""
     place = Transform((0.0, y, 0.0))
     body = ball_body(b, 1.0, inertia, xform=place, label=label)
     return int(b.add_joint_revolute(-1, body, parent_xform=place, axis=(0, 1, 0), label=label, **joint))
 
 
 def rows_of(model: gpusim.Model, label: str) -> int:
-    """Number of rows of a constraint (a joint, a line or a coupling)."""
     t = model.topology
     return int(t.row_used[t.constraint_labels.index(label)].sum()) if label in t.constraint_labels else 0
 
 
 def history(sim: Simulation, name: str, steps: int, dt: float | None = None) -> np.ndarray:
-    """A signal before the first step and after every one, (steps + 1, num_worlds, ...)."""
     values = [sim.read(name)]
     for _ in range(steps):
         sim.step(1, dt=dt)
@@ -64,13 +57,11 @@ def history(sim: Simulation, name: str, steps: int, dt: float | None = None) -> 
 
 
 def bits(sim: Simulation, world: int) -> dict[str, bytes]:
-    """Every variable of one world's state, as bytes; the counted angles are brought up to the pose first."""
     sim.runtime.current_angles()
     return {name: np.ascontiguousarray(array[world]).tobytes() for name, array in sim.state.variables().items()}
 
 
 def different(a: dict[str, bytes], b: dict[str, bytes]) -> list[str]:
-    """Names of the variables whose bytes differ."""
     assert a.keys() == b.keys()
     return [name for name in a if a[name] != b[name]]
 

@@ -1,10 +1,3 @@
-"""Recordings that are killed: ``python -m tests.unit.killed_recordings FOLDER SUFFIX MOMENTS SEED``.
-
-A child records one file after another and reports every block that was written, and every file that was closed. After
-each kill the file must hold the reported blocks, with the right numbers. Prints how many kills came within a recording,
-and how many within its end.
-"""
-
 from __future__ import annotations
 
 import os
@@ -28,8 +21,6 @@ _REPORT = struct.Struct("<iiii")
 
 
 class Wide(Clock):
-    """Many numbers, all of which follow from the time."""
-
     num_worlds, signals_of_it = 40, 6
 
     def signals(self) -> dict[str, Info]:
@@ -40,13 +31,12 @@ class Wide(Clock):
 
 
 def numbers(time: np.ndarray | float) -> np.ndarray:
-    """The values of a signal at times (n,), (n, worlds, 3)."""
+    """Return the values of a signal at times (n,), as (n, worlds, 3)."""
     phase = np.arange(3.0 * Wide.num_worlds).reshape(-1, 3)
     return np.sin(np.reshape(time, (-1, 1, 1)) + phase)
 
 
 def record(folder: Path, suffix: str, pipe: int) -> None:
-    """Record files without end. Report (run, samples on the disk, closing, closed)."""
     stream._MOST, run = BLOCK, 0
     while True:
         clock = Wide()
@@ -54,7 +44,7 @@ def record(folder: Path, suffix: str, pipe: int) -> None:
         for k in range(SAMPLES):
             recorder.sample()
             clock.step()
-            if k % BLOCK == 0:  # the block before this sample was written
+            if k % BLOCK == 0:
                 os.write(pipe, _REPORT.pack(run, k, 0, 0))
         os.write(pipe, _REPORT.pack(run, SAMPLES - BLOCK, 1, 0))
         recorder.close()
@@ -75,7 +65,6 @@ def last_report(pipe: int) -> tuple[int, int, int, int]:
 
 
 def check(folder: Path, suffix: str, report: tuple[int, int, int, int], restored: bool) -> None:
-    """Check that the file holds what was reported. ``restored``: turn it into a final file first."""
     run, written, _, closed = report
     path = _path(folder, suffix, run)
     part = path.with_name(path.name + ".part")

@@ -1,5 +1,3 @@
-"""Saves that are killed: ``python -m tests.unit.killed_saves FOLDER`` prints how many had begun to write their file."""
-
 from __future__ import annotations
 
 import os
@@ -22,8 +20,6 @@ MOMENTS = 50
 
 
 class Slow:
-    """A file that takes its bytes piece by piece, so that many kills come within a write."""
-
     def __init__(self, stream: Any) -> None:
         self.stream = stream
 

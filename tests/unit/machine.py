@@ -1,5 +1,3 @@
-"""A machine with every part that keeps state: limits, friction, a motor, a cylinder, a servo, a closed loop."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -8,7 +6,6 @@ from gpusim import ModelBuilder, Transform, orifice_gain
 
 
 def machine() -> ModelBuilder:
-    """A boom on a cylinder with a motor-driven four-bar and a limited, rubbing pendulum at its end."""
     b = ModelBuilder()
     y = (0.0, 1.0, 0.0)
     boom = b.add_body(20.0, (0.5, 2.0, 2.0), com=(0.6, 0, 0), label="boom")
@@ -46,7 +43,6 @@ def machine() -> ModelBuilder:
 
 
 def scatter(num_worlds: int, seed: int = 3) -> dict[str, np.ndarray]:
-    """Per-world writes: masses, first angles, gravity, commands; by signal name, (num_worlds, ...)."""
     rng = np.random.default_rng(seed)
     return {
         "body.bucket.mass": rng.uniform(1.0, 6.0, num_worlds),

@@ -1,5 +1,3 @@
-"""Small mesh files with a picture, which tests write: a square in the x, z plane that looks along -y."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,12 +9,10 @@ import numpy as np
 SQUARE = np.array([[-1.0, 0.0, -1.0], [1.0, 0.0, -1.0], [1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]])
 TRIANGLES = np.array([[0, 1, 2], [0, 2, 3]])
 UV = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
-#: Colors of the picture's quarters: upper left, upper right, lower left, lower right.
 QUARTERS = {"ul": (220, 30, 30), "ur": (30, 200, 30), "ll": (30, 30, 220), "lr": (220, 220, 30)}
 
 
 def picture(size: int = 64) -> np.ndarray:
-    """The four quarters, uint8 (size, size, 3)."""
     rows = [[QUARTERS["ul"], QUARTERS["ur"]], [QUARTERS["ll"], QUARTERS["lr"]]]
     return np.kron(np.array(rows), np.ones((size // 2, size // 2, 1))).astype(np.uint8)
 
@@ -28,7 +24,6 @@ def _save(path: Path) -> None:
 
 
 def obj_file(folder: Path, *lines: str) -> Path:
-    """OBJ with an MTL of these lines and a PNG."""
     _save(folder / "quarters.png")
     (folder / "square.mtl").write_text("\n".join(("newmtl paint", "map_Kd quarters.png", *lines)) + "\n")
     text = ["mtllib square.mtl", *(f"v {x} {y} {z}" for x, y, z in SQUARE), *(f"vt {u} {v}" for u, v in UV)]
@@ -38,7 +33,6 @@ def obj_file(folder: Path, *lines: str) -> Path:
 
 
 def glb_file(folder: Path, **material: object) -> Path:
-    """GLB with the picture inside and keyword arguments of trimesh's PBRMaterial."""
     import trimesh
     from PIL import Image
 

@@ -1,5 +1,3 @@
-"""What solves leave is never silent: open joints, contacts and modes that did not converge are told of, once each."""
-
 from __future__ import annotations
 
 import warnings
@@ -17,7 +15,6 @@ FIGURES = ("joint_drift_peak", "joint_tilt_peak", "contact_residual", "not_conve
 
 
 def heavy_end(mass: float, links: int = 5, solver: str | None = None) -> Model:
-    """A chain of 1 kg links, level at the start, that swings down with a heavy body at its end."""
     b = ModelBuilder()
     before = -1
     for k in range(links + 1):
@@ -31,7 +28,6 @@ def heavy_end(mass: float, links: int = 5, solver: str | None = None) -> Model:
 
 
 def wall(boxes: int = 12, joints: bool = False) -> Model:
-    """A tower of boxes under a weight, too tall for two sweeps; beside it a door, if joints are wanted."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(boxes):
@@ -46,7 +42,6 @@ def wall(boxes: int = 12, joints: bool = False) -> Model:
 
 
 def run(sim: Simulation, steps: int, piece: int = 50) -> list[str]:
-    """Steps in pieces; the warnings."""
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         for _ in range(steps // piece):
@@ -57,7 +52,6 @@ def run(sim: Simulation, steps: int, piece: int = 50) -> list[str]:
 @pytest.mark.parametrize(("step", "solver"), [(5e-3, "direct"), (1e-3, "colored")])
 @pytest.mark.native
 def test_joints_that_part_are_reported_once(step: float, solver: str) -> None:
-    """The joint, how far, and the number to set; healthy worlds stay healthy, and the report and the signal tell."""
     sim = Simulation(heavy_end(1e4), backend="native", config=SolverConfig(dt=step, joint_solver=solver))
     reported = run(sim, round(1.0 / step))
     assert len(reported) == 1, reported
@@ -73,14 +67,12 @@ def test_joints_that_part_are_reported_once(step: float, solver: str) -> None:
 
 @pytest.mark.native
 def test_the_number_that_the_warning_gives_serves() -> None:
-    """Substeps as the message says: the joints hold, and nothing is told."""
     sim = Simulation(heavy_end(1e4), backend="native", config=SolverConfig(dt=5e-3, substeps=4))
     assert run(sim, 200) == [] and sim.read("sim.joint_drift_peak")[0] < 1e-4
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_peak_is_the_gap_at_the_ends_of_steps(backend: str) -> None:
-    """By sim.joint_drift after every step but the last; the constraint in its last bits is that joint."""
     sim = Simulation(heavy_end(30.0), backend=backend, config=SolverConfig(joint_solver="colored", dt=4e-3))
     seen = []
     for _ in range(40):
@@ -92,7 +84,6 @@ def test_the_peak_is_the_gap_at_the_ends_of_steps(backend: str) -> None:
 
 
 def test_poses_that_were_given_are_nothings_work() -> None:
-    """A joint that is built 1 cm open and closed by the first step: nothing is told."""
     b = ModelBuilder()
     arm = b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=Transform((0.5, 0, 0)))
     b.add_joint_revolute(-1, arm, Transform((0, 0, 0)), Transform((-0.49, 0, 0)), axis=(0, 1, 0))
@@ -103,7 +94,6 @@ def test_poses_that_were_given_are_nothings_work() -> None:
 
 @pytest.mark.native
 def test_the_worse_of_two_worlds_is_named() -> None:
-    """World 1 alone has the weight that parts the joints."""
     model = heavy_end(1.0)
     sim = Simulation(model, 2, backend="native", threads=1)
     end = f"body.{model.bodies[-1].label}"
@@ -119,7 +109,6 @@ def test_the_worse_of_two_worlds_is_named() -> None:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.native
 def test_contacts_that_do_not_converge_are_reported(solver: str) -> None:
-    """One sweep is not enough for a tower; the residual is that of the last sweep."""
     config = SolverConfig(dt=5e-3, iterations=1, joint_solver=solver)
     sim = Simulation(wall(joints=solver == "colored"), backend="native", config=config)
     reported = [line for line in run(sim, 200, 10) if "contacts" in line]
@@ -129,7 +118,6 @@ def test_contacts_that_do_not_converge_are_reported(solver: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_solves_that_end_early_are_reported(backend: str) -> None:
-    """One sweep does not bring changes below impulse_tolerance."""
     config = SolverConfig(joint_solver="colored", iterations=1, impulse_tolerance=1e-12)
     sim = Simulation(heavy_end(1.0), backend=backend, config=config)
     reported = run(sim, 20, 5)
@@ -139,7 +127,6 @@ def test_solves_that_end_early_are_reported(backend: str) -> None:
 
 
 def thrown(links: int, iterations: int) -> Simulation:
-    """A chain with dry friction whose light end throws it onto narrow limits."""
     b = ModelBuilder()
     for k in range(links):
         mass = 0.01 if k == links - 1 else 1.0
@@ -154,7 +141,6 @@ def thrown(links: int, iterations: int) -> Simulation:
 
 @pytest.mark.native
 def test_switching_joints_are_advised_what_lets_them_settle() -> None:
-    """Twice the iterations leaves it as it is; the number that the warning gives serves."""
     reported = run(sim := thrown(15, 8), 300)
     assert len(reported) == 1 and reported[0].endswith(
         "substep ended before the solve converged, as joints at their limits or with friction kept switching; "
@@ -166,7 +152,6 @@ def test_switching_joints_are_advised_what_lets_them_settle() -> None:
 
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_joints_next_to_contacts_are_advised_a_smaller_step(solver: str) -> None:
-    """Contacts answer each switch of a joint anew, however often it may; sweeps alone need more of them."""
     sim = Simulation(wall(2, joints=True), backend="numpy", config=SolverConfig(joint_solver=solver, substeps=3))
     for name, value in (("not_converged", 3), ("inexact", 4)):
         sim.state.arrays[name][:] = value
@@ -181,7 +166,6 @@ def test_joints_next_to_contacts_are_advised_a_smaller_step(solver: str) -> None
 @pytest.mark.parametrize("launch", ["fused", pytest.param("staged", marks=pytest.mark.nightly)])
 @pytest.mark.native
 def test_backends_agree(launch: str) -> None:
-    """All figures, NumPy and kernels; the two launches have the same bits by tests/parity."""
     for model, config in (
         (heavy_end(300.0, 3), SolverConfig(joint_solver="colored", dt=2e-3)),
         (wall(2), SolverConfig(iterations=2, dt=2e-3)),
@@ -198,7 +182,6 @@ def test_backends_agree(launch: str) -> None:
 
 
 def test_limits_go_by_the_usual_lever() -> None:
-    """1 % of the distance of joints from centers of mass; 0.01 rad."""
     limits = accuracy_limits(heavy_end(1.0))
     assert limits["joint_drift_limit"] == pytest.approx(1e-3) and limits["joint_tilt_limit"] == 0.01
     b = ModelBuilder()
@@ -208,7 +191,6 @@ def test_limits_go_by_the_usual_lever() -> None:
 
 @pytest.mark.native
 def test_changes_that_move_nothing_are_no_residual() -> None:
-    """Two jammed boxes, one hinged to the world: loads of 1e-17 N, which sweeps change by more than their size."""
     b = ModelBuilder()
     for side in (-0.2, 0.2):
         b.add_shape_box(-1, (0.1, 2.0, 0.5), xform=Transform((side, 0, 0.5)))
@@ -226,7 +208,6 @@ def test_changes_that_move_nothing_are_no_residual() -> None:
 
 @pytest.mark.native
 def test_swept_joints_are_advised_what_sweeps_need() -> None:
-    """The advice goes by the joint and not by the setting: chains of 1:10000 that ask to be swept, or factored."""
     for solver, advised in (("colored", True), ("direct", False)):
         sim = Simulation(heavy_end(1e4, solver=solver), backend="native", config=SolverConfig(dt=1e-2))
         with pytest.warns(UserWarning, match=naming("joint 0.001")) as reported:

@@ -1,5 +1,3 @@
-"""Joint parameters that need a row which the joint was built without: read at any time, written at any time."""
-
 from __future__ import annotations
 
 import warnings
@@ -25,16 +23,9 @@ VALUES: dict[str, Any] = {
     "joint.knee.armature": (0.02, 0.1, 0.3), "joint.wrist.limit_upper_0": (0.3, 0.2, 0.1),
     "joint.socket.damping_2": (0.0, 0.2, 0.1),
 }  # fmt: skip
-"""In the last world the hinge is not damped, in the second the wrist has no friction: zeros beside others."""
 
 
 def tree(contacts: bool = False, **early: Any) -> ModelBuilder:
-    """Joints without rows of their own beside a servo, a spring, a gear, a motor and a ball that falls on the ground.
-
-    Args:
-        contacts: add the ball's and the ground's shapes.
-        early: what joints are built with, by label.
-    """
     b = ModelBuilder()
     arm, hand, leg, toe, rod = (
         ball_body(b, mass, 0.05, com=(0.1, 0.0, 0.02), xform=PLACE * Transform((0.3 * k, 0, 0)), label=label)
@@ -65,7 +56,6 @@ EARLY = {
 
 
 def run(builder: ModelBuilder, steps: int, backend: str, dtype: str = "float64", solver: str = "direct") -> Simulation:
-    """Worlds with gravities, masses and commands of their own."""
     config = SolverConfig(dt=2e-3, joint_solver=solver, iterations=8)
     sim = Simulation(builder.finalize(), WORLDS, backend, dtype, config)
     sim.write("sim.gravity", [(0.1 * k, 0.2, -9.81) for k in range(WORLDS)])
@@ -82,8 +72,7 @@ def run(builder: ModelBuilder, steps: int, backend: str, dtype: str = "float64",
     [("numpy", "float64"), *(pytest.param("native", d, marks=pytest.mark.native) for d in ("float64", "float32"))],
 )
 def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
-    """From the same state the same bits as a model that had the rows from the start; and again after a reset."""
-    contacts = backend == "native"  # on NumPy they take a minute to compile
+    contacts = backend == "native"
     late = run(tree(contacts), 100, backend, dtype, solver)
     early = run(tree(contacts, **EARLY), 0, backend, dtype, solver)
     before = {name: late.read(name) for name in ("joint.wrist.position", "body.rod.position", "joint.hinge.velocity")}
@@ -110,7 +99,6 @@ def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_zero_costs_nothing(backend: str) -> None:
-    """Built values are read; writing them again makes no row and changes no bit."""
     sim, calm = run(tree(), 20, backend), run(tree(), 20, backend)
     model = sim.model
     for suffix, joint in (("", "hinge"), ("_0", "wrist"), ("_1", "wrist"), ("_3", "socket")):
@@ -126,7 +114,6 @@ def test_what_is_zero_costs_nothing(backend: str) -> None:
 
 
 def test_every_parameter_of_every_coordinate_is_a_signal() -> None:
-    """Ball joints with their total angle, universal joints with both turns."""
     known = simulate(tree()).signals()
     suffixes = {"hinge": [""], "wrist": ["_0", "_1"], "rope": [""], "socket": ["_0", "_1", "_2", "_3"]}
     for joint, places in suffixes.items():
@@ -136,7 +123,6 @@ def test_every_parameter_of_every_coordinate_is_a_signal() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
-    """Damping, dry friction, armature and a limit that come in mid-run, one in each world, against their formulas."""
     b = ModelBuilder(gravity=(0, 0, 0))
     wheel(b, inertia=0.1)
     b.add_torque(0, (0.0, 0.03, 0.0), label="torque")
@@ -152,7 +138,7 @@ def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
     np.testing.assert_allclose(sim.read("joint.wheel.velocity"), 2.0, rtol=2e-3)
     sim.control["torque"] = (0.0, 0.0, 1.0, 0.0)
     sim.step(500)
-    time = 0.5 + 0.5e-3  # velocities live in the middle of steps, and from there new forces act
+    time = 0.5 + 0.5e-3
     expected = [2.0 * np.exp(-0.2 / 0.1 * time), 2.0 - 0.1 / 0.1 * time, 2.0 + 0.03 / 0.15 * 0.5, 0.0]
     np.testing.assert_allclose(sim.read("joint.wheel.velocity"), expected, rtol=2e-6, atol=1e-9)
     assert sim.read("joint.wheel.position")[3] == pytest.approx(1.5, abs=1e-6)
@@ -161,7 +147,6 @@ def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_stopped_worlds_stay_stopped(backend: str) -> None:
-    """The watch, its report and the commands go over to the new rows; a reset revives the world."""
     sim = run(tree(), 5, backend)
     control = sim.control
     sim.write("body.rod.linear_velocity", (1e200, 0.0, 0.0), world=1)
@@ -190,7 +175,6 @@ def test_stopped_worlds_stay_stopped(backend: str) -> None:
      ("armature", np.nan, "signal 'joint.hinge.armature'"), ("friction", np.inf, "signal 'joint.hinge.friction'")],
 )  # fmt: skip
 def test_wrong_values_change_nothing(name: str, value: float, words: str) -> None:
-    """The rule is checked before the row is made."""
     sim = run(tree(), 3, "numpy")
     model = sim.model
     with pytest.raises(ModelError, match=naming(words)):
@@ -200,7 +184,6 @@ def test_wrong_values_change_nothing(name: str, value: float, words: str) -> Non
 
 @pytest.mark.nightly
 def test_an_imported_robot_is_randomized(tmp_path: Path) -> None:
-    """Joints of a file without dynamics get their own values in every world; each runs as one built with them."""
     plain = '<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>'
     joints = [urdf_joint(f"j{k}", f"l{k}", f"l{k + 1}", "continuous", plain) for k in range(3)]
     file = tmp_path / "robot.urdf"

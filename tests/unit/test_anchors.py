@@ -30,14 +30,12 @@ def two_bodies() -> ModelBuilder:
 
 
 def joint(b: ModelBuilder, kind: str, parent: int, **place: Any) -> None:
-    """Of a kind, 'j', between ``parent`` and body b."""
     getattr(b, f"add_joint_{kind}")(parent, 1, label="j", **OPTIONS.get(kind, {"axis": AXIS}), **place)
 
 
 @pytest.mark.parametrize("parent", [-1, 0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_frames_coincide_and_the_joint_reads_zero_as_built(kind: str, parent: int) -> None:
-    """Both frames stand at the point, along the world's axes; every coordinate is zero there, also off the origin."""
     b = two_bodies()
     joint(b, kind, parent, at=HERE)
     spec = b.joints[0]
@@ -54,7 +52,6 @@ def test_the_frames_coincide_and_the_joint_reads_zero_as_built(kind: str, parent
 
 
 def test_the_axis_is_given_in_the_world() -> None:
-    """A slide moves its body along it; the limit counts from the built pose."""
     b = two_bodies()
     b.add_joint_prismatic(-1, 1, axis=(0.6, 0.0, -0.8), at=HERE, limit_upper=0.05, label="slide")
     start = b.bodies[1].xform.position
@@ -64,7 +61,6 @@ def test_the_axis_is_given_in_the_world() -> None:
 
 
 def test_at_may_be_a_frame() -> None:
-    """Then ``axis`` and the coordinates are those of that frame, and zero as built all the same."""
     b = two_bodies()
     frame = Transform(HERE, Transform.from_rpy((0, 0, 0), (0.3, 0.1, -0.4)).rotation)
     b.add_joint_planar(0, 1, at=frame, label="j")
@@ -76,7 +72,6 @@ def test_at_may_be_a_frame() -> None:
 
 
 def test_a_hinge_in_the_world_and_one_by_frames_are_the_same() -> None:
-    """The same motion; and of bodies without turns the very same bits."""
     for turn, tolerance in ((PLACE.rotation, 1e-12), ((0, 0, 0, 1), 0.0)):
         sims = []
         for by_frames in (False, True):
@@ -95,7 +90,6 @@ def test_a_hinge_in_the_world_and_one_by_frames_are_the_same() -> None:
 
 
 def test_the_poses_are_those_of_the_moment() -> None:
-    """A body that is moved afterwards takes its end along."""
     b = two_bodies()
     b.add_joint_ball(-1, 0, at=HERE)
     b.bodies[0].xform = Transform((1.0, 0.0, 0.0)) * b.bodies[0].xform
@@ -103,7 +97,6 @@ def test_the_poses_are_those_of_the_moment() -> None:
 
 
 def ends_of(b: ModelBuilder) -> dict[str, np.ndarray]:
-    """Points of actuator 0 in the world."""
     p = b.actuators[0].params
     bodies = {name: -1 if p[f"body_{name}"] < 0 else int(p[f"body_{name}"]) for name in "ab"}
     return {
@@ -113,7 +106,6 @@ def ends_of(b: ModelBuilder) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("parent", [-1, 0])
 def test_springs_and_cylinders_between_points_of_the_world(parent: int) -> None:
-    """Both ends stand where they were put; one end may be given in its body."""
     adders: list[Callable[..., Any]] = [
         lambda b, **ends: b.add_spring(parent, 1, stiffness=1.0, **ends),
         lambda b, **ends: b.add_hydraulic_cylinder(parent, 1, **CYLINDER, **ends),
@@ -130,7 +122,6 @@ def test_springs_and_cylinders_between_points_of_the_world(parent: int) -> None:
 
 
 def test_rods_and_forces_at_points_of_the_world() -> None:
-    """A rod of the points' distance is taut; a force at a point pulls with its arm."""
     b = two_bodies()
     length = float(np.linalg.norm(HERE - AXIS))
     b.add_joint_distance(0, 1, min_distance=length, max_distance=length, at_a=HERE, at_b=AXIS, label="rod")
@@ -167,7 +158,6 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_places_that_make_no_sense(name: str) -> None:
-    """One sentence with the element, the rule and the mend; nothing of it stays in the builder."""
     b = two_bodies()
     call, words = BAD[name]
     with pytest.raises(ModelError, match=naming(words)):

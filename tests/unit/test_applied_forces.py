@@ -54,7 +54,6 @@ def test_same_on_both_launches(launch: str) -> None:
 
 
 def test_loads_a_joint() -> None:
-    """A hanging body pulled sideways: the hinge carries weight and pull."""
     b = ModelBuilder()
     arm = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), xform=Transform((0.0, 0.0, -1.0)), label="arm")
     b.add_joint_fixed(-1, arm, child_xform=Transform((0.0, 0.0, 1.0)), label="hinge")

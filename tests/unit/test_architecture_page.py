@@ -1,5 +1,3 @@
-"""The pages on the code against the code: stages, files, arrays, words, and the lines that examples stand beside."""
-
 from __future__ import annotations
 
 import re
@@ -26,27 +24,22 @@ INNER = [
     if p.is_dir()
 ]
 FOLDERS = ("", "gpusim/", "gpusim/reference/", "gpusim/backends/", "cuda_kernels/", *INNER)
-"""From where the page names files."""
 MADE = {"order.cuh", "entries.cuh", "compile_commands.json"}
-"""Files that are generated."""
 
 
 def table(head: str) -> dict[str, list[str]]:
-    """Cells of the table that begins with this head, by the stage in the first one."""
     body = PAGE.split(head, 1)[1].split("\n\n", 1)[0]
     rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()[2:]]
     return {cells[0].strip("`"): cells[1:] for cells in rows if cells[0]}
 
 
 def touched(stage: Stage) -> tuple[set[str], set[str]]:
-    """Arrays that a stage only reads, and those that it writes."""
     found = [phase for phase, _ in phases(stage)]
     reads, writes = ({name for p in found for name in getattr(p, kind).split()} for kind in ("reads", "writes"))
     return reads - writes, writes
 
 
 def hunks() -> list[tuple[str, str, str]]:
-    """File, the lines that stand there and those that take their place, of all changes of the examples."""
     found = []
     for block in re.findall(r"```diff\n(.*?)```", PAGE, re.DOTALL):
         for name, text in re.findall(r"^--- (\S+)\n(.*?)(?=^---|\Z)", block, re.DOTALL | re.MULTILINE):
@@ -56,7 +49,6 @@ def hunks() -> list[tuple[str, str, str]]:
 
 
 def section(example: str) -> str:
-    """The text of one example."""
     return PAGE.split(f"\n### {example}\n", 1)[1].split("\n### ", 1)[0]
 
 
@@ -68,7 +60,6 @@ def test_every_stage_has_its_rows() -> None:
 
 @pytest.mark.parametrize("name", STAGES)
 def test_arrays_of_a_stage_are_those_of_its_phases(name: str) -> None:
-    """All of the state; of the work, arrays that it writes."""
     read, written, work = (set(cell.split()) for cell in table("| stage | state that it reads |")[name])
     reads, writes = touched(STAGES[name])
     assert (read, written) == (reads & STATE, writes & STATE)
@@ -77,7 +68,6 @@ def test_arrays_of_a_stage_are_those_of_its_phases(name: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_files_are_there(page: str) -> None:
-    """Every file and folder that a page names, but those that its examples add."""
     text = PAGES[page]
     prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     names = re.findall(r"`([\w./]+(?:\.(?:py|pyi|cuh|cu|md|sh|toml|json)|/))`", prose)
@@ -98,7 +88,6 @@ def test_examples_stand_next_to_lines_that_are_there(name: str, old: str) -> Non
     ("example", "most"), [("A joint", 1), ("A shape", 3), ("A contact law", 3), ("A signal", 1), ("A stage", 4)]
 )
 def test_examples_change_few_files(example: str, most: int) -> None:
-    """New ones, and those of its changes."""
     text = section(example)
     assert (
         1
@@ -110,7 +99,6 @@ def test_examples_change_few_files(example: str, most: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("example", ["A joint", "A shape", "A scene"])
 def test_new_files_of_the_examples_run(example: str) -> None:
-    """Their imports are there, and what they register is taken."""
     [text] = re.findall(r"```python\n(.*?)```", section(example), re.DOTALL)
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

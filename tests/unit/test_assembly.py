@@ -1,5 +1,3 @@
-"""sim.assemble(): roughly placed loops come together; the report says what is left, joint by joint."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -15,7 +13,6 @@ BRICARD_AXES = ((0, 1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)
 
 
 def misplaced(pose: Transform, rng: np.random.Generator) -> Transform:
-    """Moved by up to 0.2 m and turned by up to 20 degrees."""
     shift = rng.normal(size=3)
     shift *= 0.2 * rng.uniform() / np.linalg.norm(shift)
     turn = Transform.from_axis_angle((0, 0, 0), rng.normal(size=3), np.deg2rad(20.0) * rng.uniform())
@@ -57,7 +54,6 @@ def bricard(seed: int) -> ModelBuilder:
 
 
 def gaps(sim: Simulation) -> float:
-    """Greatest distance between the joint points, from the signals alone."""
     worst = 0.0
     for joint in sim.model.joints:
         ends = []
@@ -74,7 +70,6 @@ def gaps(sim: Simulation) -> float:
 @pytest.mark.parametrize("make", [four_bar, bricard])
 @pytest.mark.parametrize("seed", range(5))
 def test_misplaced_loops_come_together(make: object, seed: int) -> None:
-    """Up to 0.2 m and 20 degrees off: all joints closed below 1e-9 m and rad, nothing moves off on its own."""
     sim = simulate(make(seed))  # type: ignore[operator]
     assert gaps(sim) > 0.01
     report = sim.assemble()
@@ -89,7 +84,6 @@ def test_misplaced_loops_come_together(make: object, seed: int) -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_report_names_the_joints(solver: str) -> None:
-    """before and after by joint label, one number for each world; the text names the worst joint."""
     sim = simulate(four_bar(1), num_worlds=2, joint_solver=solver)
     sim.write("body.crank.position", (0.1, 0.0, 0.05), world=1)
     report = sim.assemble()
@@ -102,7 +96,6 @@ def test_the_report_names_the_joints(solver: str) -> None:
 
 
 def test_worlds_assemble_on_their_own() -> None:
-    """World 1 starts elsewhere and comes together too; an exact world stays where it is to the bit."""
     sim = simulate(four_bar(None), num_worlds=3)
     start = sim.read("body.coupler.position")
     sim.write("body.coupler.position", start[0] + (0.1, 0.05, -0.1), world=1)
@@ -115,7 +108,6 @@ def test_worlds_assemble_on_their_own() -> None:
 
 
 def test_an_impossible_loop_is_reported() -> None:
-    """A coupler far too long: not converged, and the report says how far apart the joints stay."""
     sim = simulate(four_bar(2, coupler=6.0), num_worlds=2)
     report = sim.assemble(iterations=60)
     assert not report.converged.any()
@@ -125,7 +117,6 @@ def test_an_impossible_loop_is_reported() -> None:
 
 
 def test_assembly_keeps_couplings_and_other_bodies() -> None:
-    """A mimic comes true as well; a body without joints does not move."""
     b = four_bar(None)
     ball_body(b, xform=Transform((5, 5, 5)), label="other")
     wheel = ball_body(b, label="wheel")
@@ -141,7 +132,6 @@ def test_assembly_keeps_couplings_and_other_bodies() -> None:
 
 
 def test_assembly_of_nothing() -> None:
-    """A model without joints is assembled."""
     b = ModelBuilder()
     ball_body(b)
     report = simulate(b).assemble()

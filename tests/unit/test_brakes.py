@@ -1,5 +1,3 @@
-"""Brakes and clutches: torque, heat and work, what an emergency stop does with them, and units on travels."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -41,7 +39,6 @@ def read(sim: Simulation, *names: str) -> list[float]:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_torque_heat_and_work_of_sliding_brakes(backend: str, solver: str) -> None:
-    """5 N m and 1 N m beside a joint's own 0.5 N m: each has its share, and the account is closed."""
     sim = simulation(wheel(0.5, two=True), backend, joint_solver=solver)
     audit = EnergyAudit(sim)
     for _ in range(500):
@@ -58,7 +55,6 @@ def test_torque_heat_and_work_of_sliding_brakes(backend: str, solver: str) -> No
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_brake_that_holds(backend: str, solver: str) -> None:
-    """It bears what pushes, not its greatest torque; two share by their greatest ones; none at rest without a load."""
     sim = simulation(wheel(two=True), backend, joint_solver=solver)
     sim.write("joint.spin.velocity", 0.0)
     sim.control["push"] = 3.0
@@ -87,7 +83,7 @@ def test_at_a_limit_the_stop_bears(backend: str) -> None:
 
 
 def shafts() -> ModelBuilder:
-    """Two shafts with a clutch between them (a tendon), a brake on one, a clutch on a joint of its own."""
+    """Two shafts with a clutch between them, a brake on one, and a clutch on a separate joint."""
     b = ModelBuilder(gravity=(0, 0, 0))
     joints = [
         b.add_joint_revolute(-1, ball_body(b, 1.0, 0.1, xform=Transform((k, 0, 0)), label=f"s{k}"),
@@ -122,7 +118,6 @@ def test_a_safe_command_that_is_no_share() -> None:
 
 
 def test_units_of_turns_and_travels() -> None:
-    """What acts on a slide has units of m and N, on a hinge of rad and N m; every parameter has one."""
     b = ModelBuilder()
     joints = {
         "s": b.add_joint_prismatic(-1, b.add_body(1, (1, 1, 1)), label="s"),
@@ -138,7 +133,7 @@ def test_units_of_turns_and_travels() -> None:
     both = b.add_tendon([(joints["s"], 1.0), (joints["h"], 1.0)], label="both")
     b.add_brake(both, 1.0, label="mixed")
     b.add_bushing(-1, b.add_body(1, (1, 1, 1), label="B"), stiffness=1e5, label="bush")
-    d = Diagram("d")  # units are checked
+    d = Diagram("d")
     d.connect("signal:servo.sv_s.force", d.add("gain", "g", gain=1.0, unit="1/N"))
     d.connect("g", d.add("command", "c", command="br_s"))
     b.add_diagram(d)
@@ -160,7 +155,6 @@ def test_units_of_turns_and_travels() -> None:
 
 
 def test_a_switch_is_0_or_1() -> None:
-    """Unless it is given other limits; a stick is -1 to 1."""
     d = Diagram("d")
     for name, options in (("stick", {}), ("switch", {"switch": True}), ("both", {"switch": True, "lower": -1.0})):
         d.connect(d.add("input", name, **options), d.add("gain", f"g_{name}"))

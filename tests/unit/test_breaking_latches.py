@@ -1,5 +1,3 @@
-"""Latches that break: against closed forms of the load, per world, within launches, on all ways to launch."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +15,6 @@ LAUNCHES = ("fused", "staged", "simd")
 
 
 def hanging(mass: float = 2.0, **latch: Any) -> ModelBuilder:
-    """A rod on a closed latch at its upper end, 0.5 m above its center, with a force down, `pull`, of 1 N at first."""
     b = ModelBuilder()
     rod = b.add_body(mass, (0.02, 0.02, 0.01), xform=Transform((0, 0, -0.5)), label="rod")
     b.add_latch(-1, rod, at=(0, 0, 0), attached=True, label="grip", **latch)
@@ -29,7 +26,6 @@ def hanging(mass: float = 2.0, **latch: Any) -> ModelBuilder:
 @both_backends
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_growing_force_breaks_it_at_the_step_where_it_passes_the_limit(solver: str, backend: str) -> None:
-    """The load of step n is m g + (F(n) + F(n - 1))/2, as a kick reaches from the middle of one step to the next."""
     sim = simulate(hanging(break_force=50.0), dt=1e-3, backend=backend, joint_solver=solver)
     commands, attached, load = 0.5 * np.arange(1, 100), [], []
     for force in commands:
@@ -48,7 +44,6 @@ def test_a_growing_force_breaks_it_at_the_step_where_it_passes_the_limit(solver:
 @both_backends
 @pytest.mark.parametrize("substeps", [1, 3])
 def test_worlds_break_alone_within_one_launch(substeps: int, backend: str) -> None:
-    """Of three masses two are too heavy: they fall freely from the second step on."""
     sim = simulate(hanging(break_force=31.0), 3, dt=1e-3, backend=backend, substeps=substeps)
     sim.write("body.rod.mass", [3.0, 3.2, 8.0])
     sim.step(1)
@@ -64,7 +59,7 @@ def test_worlds_break_alone_within_one_launch(substeps: int, backend: str) -> No
 
 @both_backends
 def test_a_torque_breaks_it_too(backend: str) -> None:
-    """A cantilever of 2 kg bears m g 0.4 m = 7.848 N m: above 7.8, and below 7.9."""
+    """A cantilever of 2 kg bears m g 0.4 m = 7.848 N m, between 7.8 and 7.9."""
     b = ModelBuilder()
     for y, most in ((0.0, 7.8), (1.0, 7.9)):
         arm = b.add_body(2.0, (0.02, 0.02, 0.02), xform=Transform((0.4, y, 0)), label=f"arm{y:g}")
@@ -79,7 +74,7 @@ def test_a_torque_breaks_it_too(backend: str) -> None:
 @pytest.mark.nightly
 @both_backends
 def test_a_bob_leaves_a_swinging_arm_where_its_pull_is_twice_its_weight(backend: str) -> None:
-    """Released level, a pendulum pulls with 3 m g sin(a): the bob flies off at sin(a) = 2/3, within one launch."""
+    """A pendulum released from horizontal pulls with 3 m g sin(a), so the bob breaks off at sin(a) = 2/3."""
     length, mass, step = 0.5, 1.0, 2e-4
     b = ModelBuilder()
     arm = b.add_body(1e-3, (1e-6, 1e-6, 1e-6), xform=Transform((length, 0, 0)), label="arm")
@@ -106,7 +101,6 @@ def test_a_bob_leaves_a_swinging_arm_where_its_pull_is_twice_its_weight(backend:
 @pytest.mark.slow_numpy
 @both_backends
 def test_it_stays_open_until_a_write_or_a_reset(backend: str) -> None:
-    """A write locks the pose of that moment, and a reset the first one, both in one world alone."""
     sim = simulate(hanging(mass=8.0, break_force=30.0), 3, dt=1e-3, backend=backend)
     sim.step(100)
     assert not sim.read("joint.grip.attached").any()
@@ -131,7 +125,6 @@ def test_it_stays_open_until_a_write_or_a_reset(backend: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_all_launches_break_with_the_same_bits(dtype: str) -> None:
-    """Masses that swing on two latches in 9 worlds: launches give equal bits, and the reference breaks alike."""
     b = ModelBuilder()
     first = b.add_body(1.0, (0.01, 0.02, 0.03), xform=Transform((0.3, 0, 0)), label="first")
     b.add_joint_ball(-1, first, at=(0, 0, 0))
@@ -163,7 +156,6 @@ def test_all_launches_break_with_the_same_bits(dtype: str) -> None:
 
 
 def test_limits_are_checked_and_copies_keep_them() -> None:
-    """Limits are positive. A latch without limits has no sensor. A model in a model still breaks."""
     for wrong in (0.0, -1.0, np.nan):
         with pytest.raises(ModelError, match=naming("grip break_force")):
             hanging(break_force=wrong)

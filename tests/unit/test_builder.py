@@ -1,5 +1,3 @@
-"""ModelBuilder: what it checks, and copies of whole builders."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -138,7 +136,6 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_named_with_rule_and_fix(name: str) -> None:
-    """One clear sentence that names element, rule and mend; and the builder stays as it was."""
     b = two_bodies()
     call, words = BAD[name]
     with pytest.raises(ModelError, match=naming(words)) as error:
@@ -148,7 +145,6 @@ def test_bad_input_is_named_with_rule_and_fix(name: str) -> None:
 
 
 def test_a_model_without_bodies_or_with_immovable_joints() -> None:
-    """finalize() checks the whole."""
     with pytest.raises(ModelError, match=naming("ModelBuilder")):
         ModelBuilder().finalize()
     b = ModelBuilder()
@@ -164,7 +160,6 @@ def test_a_model_without_bodies_or_with_immovable_joints() -> None:
 
 
 def test_labels_and_indices_of_a_model() -> None:
-    """Default labels are kind and index; unknown ones name the nearest."""
     b = ModelBuilder()
     b.add_body(1.0, I3)
     b.add_body(1.0, I3, label="arm")
@@ -182,7 +177,6 @@ def test_labels_and_indices_of_a_model() -> None:
 
 
 def machine() -> ModelBuilder:
-    """Every reference between elements that add_builder has to move: joints, couplings, actuators, world points."""
     b = ModelBuilder()
     arm = b.add_body(2.0, (0.1, 0.2, 0.15), com=(0.2, 0, 0), xform=FRAME_A, label="arm",
                      linear_velocity=(0.1, 0.2, 0.3),
@@ -199,12 +193,10 @@ def machine() -> ModelBuilder:
 
 
 def moved(pose: Transform, other: Simulation, label: str) -> Transform:
-    """Pose of a body of another simulation, moved."""
     return pose * Transform(other.read(f"body.{label}.position")[0], other.read(f"body.{label}.orientation")[0])
 
 
 def test_add_builder_moves_everything() -> None:
-    """Two copies, moved by X (with gravity off, physics does not care): body poses are X times the original's."""
     template = machine()
     template.gravity[:] = 0.0
     alone = simulate(template, dt=2e-3)
@@ -231,7 +223,6 @@ def test_add_builder_moves_everything() -> None:
 
 
 def test_add_builder_copies_and_does_not_share() -> None:
-    """The template stays as it was, and later changes of it change no copy."""
     template = machine()
     b = ModelBuilder()
     b.add_builder(template, PLACE, "x_")
@@ -246,7 +237,6 @@ def test_add_builder_copies_and_does_not_share() -> None:
 
 
 def test_add_builder_twice_needs_prefixes() -> None:
-    """The same labels again are refused by name."""
     b = ModelBuilder()
     b.add_builder(machine())
     with pytest.raises(ModelError, match=naming("'arm'")):
@@ -254,7 +244,6 @@ def test_add_builder_twice_needs_prefixes() -> None:
 
 
 def test_replicate_sets_the_number_of_worlds() -> None:
-    """All worlds start alike, with the template's gravity, and stay alike bit for bit."""
     template = machine()
     template.gravity[:] = (0.0, 0.1, -1.6)
     b = ModelBuilder()
@@ -272,7 +261,6 @@ def test_replicate_sets_the_number_of_worlds() -> None:
 
 
 def test_inertia_forms_agree() -> None:
-    """3, 6 and 9 numbers."""
     b = ModelBuilder()
     b.add_body(1.0, (0.1, 0.2, 0.25, 0.01, -0.02, 0.03), label="six")
     b.add_body(1.0, [[0.1, 0.01, -0.02], [0.01, 0.2, 0.03], [-0.02, 0.03, 0.25]], label="nine")
@@ -291,7 +279,6 @@ def test_inertia_forms_agree() -> None:
     ],
 )
 def test_simulations_that_make_no_sense(options: dict[str, Any], words: str) -> None:
-    """Settings are checked with the known names."""
     with pytest.raises(gpusim.GpusimError, match=naming(words)):
         Simulation(two_bodies().finalize(), **options)
     with pytest.raises(ModelError, match=naming("finalize")):
@@ -310,6 +297,5 @@ def test_simulations_that_make_no_sense(options: dict[str, Any], words: str) -> 
     ],
 )
 def test_configs_that_make_no_sense(options: dict[str, Any]) -> None:
-    """SolverConfig checks itself."""
     with pytest.raises(ModelError, match=naming(next(iter(options)))):
         gpusim.SolverConfig(**options)

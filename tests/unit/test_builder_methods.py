@@ -1,5 +1,3 @@
-"""The methods that other files attach to ModelBuilder, for users, type checkers and editors."""
-
 from __future__ import annotations
 
 import importlib.util
@@ -42,7 +40,6 @@ WRONG = {
     12: 'Missing positional argument "radius"',
 }
 _PATHS = ("PYTHONPATH", "MYPYPATH")
-"""What would show mypy the checkout itself."""
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +65,10 @@ def own_method() -> Iterator[str]:
 
 
 def test_the_stub_is_what_the_code_gives(builder_stub: ModuleType) -> None:
-    """Else run ``python ci/builder_stub.py --write``."""
     assert builder_stub.PATH.read_text(encoding="utf-8") == builder_stub.stub()
 
 
 def test_a_new_method_makes_the_stub_stale(builder_stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of the package's own; those that users attach at run time are not in it."""
-
     def add_novelty(self: ModelBuilder, size: float = float("inf"), *, label: str | None = None) -> int:
         """Add a novelty."""
         return 0
@@ -88,7 +82,6 @@ def test_a_new_method_makes_the_stub_stale(builder_stub: ModuleType, monkeypatch
 
 @pytest.fixture
 def editable(tmp_path: Path) -> Path:
-    """Python of an environment with an editable install of a copy of the checkout, as ``pip install -e`` makes it."""
     pytest.importorskip("setuptools", minversion="77")
     checkout, wheels, home = (tmp_path / name for name in ("checkout", "wheels", "home"))
     checkout.mkdir()
@@ -108,7 +101,6 @@ def editable(tmp_path: Path) -> Path:
 
 @pytest.mark.nightly
 def test_mypy_knows_the_methods(tmp_path: Path, editable: Path) -> None:
-    """Misspelt methods and parameters, wrong types and missing values are reported, and nothing else."""
     pytest.importorskip("mypy")
     (tmp_path / "user.py").write_text(USERS_FILE)
     run = subprocess.run(
@@ -123,14 +115,12 @@ def test_mypy_knows_the_methods(tmp_path: Path, editable: Path) -> None:
 
 
 def test_help_shows_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
-    """At run time methods are the functions of the joints' own files."""
     help(ModelBuilder().add_joint_revolute)
     shown = capsys.readouterr().out
     assert "Add a revolute joint." in shown and "limit_restitution: " in shown
 
 
 def test_kinds_outside_the_package_attach_methods_too(own_method: str) -> None:
-    """With ``builder_method``, on builders that are there already too."""
     b = ModelBuilder()
     body = b.add_body(1.0, (0.1, 0.1, 0.1))
     assert getattr(b, own_method)(-1, body) == 0
@@ -138,7 +128,6 @@ def test_kinds_outside_the_package_attach_methods_too(own_method: str) -> None:
 
 
 def test_the_stub_is_packaged() -> None:
-    """Wheels and sdists carry it beside ``py.typed``."""
     tomllib = pytest.importorskip("tomllib")  # Python 3.11
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     data = project["tool"]["setuptools"]["package-data"]

@@ -1,5 +1,3 @@
-"""add_builder(parent=...): the world of the added builder becomes a body."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,7 +16,6 @@ WHERE = Transform.from_rpy((0.4, 0.1, -0.2), (0.2, -0.5, 0.9))
 
 
 def on_a_base(at: bool, **base: Any) -> ModelBuilder:
-    """``machine`` on a kinematic base at PLACE (``at``), or at the same place in the world beside it."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     body = b.add_body(1.0, I3, com=(0.1, -0.2, 0.3), xform=PLACE, kinematic=True, label="base", **base)
     if at:
@@ -29,7 +26,6 @@ def on_a_base(at: bool, **base: Any) -> ModelBuilder:
 
 
 def test_on_a_base_at_rest_it_moves_as_in_the_world() -> None:
-    """Joints, springs, gears and mimics on the body act as those on the world did."""
     fixed, on_body = (simulate(on_a_base(at), dt=2e-3) for at in (False, True))
     for sim in (fixed, on_body):
         sim.step(80)
@@ -40,7 +36,6 @@ def test_on_a_base_at_rest_it_moves_as_in_the_world() -> None:
 
 
 def test_it_moves_along_with_its_parent() -> None:
-    """With a base of constant velocity, all is as with one at rest, but for the way (Galilei)."""
     velocity = np.array([3.0, -2.0, 1.0])
     still, along = (simulate(on_a_base(True, linear_velocity=v), dt=2e-3) for v in (np.zeros(3), velocity))
     for sim in (still, along):
@@ -53,7 +48,6 @@ def test_it_moves_along_with_its_parent() -> None:
 
 
 def test_it_turns_along_with_its_parent() -> None:
-    """The added bodies start as parts of the turning base: joint rates and spring rates are those in the world."""
     spin = (1.0, 2.0, -3.0)
     alone, turning = simulate(machine()), simulate(on_a_base(True, linear_velocity=(1, 0, 2), angular_velocity=spin))
     for name in ("joint.{}hinge", "joint.{}wrist"):
@@ -66,7 +60,6 @@ def test_it_turns_along_with_its_parent() -> None:
 
 
 def leg() -> ModelBuilder:
-    """A thigh on a hip in the world, a foot's shape, a picture and a shape on the world, a pair of shapes."""
     b = ModelBuilder()
     thigh = b.add_body(label="thigh", xform=Transform((0, 0, -0.3)), linear_velocity=(0, 0, 0.5))
     b.add_joint_revolute(-1, thigh, child_xform=Transform((0, 0, 0.3)), axis=(0, 1, 0), label="hip")
@@ -78,7 +71,6 @@ def leg() -> ModelBuilder:
 
 
 def test_shapes_pictures_and_pairs_stand_on_the_body() -> None:
-    """A leg added to a trunk is the leg built there: masses, frames, pairs, velocities and who touches whom."""
     b = ModelBuilder()
     trunk = b.add_body(xform=PLACE, linear_velocity=(1.0, 0.0, 0.0), label="trunk")
     b.add_shape_box(trunk, half_extents=(0.3, 0.2, 0.1), label="body")
@@ -108,7 +100,6 @@ def test_shapes_pictures_and_pairs_stand_on_the_body() -> None:
 
 
 def turning(com: Any) -> ModelBuilder:
-    """A body that turns, mass by a shape."""
     b = ModelBuilder()
     b.add_shape_sphere(b.add_body(com=com, angular_velocity=(0, 0, 1.0), label="drum"), 0.2)
     return b
@@ -130,7 +121,6 @@ BAD: dict[str, tuple[Callable[[], ModelBuilder], Callable[[ModelBuilder], Any], 
 
 
 def ground() -> ModelBuilder:
-    """A plane on the world, and a body."""
     b = ModelBuilder()
     ball_body(b, label="ball")
     b.add_shape_plane(-1, label="floor")
@@ -139,7 +129,6 @@ def ground() -> ModelBuilder:
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_cannot_be_on_a_body(name: str) -> None:
-    """One sentence with the rule and the mend; nothing of it stays in the builder."""
     build, call, words = BAD[name]
     b = build()
     with pytest.raises(ModelError, match=naming(words)):
@@ -148,7 +137,6 @@ def test_what_cannot_be_on_a_body(name: str) -> None:
 
 
 def test_a_plane_goes_on_a_kinematic_body() -> None:
-    """As add_shape_plane allows."""
     b = ModelBuilder()
     lift = b.add_body(kinematic=True, xform=FRAME_A)
     b.add_builder(ground(), parent=lift)

@@ -17,7 +17,6 @@ K = np.array([1e4, 2e4, 3e4, 50.0, 60.0, 70.0])
 
 
 def held(solver: str, dt: float, gravity: tuple[float, ...], damping: object) -> Simulation:
-    """A body whose center of mass a bushing holds in the world, its axes those of the bushing's frame."""
     b = ModelBuilder(gravity=gravity)
     body = b.add_body(MASS, INERTIA, xform=PLACE, label="x")
     b.add_bushing(-1, body, PLACE, stiffness=np.diag(K), damping=damping, label="soft")
@@ -26,7 +25,6 @@ def held(solver: str, dt: float, gravity: tuple[float, ...], damping: object) ->
 
 @both_solvers
 def test_deflections_at_rest(solver: str) -> None:
-    """F/k along and T/k about each axis of the frame, whichever way that is turned."""
     weight = PLACE.inverse().rotate((0.0, 0.0, -MASS * G))
     sim = held(solver, 5e-3, (0.0, 0.0, -G), 0.02 * K)
     sim.step(400)
@@ -41,7 +39,7 @@ def test_deflections_at_rest(solver: str) -> None:
 @pytest.mark.parametrize("motion", range(6))
 @both_solvers
 def test_six_frequencies(solver: str, motion: int) -> None:
-    """x = x0 exp(-d t) cos(w t + ...) with w^2 = k/m or k/I, for each motion alone; the others stay at rest."""
+    """Each of the six motions is x = x0 exp(-d t) cos(w t + ...) with w^2 = k/m or k/I."""
     mass = np.hstack([[MASS] * 3, INERTIA])[motion]
     c = 0.1 * np.sqrt(K[motion] * mass)
     d, start = c / (2.0 * mass), 1e-2
@@ -62,7 +60,7 @@ def test_six_frequencies(solver: str, motion: int) -> None:
 
 @both_solvers
 def test_between_two_bodies(solver: str) -> None:
-    """They swing against each other, w^2 = k (1/m1 + 1/m2), and momentum stays."""
+    """Two bodies oscillate with w^2 = k (1/m1 + 1/m2)."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     frame = Transform((0.0, 0.0, 0.0), FRAME_A.rotation)
     first = b.add_body(3.0, (0.1,) * 3, label="a")
@@ -87,7 +85,6 @@ for _i, _j, _value in ((0, 4, 400.0), (1, 3, -500.0), (0, 1, 2e3), (4, 5, 10.0))
 def mixed(
     solver: str, dt: float, backend: str = "auto", num_worlds: int = 1, share: float = 2e-3, gravity: float = G
 ) -> Simulation:
-    """A body on it."""
     b = ModelBuilder(gravity=(0.0, 0.0, -gravity))
     body = b.add_body(MASS, INERTIA, xform=PLACE, label="x")
     b.add_bushing(-1, body, PLACE, stiffness=MIXED, damping=share * MIXED, label="soft")
@@ -96,7 +93,7 @@ def mixed(
 
 @both_solvers
 def test_full_matrices_deflect_by_their_inverse(solver: str) -> None:
-    """q = K^-1 F at rest, and the forces are those of the load."""
+    """At rest, q = K^-1 F."""
     weight = np.concatenate([PLACE.inverse().rotate((0.0, 0.0, -MASS * G)), np.zeros(3)])
     sim = mixed(solver, 5e-3, share=0.02)
     sim.step(600)
@@ -108,8 +105,8 @@ def test_full_matrices_deflect_by_their_inverse(solver: str) -> None:
 
 @both_solvers
 def test_full_matrices_swing_as_the_linear_system(solver: str) -> None:
-    """M q'' + C q' + K q = F from rest: a quarter of the error with half the step."""
-    weak = 0.01 * G  # turns stay small, for the linear system knows no others
+    """M q'' + C q' + K q = F from rest. Half the step has a quarter of the error."""
+    weak = 0.01 * G
     weight = np.concatenate([PLACE.inverse().rotate((0.0, 0.0, -MASS * weak)), np.zeros(3)])
     inverse = np.diag(1.0 / np.hstack([[MASS] * 3, INERTIA]))
     rest, time = np.linalg.solve(MIXED, weight), 0.08

@@ -1,5 +1,3 @@
-"""Cameras and lights of the builder: values, copies, errors, and no effect on the model."""
-
 from __future__ import annotations
 
 import copy

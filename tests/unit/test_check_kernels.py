@@ -65,7 +65,6 @@ def test_the_check_prints_a_table(
 
 
 def test_a_build_is_compiled_once(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Per text, macro, option and architecture. A build with an error is compiled again."""
     seen: list[str] = []
     plain = check_kernels.compile_cubin
 
@@ -89,7 +88,6 @@ def test_a_build_is_compiled_once(check_kernels: ModuleType, nvrtc_12: Nvrtc, mo
 def test_the_ptx_of_newer_cards_is_looked_at(
     check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What it alone has is found, and told by its name."""
     text = (
         'extern "C" __global__ void twice(double* x) {\n'
         "#if __CUDA_ARCH__ >= 1000\n    x[0] = fmax(x[0], x[1]);\n#else\n    x[0] = x[1];\n#endif\n}"
@@ -102,7 +100,6 @@ def test_the_ptx_of_newer_cards_is_looked_at(
 def test_the_ptx_of_the_next_nvrtc_is_looked_at(
     check_kernels: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of variants that there are; what it may not have fails the check, and so does a missing NVRTC 13."""
     names = [v.name for v in check_kernels._chosen(None, check_kernels.NEXT_VARIANTS)]
     assert sorted(names) == sorted(check_kernels.NEXT_VARIANTS)
     scale = GPU_KERNEL["part/scale.cuh"].replace("2.0", "__fma_rn(x[2], x[1], 1.0)")
@@ -122,7 +119,6 @@ def test_the_ptx_of_the_next_nvrtc_is_looked_at(
 
 
 def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The PTX that is looked at is the one that users get."""
     seen: list[str] = []
     monkeypatch.setattr(check_kernels, "reported_forms", lambda ptx, outer: seen.append(str(ptx)) or "")
     for full in (False, True):
@@ -132,7 +128,6 @@ def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monk
 
 
 def test_every_condition_of_a_build_is_compiled_everywhere() -> None:
-    """Sources and defines that builds differ by: each value in a variant that no architecture goes without."""
     variants = list(kernel_variants())
     values = [{(k, v) for w in some for k, v in (("main", w.main), *w.defines.items())} for some in (
         variants, [w for w in variants if w.everywhere]
@@ -153,7 +148,6 @@ def test_the_check_fails_where_a_variant_does(
 def test_the_check_fails_on_instructions_that_are_not_allowed(
     check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With kernel, line and instruction; one architecture is looked at."""
     scale = GPU_KERNEL["part/scale.cuh"].replace("2.0", "__fma_rn(x[2], x[1], 1.0)")
     fused = variant("fused", **{"part/scale.cuh": scale})
     assert check_kernels.main(["--jobs", "1", "--arch", "sm_80", "--arch", "sm_90"], [fused]) == 1
@@ -165,7 +159,6 @@ def test_the_check_fails_on_instructions_that_are_not_allowed(
 def test_the_check_of_nothing_fails(
     check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of no variants at all, and of a name that there is not, which may stand beside a right one."""
     assert check_kernels.main([], []) == 1
     assert "no variant to compile" in capsys.readouterr().err
     assert check_kernels.main(["--variant", "plain", "--variant", "plane"], [variant("plain")]) == 1
@@ -183,7 +176,6 @@ def test_the_check_without_nvrtc(
 
 
 def test_the_check_fails_where_a_variant_takes_more(check_kernels: ModuleType, nvrtc_12: Nvrtc) -> None:
-    """Than its limits, or where it has none; with the figures."""
     text = (
         'extern "C" __global__ void k(float* x, int n) {\n    float own[16];\n'
         "    for (int i = 0; i < 16; ++i) own[i] = x[i];\n    x[0] = own[n];\n}\n"
@@ -202,7 +194,6 @@ def test_the_check_fails_where_a_variant_takes_more(check_kernels: ModuleType, n
 
 
 def test_spills_of_functions_count_wherever_the_log_has_them(check_kernels: ModuleType, nvrtc_12: Nvrtc) -> None:
-    """ptxas at its fastest tells of them before the kernel that calls them, and a part has no kernel."""
     spilling = (
         "static __device__ __noinline__ double work(const double* x, int n) {\n    double a[40], sum = 0.0;\n"
         "    for (int k = 0; k < 40; ++k) a[k] = x[k * n];\n    __syncthreads();\n"
@@ -231,7 +222,6 @@ PARTS = {
 
 
 def parted(halves: int) -> list[SimpleNamespace]:
-    """A kernel and the part that is linked to it, which holds its function where ``halves`` is 1."""
     defines, options = {"HALVES": str(halves)}, ("--relocatable-device-code=true",)
     half = SimpleNamespace(name="half", main="half.cu", generated=PARTS, defines=defines, options=options)
     return [half, SimpleNamespace(**vars(half) | {"name": "user", "main": "user.cu", "linked": (half,)})]

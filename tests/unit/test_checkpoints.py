@@ -1,5 +1,3 @@
-"""Checkpoints: a new process continues with the same bits, and what does not fit is refused."""
-
 from __future__ import annotations
 
 import json
@@ -31,7 +29,6 @@ SLOW_ON_NUMPY = (
     *("biped_valve", "biped_walk", "card_house", "excavator", "krt100m", "mecanum_vehicle", "omni_vehicle", "pile"),
     *("pyramid", "rtk_m"),
 )
-"""Scenes with many contacts, whose pairs NumPy takes one after another: one world, a few steps and iterations."""
 
 
 def pendulum(
@@ -56,7 +53,6 @@ def job(path: Path, name: str = EVERYTHING, steps: int = 20, **options: Any) -> 
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_new_process_continues_with_the_same_bits(backend: str, tmp_path: Path) -> None:
-    """Nine worlds, two of them failed, one stopped and two reset to a pose, after writes that added rows."""
     sim, path = under_way(EVERYTHING, backend, 9, 30), tmp_path / "a.npz"
     assert list(np.flatnonzero(~sim.health())) == [1, 2] and sim.overridden.all(axis=1)[5]
     assert len(sim.model.axes) > len(sim.runtime.built.axes)
@@ -78,7 +74,6 @@ def test_a_new_process_continues_with_the_same_bits(backend: str, tmp_path: Path
     ],
 )
 def test_settings_and_launches(dtype: str, config: dict[str, Any], worlds: int, tmp_path: Path) -> None:
-    """A fused run continues staged and in vectors, and a staged one fused."""
     jobs, expected = [], []
     for first, later in (("fused", ("fused", "staged", "simd")), ("staged", ("fused",))):
         sim = under_way(EVERYTHING, "native", worlds, 40, dtype=dtype, config=config, launch=first)
@@ -94,7 +89,6 @@ def test_settings_and_launches(dtype: str, config: dict[str, Any], worlds: int, 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", list_scenes())
 def test_every_scene(name: str, backend: str, tmp_path: Path) -> None:
-    """One world and 37, of which six have failed, over 150 steps (NumPy: 40) and a reset."""
     jobs, expected = [], []
     few = backend == "numpy" and name in SLOW_ON_NUMPY
     first, more = (1, 1) if few else (20, 40) if backend == "numpy" else (60, 150)
@@ -111,7 +105,6 @@ def test_every_scene(name: str, backend: str, tmp_path: Path) -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_fork_continues_like_its_source(backend: str) -> None:
-    """World 0 in worlds 2 and 3, a failed one in world 4; and three worlds in another simulation, in another order."""
     sim = under_way(EVERYTHING, backend, 9, 6)
     kept, other = sim.snapshot(), [bits(sim, k) for k in (5, 6, 7)]
     sim.restore(kept, worlds=[2, 3], source=0)
@@ -146,8 +139,6 @@ def test_what_a_fork_refuses() -> None:
 
 
 def test_a_reset_of_a_loaded_simulation(tmp_path: Path) -> None:
-    """Returns to the position that was written before the first step. Labels and flags are unusual."""
-
     def odd_diagram(b: ModelBuilder, joint: int) -> None:
         d = Diagram("a\\ü", rate=100.0)
         d.connect(d.add("noise", "noise", sigma=0.3), "command:drive")
@@ -165,7 +156,6 @@ def test_a_reset_of_a_loaded_simulation(tmp_path: Path) -> None:
 
 
 def test_a_reset_of_worlds_with_their_own_models(tmp_path: Path) -> None:
-    """A reset returns to each model's pressures, in a loaded simulation and in a copied world."""
     scenes = [load_scene("hydraulic_lift", mass=m, position=0.001 * m) for m in (50.0, 100.0, 150.0)]
     sim = Simulation([scene.builder.finalize() for scene in scenes], backend="numpy", config=scenes[0].config)
     first = sim.read("cylinder.lift.pressure_a").copy()
@@ -180,7 +170,6 @@ def test_a_reset_of_worlds_with_their_own_models(tmp_path: Path) -> None:
 
 @pytest.mark.native
 def test_another_backend_takes_the_state(tmp_path: Path) -> None:
-    """The default is the backend that wrote the file, with its settings."""
     sim = under_way(EVERYTHING, "numpy", 2, 4, dtype="float32", config={"substeps": 2})
     sim.save(tmp_path / "a.npz")
     again = Simulation.load(tmp_path / "a.npz")
@@ -218,7 +207,6 @@ def test_the_file_is_plain_arrays_and_json(tmp_path: Path) -> None:
 
 
 def test_refused_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence with the path, the reason and the fix."""
     path = tmp_path / "a.npz"
     sim = pendulum()
     sim.save(path)
@@ -263,8 +251,6 @@ def test_refused_paths(tmp_path: Path) -> None:
 
 
 def test_a_python_block_needs_the_model(tmp_path: Path) -> None:
-    """The file holds the state, and the error of ``load`` names the block."""
-
     def add(b: ModelBuilder, joint: int) -> None:
         d = Diagram("d", rate=100.0)
         d.add("python", "own", function=lambda time, given: 0.1, names=())
@@ -298,7 +284,6 @@ def test_a_kind_of_the_user_must_be_registered(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_killed_save_leaves_the_last_checkpoint(tmp_path: Path) -> None:
-    """At 50 random moments, some of them within a write, a whole file is left. Now and then it is a newer one."""
     command = [sys.executable, "-m", "tests.unit.killed_saves", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -308,7 +293,6 @@ def test_a_killed_save_leaves_the_last_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_reset_to_a_checkpoint_of_everything(tmp_path: Path) -> None:
-    """Restoring after a reset and writes gives the same bits as the file."""
     sim = under_way(EVERYTHING, "numpy", 5, 20)
     kept = sim.snapshot()
     sim.save(tmp_path / "a.npz")

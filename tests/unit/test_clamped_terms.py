@@ -1,5 +1,3 @@
-"""Several actuators with limits of their own on one coordinate: closed forms, a root finder, all backends."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -36,7 +34,7 @@ def simulate(
 
 
 def two_servos(soft: dict[str, float], stiff: dict[str, float]) -> ModelBuilder:
-    """A mass on a slider with two servos that are clamped."""
+    """A mass on a slider with two servos with force limits."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = slider(b, MASS)
     b.add_servo(joint, label="soft", **soft)
@@ -48,7 +46,7 @@ def two_servos(soft: dict[str, float], stiff: dict[str, float]) -> ModelBuilder:
 @all_backends
 @both_solvers
 def test_one_saturates_and_the_other_holds_the_rest(solver: str, backend: str) -> None:
-    """At rest q = (F - 2)/k, in either order of adding; the joint's drive force is the sum."""
+    """At rest, q = (F - 2)/k."""
     for label, limits in (("soft", (100.0, 2.0)), ("stiff", (2.0, 100.0))):
         gains = {"stiffness": 1e3, "damping": 90.0}, {"stiffness": 1e6, "damping": 100.0}
         if label == "stiff":
@@ -67,7 +65,7 @@ def test_one_saturates_and_the_other_holds_the_rest(solver: str, backend: str) -
 @all_backends
 @both_solvers
 def test_opposite_limits_leave_their_difference(solver: str, backend: str) -> None:
-    """6 N up and 2 N down: x = 4 N t^2/(2 m) to rounding."""
+    """Closed form: x = 4 N t^2/(2 m)."""
     b = two_servos(
         {"stiffness": 1e5, "damping": 1e4, "target": 50.0, "effort_limit": 6.0},
         {"stiffness": 1e6, "damping": 10.0, "target": -50.0, "effort_limit": 2.0},
@@ -83,7 +81,7 @@ def test_opposite_limits_leave_their_difference(solver: str, backend: str) -> No
 @all_backends
 @both_solvers
 def test_one_inside_its_limit_swings_about_the_push_of_the_other(solver: str, backend: str) -> None:
-    """x = (S/k)(1 - cos w t) with w^2 = k/m."""
+    """Closed form: x = (S/k)(1 - cos w t) with w^2 = k/m."""
     k, push, time = 800.0, 5.0, 0.15
     b = two_servos({"stiffness": k, "effort_limit": 50.0}, {"stiffness": 1e7, "target": 9.0, "effort_limit": push})
     sim = simulate(b, backend, dt=1e-3, joint_solver=solver)
@@ -106,7 +104,6 @@ def second_kind() -> Iterator[type[Servo]]:
 @pytest.mark.parametrize("together", [False, True])
 @both_solvers
 def test_two_kinds_with_limits_act_each_on_its_own(solver: str, together: bool, second_kind: type[Servo]) -> None:
-    """A servo of each kind on a joint of its own move alike; on one joint their limits add."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joints = [wheel(b, label=f"w{k}", y=float(k)) for k in range(2)]
     for k in range(2):
@@ -137,7 +134,6 @@ def test_a_kind_that_does_not_declare_its_limit_is_refused(
 @all_backends
 @both_solvers
 def test_as_many_terms_as_a_mode_has_bits_for(solver: str, backend: str) -> None:
-    """The greatest number at their bounds, up and down in turn; one more is refused."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = slider(b, MASS)
     forces = [(k + 1.0) * (-1) ** k for k in range(MOST_CLAMPED)]
@@ -153,11 +149,8 @@ def test_as_many_terms_as_a_mode_has_bits_for(solver: str, backend: str) -> None
 
 
 class Law(laws.AxisLaw):
-    """A law of given totals."""
-
     def __init__(self, rng: np.random.Generator, worlds: int, count: int) -> None:
         def some(low: float, high: float, share: float = 1.0) -> Array:
-            """Uniform in the logarithm; zero but for a share."""
             values = 10.0 ** rng.uniform(low, high, (worlds, 1))
             return np.asarray(np.where(rng.random((worlds, 1)) < share, values, 0.0))
 
@@ -175,7 +168,6 @@ class Law(laws.AxisLaw):
         self.clamped, self.rubs, self.limited, self.switches = {}, True, True, True
 
     def given(self, u: Array) -> Array:
-        """Impulse of everything but friction at zero velocity and the limits."""
         total = self.impulse - self.slope * u - self.friction * np.sign(u)
         for t in self.clamped_terms:
             total = total + np.clip(t.impulse - t.slope * u, -t.most, t.most)
@@ -183,7 +175,6 @@ class Law(laws.AxisLaw):
 
 
 def root(law: Law, free: Array, response: Array) -> Array:
-    """By bisection: what lies below a falling law is too slow."""
     low, high = np.maximum(law.velocity_lower, -1e9), np.minimum(law.velocity_upper, 1e9)
     for _ in range(200):
         middle = 0.5 * (low + high)
@@ -194,7 +185,6 @@ def root(law: Law, free: Array, response: Array) -> Array:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 9])
 def test_a_row_alone_against_bisection(count: int) -> None:
-    """solve_row finds the root in any law, and a mode whose pieces give the impulse there."""
     rng = np.random.default_rng(count)
     worlds = 4000
     law = Law(rng, worlds, count)
@@ -212,7 +202,6 @@ def test_a_row_alone_against_bisection(count: int) -> None:
 
 
 def train(masses: int, servos: int) -> ModelBuilder:
-    """Masses on a rail, each pulled along the next by servos with limits, friction and stops."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     rng = np.random.default_rng(5)
     for k in range(masses):
@@ -227,7 +216,6 @@ def train(masses: int, servos: int) -> ModelBuilder:
 
 
 def excited(sim: Simulation, masses: int, servos: int) -> Simulation:
-    """Speeds, limits and gains of each world's own."""
     rng = np.random.default_rng(11)
     for k in range(masses):
         sim.write(f"joint.j{k}.velocity", rng.normal(size=sim.num_worlds) * 2.0)
@@ -243,7 +231,6 @@ def excited(sim: Simulation, masses: int, servos: int) -> Simulation:
 def test_the_law_holds_on_every_axis_of_a_train(
     servos: int, careful_after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The direct solver's impulses are what the law gives at the row's velocity; so by the least-index rule alone."""
     monkeypatch.setattr(direct_solve, "CAREFUL_AFTER", careful_after)
     masses, worlds = 3, 16
     sim = excited(simulate(train(masses, servos), "numpy", worlds, dt=5e-3, iterations=40), masses, servos)
@@ -279,7 +266,6 @@ def test_the_first_move_is_the_piece_then_the_least_term() -> None:
 
 
 def switches(sim: Simulation, masses: int, servos: int) -> list[Array]:
-    """How often each world factored_gamma again in each step, with targets that jump."""
     rng, count = np.random.default_rng(3), []
     for _ in range(6):
         for label in (f"s{k}_{n}" for k in range(masses) for n in range(servos)):
@@ -294,7 +280,6 @@ def switches(sim: Simulation, masses: int, servos: int) -> list[Array]:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_careful_worlds_make_one_move_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the least-index rule from the start, kernels factor as often as NumPy, and more often than by all moves."""
     monkeypatch.setattr(direct_solve, "CAREFUL_AFTER", 0)
     plain = native_backend.model_variant
 
@@ -321,7 +306,6 @@ def test_careful_worlds_make_one_move_at_a_time(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @both_solvers
 def test_native_goes_with_numpy(solver: str, launch: str) -> None:
-    """A train over some steps: positions, velocities and the force of every servo, within its limit."""
     masses, servos, worlds = 3, 4, 16
     sims = []
     for backend in ("numpy", "native"):

@@ -1,5 +1,3 @@
-"""Clock loops: deadlines, policies and reports on a clock that the test moves, and loops of a simulation."""
-
 from __future__ import annotations
 
 import gc
@@ -17,8 +15,6 @@ MS = 1_000_000
 
 
 class Time:
-    """Clock in ns: each look takes 1 us, and a sleep wakes up 20 us late."""
-
     def __init__(self) -> None:
         self.now = 5 * MS
 
@@ -36,7 +32,6 @@ def clock(overrun: str = "catch_up", spin: float = 5e-5) -> tuple[StepClock, Tim
 
 
 def begun(clock_: StepClock, now: Time, work: list[float]) -> list[float]:
-    """Return when cycles with this much work begin, ms from the first one."""
     found, first = [], 0
     for number, busy in enumerate(work):
         clock_.wait()
@@ -48,7 +43,6 @@ def begun(clock_: StepClock, now: Time, work: list[float]) -> list[float]:
 
 
 def test_deadlines_are_absolute() -> None:
-    """Errors of single waits do not accumulate, and polling hides late wake-ups."""
     clock_, now = clock()
     found = begun(clock_, now, [0.1, 0.7, 0.3] * 100)
     assert found == pytest.approx(list(range(300)), abs=0.003)

@@ -1,8 +1,3 @@
-"""The hybrid of Gauss-Seidel by color and Jacobi with mass splitting: which constraint goes where, and that it holds.
-
-Residuals are the greatest error of a rigid row (m/s or rad/s) after each sweep of one solve.
-"""
-
 from __future__ import annotations
 
 import time
@@ -26,10 +21,6 @@ LEAVES = 200
 
 
 def star(leaves: int = LEAVES, revolute: bool = False) -> ModelBuilder:
-    """A heavy hub with light bodies around it, each on a ball joint (every second one on a damped hinge if asked).
-
-    The leaves turn about their joints at first, so that the joints have to hold them.
-    """
     b, rng = ModelBuilder(), np.random.default_rng(1)
     hub = b.add_body(mass=5.0, inertia=(0.5, 0.5, 0.5), label="hub")
     for k in range(leaves):
@@ -49,7 +40,6 @@ def star(leaves: int = LEAVES, revolute: bool = False) -> ModelBuilder:
 
 
 def chain(links: int, closed: bool = False) -> ModelBuilder:
-    """Links of 0.1 m on ball joints, hung from the world; closed: a free ring of them."""
     b, length = ModelBuilder(), 0.1
     half = Transform((0.5 * length, 0.0, 0.0)), Transform((-0.5 * length, 0.0, 0.0))
     turn = 2.0 * np.pi / links
@@ -68,7 +58,7 @@ def chain(links: int, closed: bool = False) -> ModelBuilder:
 
 
 def grid(n: int) -> ModelBuilder:
-    """n x n bodies 0.1 m apart, ball joints along x and rods along y, hung by two corners that do not move."""
+    """A net of n x n bodies, 0.1 m apart, with ball joints along x and rods along y."""
     b, a = ModelBuilder(), 0.1
     half = Transform((0.5 * a, 0.0, 0.0)), Transform((-0.5 * a, 0.0, 0.0))
     for k in range(n * n):
@@ -86,7 +76,6 @@ def grid(n: int) -> ModelBuilder:
 
 
 def colored(builder: ModelBuilder, num_worlds: int = 1, **config: Any) -> Simulation:
-    """A colored simulation with 20 sweeps of 1 ms; the warning about the overflow has a test of its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settings = {"dt": 1e-3, "iterations": 20, **config}
@@ -101,7 +90,6 @@ def energy(sim: Simulation) -> float:
 
 
 def residuals(sim: Simulation) -> np.ndarray:
-    """Steps once; residual after every sweep, (sweeps,)."""
     work = sim.backend.work
     work.record_changes, work.residual_history = True, []
     sim.step()
@@ -110,7 +98,6 @@ def residuals(sim: Simulation) -> np.ndarray:
 
 
 def check_sets(sets: ColorSets, bodies: np.ndarray, dynamic: np.ndarray, max_colors: int) -> None:
-    """Every constraint once; no color has a dynamic body twice; nothing overflows that a color could hold."""
     assert len(sets.colors) <= max_colors
     together = np.concatenate([*sets.colors, sets.overflow])
     assert np.array_equal(np.sort(together), np.arange(bodies.shape[0]))
@@ -141,7 +128,6 @@ def check_sets(sets: ColorSets, bodies: np.ndarray, dynamic: np.ndarray, max_col
 def test_sets_of_random_graphs(
     count: int, constraints: int, slots: int, max_colors: int, still: float, seed: int
 ) -> None:
-    """On any graph, with bodies that do not move, the colors hold what they promise."""
     rng = np.random.default_rng(seed)
     dynamic = np.append(rng.random(count) >= still, False)
     bodies = np.full((constraints, slots), count)
@@ -155,7 +141,6 @@ def test_sets_of_random_graphs(
 
 
 def test_chain_ring_and_cached_sets() -> None:
-    """A ring of 20 needs at most 3 colors, a chain 2; each number of colors has its own sets, made once."""
     ring, open_chain = (chain(20, closed=c).finalize().topology for c in (True, False))
     assert len(ring.coloring_for(32).colors) <= 3 and not ring.coloring_for(32).overflow.size
     assert len(open_chain.coloring_for(32).colors) == 2
@@ -165,14 +150,12 @@ def test_chain_ring_and_cached_sets() -> None:
 
 @pytest.mark.parametrize("value", [0, 63, -1, 2.5, True, "32"])
 def test_max_colors_is_checked(value: Any) -> None:
-    """A whole number of 1 to 62."""
     with pytest.raises(ModelError, match=naming("max_colors 62")):
         SolverConfig(max_colors=value)
 
 
 @pytest.mark.nightly
 def test_overflow_is_never_silent() -> None:
-    """One warning with the number, the first constraint and the mend; none with the direct solver or enough colors."""
     model = star(70).finalize()
     for max_colors, count in ((32, 38), (62, 8)):
         with pytest.warns(UserWarning) as caught:
@@ -192,7 +175,6 @@ def test_overflow_is_never_silent() -> None:
 
 
 def test_one_sweep_by_hand() -> None:
-    """Three leaves, one color: two joints by Jacobi on halves of the hub, then one by Gauss-Seidel."""
     sim = colored(star(3), iterations=1, max_colors=1)
     sim.step()
     w = sim.backend.work
@@ -218,7 +200,6 @@ def test_one_sweep_by_hand() -> None:
 
 @pytest.mark.nightly
 def test_star_of_200_joints() -> None:
-    """32 colors and 168 joints beyond them stay together, keep their energy, and every sweep gets nearer."""
     sim = colored(star())
     sets = sim.model.topology.coloring_for(32)
     assert len(sets.colors) == 32 and sets.overflow.size == 168 and sets.overflow_load[0] == 168
@@ -239,7 +220,6 @@ def test_star_of_200_joints() -> None:
 
 @pytest.mark.nightly
 def test_more_colors_converge_faster() -> None:
-    """Star: residuals after 10 sweeps with 1, 32, 62 colors, and with one color for each joint."""
     ends = {}
     for colors in (1, 32, 62, LEAVES):
         sim = colored(star(), iterations=10, max_colors=min(colors, 62))
@@ -255,7 +235,6 @@ def test_more_colors_converge_faster() -> None:
 
 @pytest.mark.nightly
 def test_chain_of_one_color() -> None:
-    """A hanging chain with all joints but a few by Jacobi swings stably for a second."""
     sim = colored(chain(12), max_colors=1, dt=2e-3)
     assert sim.model.topology.coloring_for(1).overflow.size == 6
     start, most = energy(sim), -np.inf
@@ -269,7 +248,6 @@ def test_chain_of_one_color() -> None:
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_same_bits_with_overflow(dtype: str, scheme: str) -> None:
-    """A world permuted or alone gives the same bits, also where worlds stop sweeping at different times."""
     model = star(12, revolute=True).finalize()
     rates = np.random.default_rng(3).uniform(-3.0, 3.0, (8, 3)) * np.logspace(-3, 0, 8)[:, None]
 
@@ -293,7 +271,6 @@ def test_same_bits_with_overflow(dtype: str, scheme: str) -> None:
 
 
 def test_sweeps_and_last_change_are_counted() -> None:
-    """A world at rest stops after one sweep, its neighbor after its changes fall to impulse_tolerance."""
     b = star(12)
     b.gravity[:] = 0.0
     for body in b.bodies:
@@ -316,7 +293,6 @@ def test_sweeps_and_last_change_are_counted() -> None:
 
 @pytest.mark.nightly
 def test_grid_of_400_bodies_hangs() -> None:
-    """20 x 20: every sweep gets nearer; the sheet swings down without gaining energy."""
     sim = colored(grid(20))
     start = energy(sim)
     history = residuals(sim)
@@ -330,7 +306,6 @@ def test_grid_of_400_bodies_hangs() -> None:
 
 @pytest.mark.nightly
 def test_grid_of_10000_bodies() -> None:
-    """100 x 100: 19,800 joints in at most 6 colors, no overflow; times are told, not asserted."""
     began = time.perf_counter()
     builder = grid(100)
     built = time.perf_counter()

@@ -1,5 +1,3 @@
-"""Commands that act later: by world, under diagrams, with stops, resets, copies; the same on both backends."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -44,7 +42,6 @@ def test_each_world_has_a_delay_of_its_own(backend: str) -> None:
 
 
 def test_a_delay_is_the_same_course_later() -> None:
-    """Moved by 12 steps to the last bit; a command of the time too."""
     late, now = simulation(hinge(delay=0.012)), simulation(hinge())
     paths = []
     for sim in (late, now):
@@ -71,7 +68,6 @@ def test_all_commands_of_a_servo_are_late() -> None:
 
 
 def test_what_a_diagram_commands_is_late_too() -> None:
-    """By the delay alone, no matter that the diagram was added after the actuator."""
     b = hinge(delay=0.01)
     d = Diagram("d")
     d.connect(d.add("step", "s", time=0.02), "command:drive")
@@ -81,7 +77,6 @@ def test_what_a_diagram_commands_is_late_too() -> None:
 
 
 def test_stops_resets_and_copies() -> None:
-    """A stop is at once; a reset forgets what is on the way, a copy holds it."""
     sim = simulation(hinge(delay=0.02), 2)
     sim.control["drive"] = 2.0
     sim.step(10)
@@ -132,7 +127,6 @@ def test_what_may_not_be_written() -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_what_was_commanded_before_a_stop_does_not_act_after_it(backend: str) -> None:
-    """The command is the safe one, and so is all that is on the way; in other worlds nothing is lost."""
     b = hinge(delay=0.02)
     b.add_tracking_servo(0, 50.0, 5.0, target=0.1, label="servo", delay=0.02)
     sim = simulation(b, 2, backend)

@@ -1,5 +1,3 @@
-"""Maps of commands: factor, offset and range, with stops, diagrams, delays and panels, on every backend."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -73,7 +71,6 @@ def test_first_command_maps_to_the_first_target() -> None:
 
 
 def test_own_range_of_the_actuator_stays() -> None:
-    """A DC motor takes -1 to 1. In percent it takes -100 to 100."""
     b = machine()
     b.set_command_map("motor", factor=0.01)
     sim = simulation(b)
@@ -172,7 +169,6 @@ def test_lag_is_exponential_and_differs_by_world(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_lag_follows_the_command_within_the_actuators_range(backend: str) -> None:
-    """A command of 7.5 on a motor of range 1 is a command of 1, also before the lag."""
     b = machine()
     b.set_command_map("motor", time_constant=0.05)
     sim = simulation(b, 2, backend)

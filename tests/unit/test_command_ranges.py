@@ -1,5 +1,3 @@
-"""Commands beyond their range act as its nearest end, however they come; commands that are no numbers stop a world."""
-
 from __future__ import annotations
 
 import warnings
@@ -20,12 +18,10 @@ from .machine import machine
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 SOLVERS = ("direct", "colored")
 RANGES = {"motor": (-1, 1), "lift": (-1, 1), "lift.brake": (0, 1), "brake": (0, 1), "wheel": (-2, 7)}
-"""Of commands that have one."""
 FREE = ("servo", "push", "effort")
 
 
 def builder() -> ModelBuilder:
-    """The machine, and a brake, a servo with a range and an effort without one, each on a wheel."""
     b = machine()
     joints = []
     for k, label in enumerate(("brake", "wheel", "effort")):
@@ -66,7 +62,6 @@ def by_array(sim: Simulation, values: dict[str, float]) -> None:
 
 
 def run(backend: str, end: int, beyond: float, give: Callable[..., None] = by_item, **options: Any) -> Simulation:
-    """20 steps with all commands at an end of their ranges, or so far beyond."""
     sim = simulation(backend, **options)
     give(sim, {label: ends[end] + (beyond if end else -beyond) for label, ends in RANGES.items()})
     sim.step(20)
@@ -77,7 +72,6 @@ def run(backend: str, end: int, beyond: float, give: Callable[..., None] = by_it
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("end", [0, 1])
 def test_beyond_the_range_acts_as_its_end(backend: str, end: int) -> None:
-    """The same bits however they come, also where signals are read that know of commands."""
     expected = run(backend, end, 0.0)
     for give in (by_item, by_list, by_signal, by_array):
         for beyond in (0.5, 6.0, 1e300):
@@ -107,7 +101,6 @@ def test_in_other_launches(launch: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_has_no_range_is_not_limited(backend: str) -> None:
-    """A force's factor, an effort and the target of a servo without command_range."""
     ends = []
     for value in (1.0, 5.0):
         sim = simulation(backend)
@@ -121,8 +114,6 @@ def test_what_has_no_range_is_not_limited(backend: str) -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_commands_of_diagrams(backend: str) -> None:
-    """A diagram gives a motor, a valve, a brake and a servo 9 times their greatest command: as one that gives that."""
-
     def driven(value: float) -> Simulation:
         b = builder()
         d = Diagram("d")
@@ -136,14 +127,13 @@ def test_commands_of_diagrams(backend: str) -> None:
 
     sims = [driven(value) for value in (1.0, 9.0)]
     ours, theirs = (bits(sim, 0) for sim in sims)
-    assert different(ours, theirs) == ["diagram.d"]  # what it gives
+    assert different(ours, theirs) == ["diagram.d"]
     assert sims[1].read("servo.wheel.target")[0] == 7.0
 
 
 @pytest.mark.nightly
 @pytest.mark.native
 def test_every_valve_pump_and_brake_of_a_circuit() -> None:
-    """All commands of an excavator at 1 and at 9, and at their lower ends and below."""
     for end, beyond in ((1.0, 9.0), (-1.0, -9.0)):
         found = []
         for value in (end, beyond):
@@ -162,7 +152,6 @@ def test_every_valve_pump_and_brake_of_a_circuit() -> None:
 @pytest.mark.parametrize("label", [*RANGES, *FREE, "lever"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_no_number_never_acts(backend: str, label: str, value: float) -> None:
-    """Refused where the host looks at it; else the world stops at its last good state, and its neighbor runs on."""
     b = builder()
     d = Diagram("d")
     d.connect(d.add("input", "lever"), d.add("limiter", "limiter", lower=-0.5, upper=0.5))
@@ -176,7 +165,7 @@ def test_what_is_no_number_never_acts(backend: str, label: str, value: float) ->
         one.step(2)
     sim.control.array[1, sim.model.controls[label]] = value
     sim.invalidate()
-    if np.isinf(value) and label not in FREE:  # acts as the range's end
+    if np.isinf(value) and label not in FREE:
         sim.step(3)
         assert sim.health().all()
         return

@@ -51,19 +51,16 @@ needs_shell = pytest.mark.skipif(
 
 
 def stand_in(path: Path, before: str) -> str:
-    """A compiler that runs some shell commands and then the real one."""
     path.write_text(f'#!/bin/sh\n{before}\nexec "{COMPILER}" "$@"\n', encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
 
 
 def unless_probed(command: str) -> str:
-    """Shell commands for all runs of the compiler but those that try it on one line."""
     return f'case "$*" in *probe.cpp*) ;; *) {command} ;; esac'
 
 
 def counting(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Sets a compiler that writes one line a run into the returned file."""
     log = folder / "runs.txt"
     log.write_text("", encoding="utf-8")
     monkeypatch.setenv("CXX", stand_in(folder / "counting", unless_probed(f'echo run >> "{log}"')))
@@ -189,7 +186,7 @@ def test_what_killed_builds_left_is_removed(cache: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written_names_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("not a folder", encoding="utf-8")  # root may write into any folder
+    (tmp_path / "file").write_text("not a folder", encoding="utf-8")
     monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path / "file"))
     with pytest.raises(CompileError, match=naming("GPUSIM_CACHE")):
         cached("cuda/k.cubin", lambda scratch: b"whole")
@@ -234,7 +231,7 @@ def test_native_builds_and_runs() -> None:
     assert result_of(build_native("twice.cu", CPU_KERNEL, OFFSET), 3.0) == 6.5
 
 
-@pytest.mark.messages_vary  # the compiler's words
+@pytest.mark.messages_vary
 @needs_compiler
 def test_native_error_names_file_and_line() -> None:
     with pytest.raises(CompileError, match=naming("offset.cuh 3 not_there")):
@@ -271,7 +268,6 @@ def test_another_compiler_builds_again(tmp_path: Path, monkeypatch: pytest.Monke
 
 @needs_compiler
 def test_native_keeps_every_rounding() -> None:
-    """The flags that make the bits agree with the GPU's are in force: x*x - y rounds twice, 1/3 stays a division."""
     source = 'extern "C" double twice(double x) { volatile double y = 1.0; return x * x - y; }\n'
     x = 1.0 + 2.0**-30
     assert result_of(build_native("k.cu", {"k.cu": source}, {}), x) == x * x - 1.0
@@ -281,7 +277,6 @@ def test_native_keeps_every_rounding() -> None:
 @needs_compiler
 @needs_shell
 def test_two_processes_at_once_both_get_the_library(tmp_path: Path, cache: Path) -> None:
-    """The stand-in compiler waits until both processes compile."""
     meet = tmp_path / "meet"
     meet.mkdir()
     both_are_there = f'[ "$(ls "{meet}" | wc -l)" -ge 2 ]'
@@ -353,7 +348,6 @@ def test_an_error_is_not_taken_for_missing_openmp(tmp_path: Path, monkeypatch: p
 
 
 def no_gpu(device: int) -> None:
-    """In place of ``load_cupy``: a computer without one."""
     raise gpusim.ModelError("no GPU in this test; use a CPU")
 
 
@@ -371,7 +365,6 @@ BROKEN = {
 def test_a_compiler_that_does_not_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], does: str, words: str
 ) -> None:
-    """Asked for, it is an error with a mend; else NumPy steps in and says why."""
     monkeypatch.setenv("CXX", stand_in(tmp_path / "broken", does))
     monkeypatch.setattr(compile_native, "PROBE_LIMIT", 1.0)
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
@@ -399,7 +392,6 @@ def test_a_compiler_that_does_not_work(
 @needs_compiler
 @needs_shell
 def test_a_compiler_that_is_killed_leaves_the_run_to_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where memory runs out: one line compiles, all kernels do not."""
     monkeypatch.setenv("CXX", stand_in(tmp_path / "killed", unless_probed("kill -9 $$")))
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
     monkeypatch.setattr("gpusim.backends.load_cupy", no_gpu)
@@ -411,14 +403,13 @@ def test_a_compiler_that_is_killed_leaves_the_run_to_numpy(tmp_path: Path, monke
     assert sim.backend_name == "numpy" and "was killed" in sim.backend_reason
 
 
-@pytest.mark.messages_vary  # a digest in a file's name
+@pytest.mark.messages_vary
 @needs_compiler
 @needs_shell
 @pytest.mark.parametrize("does", ["echo 'fatal error: x.s: No space left on device' >&2; exit 1", "junk"])
 def test_a_full_disk_and_junk_are_not_the_fault_of_a_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, does: str
 ) -> None:
-    """And junk is not kept."""
     junk = 'for a; do [ "$p" = -o ] && echo junk > "$a"; p=$a; done; exit 0'
     monkeypatch.setenv("CXX", stand_in(tmp_path / "odd", unless_probed(junk if does == "junk" else does)))
     with pytest.raises(BrokenCompilerError):
@@ -428,7 +419,6 @@ def test_a_full_disk_and_junk_are_not_the_fault_of_a_source(
 
 @needs_compiler
 def test_kept_kernels_need_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    """Those of the same text alone; a wrong CXX is an error all the same."""
     library = build_native("twice.cu", CPU_KERNEL, OFFSET)
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,5 +1,3 @@
-"""The cache of compiled code: errors of the system, and folders that cannot keep anything."""
-
 from __future__ import annotations
 
 import errno
@@ -33,7 +31,6 @@ def test_errors_of_the_system_name_their_fix(cache: Path, error: OSError, report
 
 
 def test_loops_are_compiled_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose user has no home: numba finds no folder for its cache."""
     from gpusim import compiled
 
     original = compiled.numba.njit

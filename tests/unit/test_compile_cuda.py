@@ -1,5 +1,3 @@
-"""Compiling the CUDA C++ sources for GPUs, which needs none: cubins, options, error texts, NVRTC alone."""
-
 from __future__ import annotations
 
 import sys
@@ -90,13 +88,11 @@ def test_the_library_alone_gives_the_same_cubin() -> None:
     sources = reachable_sources("twice.cu", GPU_KERNEL)
     assert alone.archs == loaded.archs
     cubin = alone.compile("twice.cu", sources, options)[0]
-    assert cubin is not None and cubin == loaded.compile("twice.cu", sources, options)[0]  # CuPy's would lack a byte
+    assert cubin is not None and cubin == loaded.compile("twice.cu", sources, options)[0]
     assert "invalid" in alone.compile("twice.cu", sources, ["--gpu-architecture=sm_1"])[1].lower()
 
 
 class Binding:
-    """What CuPy 14.2 makes of a library: ``cupy.cuda.nvrtc``."""
-
     NVRTCError = RuntimeError
 
     def __init__(self, nvrtc: Nvrtc) -> None:
@@ -134,7 +130,6 @@ class Binding:
 
 @needs_nvrtc
 def test_a_virtual_architecture_gives_ptx_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what is loaded here, and by CuPy's binding, which has no cubin then."""
     loaded, sources = load_nvrtc(), reachable_sources("twice.cu", GPU_KERNEL)
     nvrtc = SimpleNamespace(nvrtc=Binding(loaded))
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(__version__="14.2.0", cuda=nvrtc))

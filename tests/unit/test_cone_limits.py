@@ -1,5 +1,3 @@
-"""Cone limits of ball joints: rest, free twist, and motion along the cone, against closed forms and MuJoCo."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +16,6 @@ X = np.array([1.0, 0.0, 0.0])
 
 
 def bob(b: ModelBuilder, rotation: Transform, inertia: float = 0.02, label: str = "bob", **joint: object) -> int:
-    """A pendulum on a ball joint in the origin: a mass 0.5 m along the x axis of the body; returns the body."""
     body = int(b.add_body(MASS, (inertia,) * 3, com=tuple(LENGTH * X), xform=rotation, label=label))
     # The cone axis is x of both bodies, in skew joint frames.
     turned = Transform((0, 0, 0), FRAME_A.rotation)
@@ -37,7 +34,7 @@ def angle(sim, label: str = "bob") -> float:
 @both_backends
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_pendulum_rests_on_the_cone(solver: str, backend: str) -> None:
-    """From the cone's axis it falls to the limit, which bears the torque m g l cos(c) about y."""
+    """The limit bears the torque m g l cos(c) about y."""
     b = ModelBuilder()
     bob(b, Transform(), cone_limit=CONE, damping=0.8)
     sim = simulate(b, dt=2e-3, backend=backend, joint_solver=solver)
@@ -54,13 +51,12 @@ def test_a_pendulum_rests_on_the_cone(solver: str, backend: str) -> None:
 
 
 def test_twist_about_the_cone_axis_stays_free() -> None:
-    """A body on the limit spins about its own axis through many turns; MuJoCo's limit of the angle would stop it."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     start = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), CONE)
     spin = 12.0 * start.rotate(X)
     body = b.add_body(MASS, (0.02, 0.02, 0.02), xform=start, angular_velocity=tuple(spin), label="top")
     b.add_joint_ball(-1, body, cone_limit=CONE, cone_axis=tuple(X), label="top")
-    b.add_torque(body, (0.0, 0.3, 0.0))  # onto the limit
+    b.add_torque(body, (0.0, 0.3, 0.0))
     sim = simulate(b, dt=1e-3, backend="native")
     sim.step(2000)
     assert sim.read("body.top.angular_velocity")[0] == pytest.approx(spin, abs=1e-3)
@@ -71,7 +67,7 @@ def test_twist_about_the_cone_axis_stays_free() -> None:
 @pytest.mark.nightly
 @both_backends
 def test_a_pendulum_slides_along_the_cone_like_a_shorter_one(backend: str) -> None:
-    """On a cone about the horizontal the azimuth obeys f'' = -g/(l sin c) sin f. The limit does no work."""
+    """On a cone about a horizontal axis, the azimuth f obeys f'' = -g/(l sin c) sin f. The limit does no work."""
     b = ModelBuilder()
     first = 0.6
     start = Transform.from_axis_angle((0, 0, 0), X, first) * Transform.from_axis_angle((0, 0, 0), (0, 1, 0), CONE)
@@ -92,7 +88,6 @@ def test_a_pendulum_slides_along_the_cone_like_a_shorter_one(backend: str) -> No
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_impacts_on_the_cone_gain_no_energy(solver: str) -> None:
-    """Thrown about in a narrow cone around the vertical, from its axis, where the chord has no direction."""
     b = ModelBuilder()
     body = b.add_body(
         MASS, (0.02, 0.03, 0.04), com=(0.0, 0.0, -LENGTH), linear_velocity=(3.0, 1.0, 0.0), angular_velocity=(-2, 6, 1)
@@ -110,7 +105,6 @@ def test_impacts_on_the_cone_gain_no_energy(solver: str) -> None:
 
 @pytest.mark.native
 def test_in_a_plane_the_cone_is_the_range_of_a_ball_of_mujoco() -> None:
-    """Both rest at the range. MuJoCo's limit is a stiff spring here, so it is a little beyond."""
     mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo")
     text = (
         f"<mujoco><compiler angle='radian'/><worldbody><body name='bob'>"
@@ -135,7 +129,6 @@ def test_in_a_plane_the_cone_is_the_range_of_a_ball_of_mujoco() -> None:
 
 
 def test_the_limit_differs_per_world_and_is_checked() -> None:
-    """Every world rests on its own cone; infinity takes the limit away."""
     b = ModelBuilder()
     bob(b, Transform(), cone_limit=CONE, damping=0.8)
     sim = simulate(b, 3, dt=2e-3, backend="native")

@@ -1,5 +1,3 @@
-"""Laws over several axes at once: a kind of the test's own, springs with a full matrix, against matrix exponentials."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -90,7 +88,6 @@ def build(webs: int = 1) -> ModelBuilder:
 
 
 def exact(start: np.ndarray, time: float) -> np.ndarray:
-    """Positions of M q'' + C q' + K q = 0 from rest."""
     inverse = np.diag(1.0 / np.array(MASSES))
     rates = np.block([[np.zeros((3, 3)), np.eye(3)], [-inverse @ K, -inverse @ C]])
     return (expm(rates * time) @ np.concatenate([start, np.zeros(3)]))[:3]
@@ -116,7 +113,6 @@ def run(
 @pytest.mark.parametrize("webs", [1, 2])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_full_matrices_follow_the_exponential(solver: str, webs: int) -> None:
-    """Second order: a quarter of the error with half the step; two webs of half the strength act as one."""
     start = np.array([0.02, -0.01, 0.015])
 
     def error(dt: float) -> float:

@@ -1,5 +1,3 @@
-"""Gears and mimics: ratios, offsets, torques, and whatever bodies the two joints share."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,14 +16,13 @@ I_A, I_B = 0.1, 0.3
 
 
 def tolerance(solver: str) -> float:
-    """Relative, for closed forms."""
     return 1e-9 if solver == "direct" else 1e-5
 
 
 @pytest.mark.parametrize("ratio", [3.0, -0.5])
 @both_solvers
 def test_gear_between_wheels_on_the_world(solver: str, ratio: float) -> None:
-    """Torque T on wheel a: q_a = T t^2/(2 (I_a + r^2 I_b)), q_b = r q_a."""
+    """Closed form for a torque T on wheel a: q_a = T t^2/(2 (I_a + r^2 I_b)), q_b = r q_a."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     a, c = wheel(b, I_A, "a"), wheel(b, I_B, "b", y=1.0)
     b.add_gear(a, c, ratio, label="gear")
@@ -41,7 +38,7 @@ def test_gear_between_wheels_on_the_world(solver: str, ratio: float) -> None:
 
 @both_solvers
 def test_gear_holds_when_the_torques_balance(solver: str) -> None:
-    """T_a + r T_b = 0: nothing turns; each hinge bears no torque about its axis."""
+    """With T_a + r T_b = 0, the wheels do not move."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     b.add_gear(wheel(b, I_A, "a"), wheel(b, I_B, "b", y=1.0), 4.0)
     b.add_torque(0, (0, 2.0, 0))
@@ -54,11 +51,7 @@ def test_gear_holds_when_the_torques_balance(solver: str) -> None:
 
 @both_solvers
 def test_gear_between_joints_that_share_a_moving_body(solver: str) -> None:
-    """Both wheels turn on a free carrier: relative angles obey q_b = r q_a, and total angular momentum stays T t.
-
-    With torques only about y: I_c w_c + I_a (w_c + q_a') + I_b (w_c + r q_a') = T t, and the power of the gear is zero:
-    T = I_a a_a + r I_b a_b for a torque T between carrier and wheel a (a_a, a_b absolute accelerations).
-    """
+    """The relative angles obey q_b = r q_a, and the total angular momentum is T t."""
     ratio, torque, i_c = -2.0, 1.5, 0.6
     b = ModelBuilder(gravity=NO_GRAVITY)
     carrier = ball_body(b, 4.0, i_c, label="carrier")
@@ -81,10 +74,7 @@ def test_gear_between_joints_that_share_a_moving_body(solver: str) -> None:
 
 @both_solvers
 def test_gear_between_joints_of_four_moving_bodies(solver: str) -> None:
-    """Two separate pairs of free bodies: T between the bodies of pair a; each pair answers with its reduced inertia.
-
-    J = I_1 I_2/(I_1 + I_2): q_a = T t^2/(2 (J_a + r^2 J_b)), q_b = r q_a; no pair turns as a whole.
-    """
+    """Closed form with J = I_1 I_2/(I_1 + I_2): q_a = T t^2/(2 (J_a + r^2 J_b)), q_b = r q_a."""
     ratio, torque = 1.5, 1.2
     b = ModelBuilder(gravity=NO_GRAVITY)
     joints, reduced = [], []
@@ -112,7 +102,7 @@ def test_gear_between_joints_of_four_moving_bodies(solver: str) -> None:
 
 @both_solvers
 def test_gear_along_a_chain_of_joints(solver: str) -> None:
-    """Joint 2 hangs on the child of joint 1 (they share it): q_2 = -q_1 keeps the second link's direction."""
+    """q_2 = -q_1 keeps the direction of the second link."""
     b = ModelBuilder()
     upper = b.add_body(1.0, (0.05, 0.05, 0.05), com=(0.2, 0, 0), label="upper")
     lower = b.add_body(1.0, (0.05, 0.05, 0.05), com=(0.2, 0, 0), xform=Transform((0.4, 0, 0)), label="lower")
@@ -129,7 +119,6 @@ def test_gear_along_a_chain_of_joints(solver: str) -> None:
 
 @both_solvers
 def test_gear_keeps_the_starting_offset_over_many_turns(solver: str) -> None:
-    """q_b - r q_a stays what it was at the start, 40 rad further on."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     pose = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 0.3)
     a = ball_body(b, 1.0, I_A, xform=pose, label="a", angular_velocity=(0, 20.0, 0))
@@ -146,7 +135,7 @@ def test_gear_keeps_the_starting_offset_over_many_turns(solver: str) -> None:
 
 @both_solvers
 def test_mimic_holds_its_offset_and_multiplier(solver: str) -> None:
-    """q_b = 2 q_a + 0.4, from a start that fits; T on a: q_a = T t^2/(2 (I_a + 4 I_b))."""
+    """Closed form: q_b = 2 q_a + 0.4, q_a = T t^2/(2 (I_a + 4 I_b))."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     leader = wheel(b, I_A, "a")
     body = ball_body(b, 1.0, I_B, xform=Transform.from_axis_angle((0, 1, 0), (0, 1, 0), 0.4), label="b")
@@ -162,7 +151,7 @@ def test_mimic_holds_its_offset_and_multiplier(solver: str) -> None:
 
 @both_solvers
 def test_mimic_pulls_a_start_that_does_not_fit_together(solver: str) -> None:
-    """q_b = -q_a + 0.2 from zero angles: positions are corrected, by shares of the inertia, without any speed."""
+    """The position correction makes q_b = -q_a + 0.2."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     leader, follower = wheel(b, I_A, "a"), wheel(b, I_B, "b", y=1.0)
     b.add_mimic(follower, leader, multiplier=-1.0, offset=0.2)
@@ -176,7 +165,7 @@ def test_mimic_pulls_a_start_that_does_not_fit_together(solver: str) -> None:
 
 @both_solvers
 def test_rack_and_pinion(solver: str) -> None:
-    """A slider follows a wheel, x = R q: q = T t^2/(2 (I + m R^2))."""
+    """Closed form with x = R q: q = T t^2/(2 (I + m R^2))."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     pinion, rack = wheel(b, I_A, "pinion"), slider(b, 3.0, "rack", y=1.0)
     b.add_mimic(rack, pinion, multiplier=0.2)
@@ -189,7 +178,7 @@ def test_rack_and_pinion(solver: str) -> None:
 
 @both_solvers
 def test_lead_screw_couples_two_coordinates_of_one_joint(solver: str) -> None:
-    """x = p q on a cylindrical joint: the weight drives x = -g t^2/2 m/(m + I/p^2)."""
+    """Closed form with x = p q: x = -g t^2/2 m/(m + I/p^2)."""
     mass, pitch = 2.0, 0.05
     b = ModelBuilder()
     nut = ball_body(b, mass, I_A, xform=PLACE, label="nut")
@@ -204,7 +193,7 @@ def test_lead_screw_couples_two_coordinates_of_one_joint(solver: str) -> None:
 
 
 def test_differential_two_gears_on_one_shaft() -> None:
-    """Two gears on one driving wheel: both follow it; T = (I_a + r1^2 I_b + r2^2 I_c) a."""
+    """Closed form: T = (I_a + r1^2 I_b + r2^2 I_c) a."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joints = [
         wheel(b, inertia, name, y=float(k))
@@ -233,7 +222,6 @@ def test_differential_two_gears_on_one_shaft() -> None:
     ],
 )
 def test_couplings_that_make_no_sense(call: object, words: str) -> None:
-    """Each is refused with the rule and the mend."""
     b = ModelBuilder()
     wheel(b, label="a")
     wheel(b, label="b", y=1.0)

@@ -1,5 +1,3 @@
-"""The host side of the cuda backend: copies, launches, graphs, signals, commands, reset; over a stand-in for CuPy."""
-
 from __future__ import annotations
 
 import warnings
@@ -22,7 +20,6 @@ pytestmark = [pytest.mark.native, pytest.mark.usefixtures("stand_in")]
 
 
 def machine(name: str, backend: str, worlds: int = 3, **options: Any) -> Simulation:
-    """A scene's model, each world with gravity of its own."""
     config = SolverConfig(dt=1e-3, joint_solver=options.pop("solver", "direct"))
     model = load_scene(name).builder.finalize()
     sim = Simulation(model, worlds, backend, config=config, **options)
@@ -40,7 +37,6 @@ def bits(sim: Simulation) -> dict[str, bytes]:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("name", ["hydraulic_lift", "dc_motor_rig", "flyball"])
 def test_runs_as_native_does(name: str, solver: str, launch: str) -> None:
-    """Same kernels, same order: identical bytes; graphs are replayed from the second step on."""
     sims = [machine(name, backend, launch=launch, solver=solver) for backend in ("cuda", "native")]
     for sim in sims:
         for command in sim.control:
@@ -54,7 +50,6 @@ def test_runs_as_native_does(name: str, solver: str, launch: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_contacts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Piles: the same bytes, contact lists and forces; colors in rounds as on a GPU."""
     monkeypatch.setattr("gpusim.compiler.contact_topology.MOST_IN_TURN", 8)
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1)
@@ -79,7 +74,6 @@ def test_contacts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @pytest.mark.parametrize("name", ["boom_crane", "dc_motor_rig", "slider_crank", "quarter_car"])
 def test_every_signal(name: str, launch: str) -> None:
-    """Signals read by kernels equal those that the host works out; ``numpy=True`` gives host arrays."""
     cuda, native = machine(name, "cuda", launch=launch), machine(name, "native")
     for sim in (cuda, native):
         sim.step(7)
@@ -95,7 +89,6 @@ def test_every_signal(name: str, launch: str) -> None:
 
 @pytest.mark.nightly
 def test_a_kind_from_outside_the_package() -> None:
-    """Its kernels, its array of the state, its reading on the device, and a reset of one world."""
     register(Lag)
     try:
         model = slide(Lag)
@@ -116,7 +109,6 @@ def test_a_kind_from_outside_the_package() -> None:
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_rows_that_come_while_it_runs(launch: str) -> None:
-    """State, commands and a stopped world go over to a backend with more rows, and parameters to its device."""
     sims = [machine("slider_crank", backend, launch=launch) for backend in ("cuda", "native")]
     body = sims[0].model.bodies[0].label
     for sim in sims:
@@ -137,7 +129,6 @@ def test_rows_that_come_while_it_runs(launch: str) -> None:
 
 
 def test_read_follows_every_write() -> None:
-    """Steps, commands, poses and parameters are seen by the next read."""
     sim = machine("boom_crane", "cuda")
     label = sim.model.bodies[0].label
     before = sim.read(f"body.{label}.position").get()
@@ -152,7 +143,6 @@ def test_read_follows_every_write() -> None:
 
 
 def test_commands_from_the_device() -> None:
-    """An array on the GPU is written without a trip to the host; the host sees it when it asks."""
     sims = [machine("hydraulic_lift", backend) for backend in ("cuda", "native")]
     values = np.array([0.2, 0.4, 0.9])
     command = next(iter(sims[0].control))
@@ -168,7 +158,6 @@ def test_commands_from_the_device() -> None:
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_reset_by_mask_and_quarantine(launch: str) -> None:
-    """Chosen worlds go back on the device; a failed world stands still and is told of, also after the fact."""
     sim, other = machine("boom_crane", "cuda", launch=launch), machine("boom_crane", "cuda", launch=launch)
     start = sim.state.copy()
     for s in (sim, other):
@@ -194,7 +183,6 @@ def test_reset_by_mask_and_quarantine(launch: str) -> None:
 
 
 def test_checkpoints_change_the_backend(tmp_path: Path) -> None:
-    """A run on native that goes on here and back there: the same bytes, and the failed world stays failed."""
     sim, path = machine("boom_crane", "native"), tmp_path / "a.npz"
     sim.step(5)
     sim.write("body.boom.linear_velocity", (0.0, 1e30, 0.0), world=2)
@@ -214,7 +202,6 @@ def test_checkpoints_change_the_backend(tmp_path: Path) -> None:
 
 
 def test_two_simulations() -> None:
-    """A later one of less shared memory takes none from the first, though both launch the same kernel."""
     sims = [machine(name, "cuda") for name in ("chain", "double_pendulum")]
     large, small = (sim.backend.layout.size for sim in sims)  # type: ignore[union-attr]
     assert large > small
@@ -224,7 +211,6 @@ def test_two_simulations() -> None:
 
 
 def test_lists_and_resets_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Observations, commands, masks and parameter writes of chosen worlds copy nothing back from the device."""
     sims = [machine("hydraulic_lift", backend) for backend in ("cuda", "native")]
     seen = [sim.observe(["joint.*", "body.*velocity", "cylinder.*.pressure_?"][1:]) for sim in sims]
     commands = [sim.command("*") for sim in sims]
@@ -258,7 +244,6 @@ def test_lists_and_resets_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_posture_is_written_on_the_device() -> None:
-    """As native does, in chosen worlds."""
     sims = [machine("boom_crane", backend) for backend in ("cuda", "native")]
     for sim in sims:
         sim.step(4)
@@ -270,7 +255,6 @@ def test_a_posture_is_written_on_the_device() -> None:
 
 
 def test_postures_from_the_device_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values and a mask on the device give native's bits: rows of the chosen worlds, one value for all, a wildcard."""
     sims = [machine("double_pendulum", backend) for backend in ("cuda", "native")]
     shapes = {n: i.shape for n, i in sims[0].signals().items() if i.writable and n.startswith("joint.")}
     joint = next(n for n, shape in shapes.items() if n.endswith(".position") and not shape)
@@ -300,14 +284,12 @@ def test_postures_from_the_device_wait_for_nothing(monkeypatch: pytest.MonkeyPat
 
 
 def test_devices() -> None:
-    """The GPU is named by its number, and only those that are there."""
     assert machine("boom_crane", "cuda", device=1).backend.device == 1  # type: ignore[union-attr]
     with pytest.raises(gpusim.ModelError, match=naming("device 5 2")):
         machine("boom_crane", "cuda", device=5)
 
 
 def test_held_commands() -> None:
-    """An array of commands may be kept and written again, until commands come from the device."""
     sims = [machine("hydraulic_lift", backend) for backend in ("cuda", "native")]
     for sim in sims:
         held = sim.control.array
@@ -322,7 +304,6 @@ def test_held_commands() -> None:
 
 
 def test_another_stream_waits_for_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever changes CuPy's current stream between two calls still reads what the steps before have made."""
     monkeypatch.setattr(fake_cupy.Stream, "waits", [])
     sim = machine("boom_crane", "cuda")
     sim.step()
@@ -363,7 +344,6 @@ def test_a_block_runs_on_the_stream_of_another_library(monkeypatch: pytest.Monke
     ],
 )
 def test_whatever_follows_on_another_stream_waits(monkeypatch: pytest.MonkeyPatch, look: Any) -> None:
-    """From the uploads of a new simulation on."""
     sim = machine("boom_crane", "cuda")
     for name in sim.control:
         sim.control[name] = fake_cupy.fake(np.zeros(3))
@@ -374,7 +354,6 @@ def test_whatever_follows_on_another_stream_waits(monkeypatch: pytest.MonkeyPatc
 
 
 def test_numbers_of_worlds_mean_the_same_on_the_device() -> None:
-    """As on the host: whole numbers are worlds, bool is a mask; anything else is refused."""
     for chosen in (np.array([0, 2]), np.array([1, 0, 1]), np.array([True, False, True])):
         sims = [machine("boom_crane", backend) for backend in ("cuda", "native")]
         for sim in sims:
@@ -388,7 +367,6 @@ def test_numbers_of_worlds_mean_the_same_on_the_device() -> None:
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_rays_are_cast_on_the_device(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Among other signals in one array, without a copy to the host; the same bits."""
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1)
     body = b.add_body(1.0, (1, 1, 1), xform=gpusim.Transform((0, 0, 2)), angular_velocity=(1, 0, 0), label="body")

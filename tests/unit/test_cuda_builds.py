@@ -1,5 +1,3 @@
-"""Quick builds first, full ones beside the run: which is taken when, and that simulations keep their bits."""
-
 from __future__ import annotations
 
 import os
@@ -31,8 +29,6 @@ from tests.unit import fake_cupy
 
 
 class Compiler:
-    """Stands in for the compiler of a GPU: full builds are finished when the test says so."""
-
     def __init__(self) -> None:
         self.asked: list[bool] = []
         self.waiting: list[BackgroundBuild] = []
@@ -77,7 +73,7 @@ def test_a_simulation_begins_with_quick_builds_and_changes_over(stand_in: Compil
         other.step(2)
     quick = len(stand_in.asked)
     assert quick == len(stand_in.waiting)
-    stand_in.cached = True  # by the thread of another one
+    stand_in.cached = True
     for build in stand_in.waiting:
         build.make()
     sim.step(2)
@@ -112,8 +108,7 @@ def test_nothing_is_made_next_to_where_it_is_not_wanted(
 def test_many_worlds_change_over_to_a_build_of_their_own_sizes(
     stand_in: Compiler, monkeypatch: pytest.MonkeyPatch, shared_build_is_there: bool
 ) -> None:
-    """From the quick build that all models share, or its full one where that is in the cache; with the same bits."""
-    ready = {False: shared_build_is_there, True: False}  # by whether sizes are constants
+    ready = {False: shared_build_is_there, True: False}
     taken: list[tuple[str, bool]] = []
 
     def of_model(generated: dict[str, str]) -> bool:
@@ -171,10 +166,9 @@ def pile(backend: str = "cuda") -> Simulation:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each compiled at ptxas's best; where the driver does not link them, all in one and quickly."""
     monkeypatch.setenv(ENVIRONMENT, "quick")
     asked: list[tuple[str, bool, tuple[str, ...]]] = []
-    met = threading.Barrier(2)  # side by side, or they do not get past it
+    met = threading.Barrier(2)
 
     def compile_cuda(main: str, *given: Any, quick: bool = False, options: tuple[str, ...] = ()) -> Path:
         asked.append((main, quick, options))
@@ -206,7 +200,7 @@ def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monk
     monkeypatch.setattr(cuda_builds, "load_linker", no_linker)
     pile()
     assert asked == [("fused.cu", True, ())]
-    lift()  # has no contacts
+    lift()
     assert asked[1:] == [("fused.cu", True, ())]
 
 
@@ -246,7 +240,6 @@ def test_full_builds_are_made_one_after_another_and_failures_stay_there() -> Non
 @pytest.mark.nightly
 @pytest.mark.native
 def test_builds_that_fail_keep_no_other_waiting(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A staged model has two: both follow, and the one that comes is taken."""
     sim = Simulation(load_scene("pile").builder.finalize(), 1, "cuda", config=SolverConfig(dt=1e-3), launch="staged")
     assert isinstance(sim.backend, CudaBackend)
     assert len(stand_in.waiting) == 2
@@ -265,7 +258,6 @@ def test_builds_that_fail_keep_no_other_waiting(stand_in: Compiler, monkeypatch:
 def test_full_builds_are_made_by_a_process_of_their_own(
     nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Into the cache that this one looks at; what the compiler says of a wrong source arrives."""
     monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path))
     given = "k.cu", {"k.cu": 'extern "C" __global__ void k(double* x) { x[0] = OWN; }'}, {"OWN": "2.0"}, "sm_90", False
     path = cuda_builds.compile_full(*given)
@@ -275,7 +267,6 @@ def test_full_builds_are_made_by_a_process_of_their_own(
 
 
 def test_a_process_ends_well_next_to_a_full_build(nvrtc_12: Nvrtc, tmp_path: Path) -> None:
-    """And does not wait for it."""
     text = (
         "import time\n"
         "from gpusim.backends import background_builds as f\n"
@@ -296,7 +287,6 @@ def test_a_process_ends_well_next_to_a_full_build(nvrtc_12: Nvrtc, tmp_path: Pat
 
 
 def test_quick_and_full_builds_lie_next_to_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """By names of their own, and with the option that old compilers do not know only where it is known."""
     asked: list[list[str]] = []
 
     class Nvrtc:

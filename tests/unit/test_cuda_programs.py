@@ -1,5 +1,3 @@
-"""Diagrams on the cuda backend over a stand-in for CuPy: launches, parameters, commands, resets, as on native."""
-
 from __future__ import annotations
 
 import sys
@@ -20,8 +18,6 @@ WORLDS = 3
 
 @pytest.fixture
 def sims(monkeypatch: pytest.MonkeyPatch) -> list[Simulation]:
-    """A plant with all kinds of blocks on cuda and on native, each world with gravity and a stick of its own."""
-
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
     monkeypatch.setattr(cuda_builds, "compile_cuda", build_plain)
     monkeypatch.setenv("GPUSIM_CUDA_BUILD", "full")
@@ -36,7 +32,6 @@ def sims(monkeypatch: pytest.MonkeyPatch) -> list[Simulation]:
 
 
 def assert_same(sims: list[Simulation]) -> None:
-    """All bits of state and commands."""
     arrays = [sim.state.variables() | {"control": sim.control.array} for sim in sims]
     for name, expected in arrays[1].items():
         assert np.ascontiguousarray(arrays[0][name]).tobytes() == np.ascontiguousarray(expected).tobytes(), name
@@ -64,7 +59,6 @@ def test_parameters_inputs_and_resets_reach_the_device(sims: list[Simulation]) -
 
 
 def test_commands_of_a_diagram_outlive_those_that_the_host_was_lent(sims: list[Simulation]) -> None:
-    """The host's array is older than what the diagram gave, and must not take its place."""
     for sim in sims:
         lent = sim.control.array
         assert len(lent) == WORLDS

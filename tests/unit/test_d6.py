@@ -1,6 +1,6 @@
-"""Joints of several axes: a gimbal against its equations of motion, slides with turns, limits, drives, bad input.
+"""D6 joints: a gimbal against its equations of motion, limits, drives and invalid input.
 
-Equations of three turns (no formula of gpusim's in them): with angular velocity omega = B(q) q' in the child,
+Equations of three rotations with the angular velocity omega = B(q) q' of the child:
 
     B^T (I (B q'' + B' q') + omega x I omega) + A q'' + D q' + K q = 0,   B' by differences,
 
@@ -26,11 +26,9 @@ INERTIA = np.diag([0.05, 0.11, 0.08])
 ARMATURE, DAMPING, STIFFNESS = np.array([0.02, 0.03, 0.01]), np.array([0.02, 0.0, 0.01]), np.array([0.4, 0.9, 0.2])
 START, RATES = np.array([0.3, -0.5, 1.2]), np.array([1.5, 0.8, -2.0])
 AXES = {1: np.eye(3), -1: np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])}
-"""Right- and left-handed."""
 
 
 def turn(axis: np.ndarray, angle: float) -> np.ndarray:
-    """Rodrigues' formula."""
     k = np.cross(np.eye(3), axis)
     return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k @ k)
 
@@ -42,8 +40,6 @@ def rates_to_omega(axes: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def exact(axes: np.ndarray, time: float) -> np.ndarray:
-    """Angles after a time."""
-
     def rate(_: float, y: np.ndarray) -> np.ndarray:
         q, v, eps = y[:3], y[3:], 1e-6
         b = rates_to_omega(axes, q)
@@ -82,7 +78,6 @@ def error(backend: str, hand: int, dt: float, solver: str = "direct") -> float:
 @pytest.mark.parametrize("hand", AXES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_gimbal_follows_its_equations_of_motion(backend: str, hand: int) -> None:
-    """Second order: a quarter of the error with half the step."""
     coarse, fine = error(backend, hand, 4e-3), error(backend, hand, 2e-3)
     assert fine < 2e-5
     assert 3.6 < coarse / fine < 4.4
@@ -96,7 +91,6 @@ def test_the_colored_solver_finds_the_same() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("hand", AXES)
 def test_positions_and_rates_read_as_they_are_written(backend: str, hand: int) -> None:
-    """And the pose is that of three hinges in a row; turns are counted."""
     sim = simulate(gimbal(AXES[hand]), dt=1e-3, backend=backend)
     q = np.array([0.4 + 2.0 * np.pi, -1.1, 1.9 - 4.0 * np.pi])
     sim.write("joint.gimbal.position", q)
@@ -111,8 +105,6 @@ def test_positions_and_rates_read_as_they_are_written(backend: str, hand: int) -
 
 
 def test_energy_of_a_free_gimbal_with_rotors_stays() -> None:
-    """Inertia of rotors on every axis, no damping: the error falls with the square of the step."""
-
     def drift(dt: float) -> float:
         sim = simulate(gimbal(AXES[1], armature=tuple(ARMATURE)), dt=dt)
         sim.write("joint.gimbal.position", START)
@@ -131,7 +123,6 @@ def test_energy_of_a_free_gimbal_with_rotors_stays() -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_servos_and_limits_on_every_axis(solver: str) -> None:
-    """Slides and turns go where they are sent, or as far as their limits."""
     b = ModelBuilder()
     body = b.add_body(2.0, tuple(np.diag(INERTIA)), com=(0.02, 0.01, 0.0))
     upper = (0.1, 0.05, 0.5, 0.4, 0.3)
@@ -156,7 +147,6 @@ def test_servos_and_limits_on_every_axis(solver: str) -> None:
 @pytest.mark.parametrize("turns", [1, 2, 3])
 @pytest.mark.parametrize("slides", [0, 1, 2, 3])
 def test_what_is_left_out_is_locked(slides: int, turns: int) -> None:
-    """Thrown anyhow, the child's pose is that which its coordinates tell."""
     rng = np.random.default_rng(10 * slides + turns)
     moved, turned = (np.linalg.qr(rng.normal(size=(3, 3)))[0].T for _ in range(2))
     b = ModelBuilder(gravity=NO_GRAVITY)
@@ -181,7 +171,6 @@ def test_what_is_left_out_is_locked(slides: int, turns: int) -> None:
 
 
 def test_a_gimbal_stays_whole_where_it_locks() -> None:
-    """Thrown through the pose in which its first and last axis are one: nothing flies off."""
     for swing in (0.0, 1e-9, 1e-3, 0.1):
         b = gimbal(np.eye(3), damping=0.01)
         for axis in range(3):

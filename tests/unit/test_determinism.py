@@ -1,9 +1,3 @@
-"""The same world gives the same bits alone, among others, in any place, and from run to run.
-
-On the machine with limits, friction, a motor, a cylinder, a servo and a closed loop (machine.py); worlds
-differ in masses, gravity, parameters, first angles and commands.
-"""
-
 from __future__ import annotations
 
 from typing import Any
@@ -37,7 +31,6 @@ on_backends = pytest.mark.parametrize(
 
 
 def start(worlds: np.ndarray, dtype: str, backend: str, **config: Any) -> Simulation:
-    """The chosen worlds of the 64 before their first step, in the given order."""
     sim = Simulation(MODEL, worlds.size, backend, dtype, SolverConfig(dt=2e-3, **config))
     for name, values in VALUES.items():
         sim.write(name, values[worlds])
@@ -45,7 +38,6 @@ def start(worlds: np.ndarray, dtype: str, backend: str, **config: Any) -> Simula
 
 
 def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any) -> Simulation:
-    """The same after some steps."""
     sim = start(worlds, dtype, backend, **config)
     sim.step(steps)
     return sim
@@ -64,7 +56,6 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
     ],
 )
 def test_permuted_and_alone(solver: str, dtype: str, steps: int, backend: str) -> None:
-    """World i of 64 = its place in a permutation of 8 of them = alone: identical bytes in every variable."""
     config: dict[str, Any] = {"backend": backend, "joint_solver": solver}
     config |= {} if solver == "direct" else {"iterations": 4, "impulse_tolerance": 1e-7}
     together = run(np.arange(WORLDS), steps, dtype, **config)
@@ -86,7 +77,6 @@ def test_permuted_and_alone(solver: str, dtype: str, steps: int, backend: str) -
 @on_backends
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_run_to_run(solver: str, backend: str) -> None:
-    """Two simulations, and the same one after a reset, give the same bits."""
     worlds = np.array([3, 9])
     first, second = (run(worlds, 20, "float64", backend, joint_solver=solver) for _ in range(2))
     ends = [bits(first, world) for world in range(2)]
@@ -103,7 +93,6 @@ def test_run_to_run(solver: str, backend: str) -> None:
 @pytest.mark.slow_numpy
 @on_backends
 def test_a_fresh_model_gives_the_same_bits(backend: str) -> None:
-    """finalize() twice orders rows, colors and eliminations alike."""
     ends = []
     for model in (MODEL, machine().finalize()):
         sim = Simulation(model, backend=backend, config=SolverConfig(dt=2e-3))
@@ -116,7 +105,6 @@ def test_a_fresh_model_gives_the_same_bits(backend: str) -> None:
 @pytest.mark.nightly
 @on_backends
 def test_papers_scheme_and_substeps_are_deterministic_too(backend: str) -> None:
-    """World alone = world among others, with 2 substeps and with the papers' scheme."""
     for config in ({"substeps": 2}, {"scheme": "semi_implicit"}):
         together = run(np.arange(6), 20, "float64", backend, **config)
         alone = run(np.array([4]), 20, "float64", backend, **config)
@@ -127,7 +115,6 @@ def test_papers_scheme_and_substeps_are_deterministic_too(backend: str) -> None:
 @on_backends
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_reading_changes_no_bit(dtype: str, backend: str) -> None:
-    """A run that is read after every step ends like one that is never read; a second look changes nothing either."""
     worlds = np.arange(4)
     unread, read = (start(worlds, dtype, backend) for _ in range(2))
     for _ in range(20):

@@ -1,7 +1,4 @@
-"""cuda_kernels/math/detmath.cuh, compiled by the system's C++ compiler: errors in ulp, special values, pinned bits.
-
-The references are NumPy's functions in extended precision, so the ulp tests need a long double wider than a double.
-"""
+"""cuda_kernels/math/detmath.cuh, compiled by the system's C++ compiler: errors in ulp, special values, pinned bits."""
 
 from __future__ import annotations
 
@@ -44,8 +41,6 @@ extern "C" double constant(int i) { return i == 0 ? det::PI : i == 1 ? det::HALF
 
 
 class Functions:
-    """The functions of detmath.cuh on arrays of one shape and dtype."""
-
     def __init__(self, folder: Path, flags: tuple[str, ...]) -> None:
         compiler = shutil.which("g++") or shutil.which("c++")
         if compiler is None:
@@ -58,7 +53,6 @@ class Functions:
         self._library = ctypes.CDLL(str(library))
 
     def __call__(self, name: str, *arguments: np.ndarray, outputs: int = 1) -> np.ndarray:
-        """One function's values, shape (n,), or (outputs, n) for more than one output."""
         arrays = [np.ascontiguousarray(a) for a in np.broadcast_arrays(*arguments)]
         out = np.empty((outputs, arrays[0].size), dtype=arrays[0].dtype)
         pointers = [ctypes.c_void_p(a.ctypes.data) for a in (*arrays, *out)]
@@ -66,19 +60,16 @@ class Functions:
         return out if outputs > 1 else out[0]
 
     def constants(self) -> list[float]:
-        """PI, HALF_PI and TWO_PI."""
         self._library.constant.restype = ctypes.c_double
         return [self._library.constant(i) for i in range(3)]
 
 
 @pytest.fixture(scope="module")
 def det(tmp_path_factory: pytest.TempPathFactory) -> Functions:
-    """The functions at the strict flags."""
     return Functions(tmp_path_factory.mktemp("detmath"), STRICT)
 
 
 def ulps(got: np.ndarray, reference: np.ndarray) -> float:
-    """The largest error in units in the last place of got's dtype; reference in extended precision."""
     if np.finfo(np.longdouble).nmant < 60:
         pytest.skip("np.longdouble is no wider than a double here: no reference to count ulps against")
     rounded = np.abs(reference).astype(got.dtype)
@@ -89,12 +80,10 @@ def ulps(got: np.ndarray, reference: np.ndarray) -> float:
 
 
 def wide(x: np.ndarray) -> np.ndarray:
-    """In extended precision."""
     return x.astype(np.longdouble)
 
 
 def spread(low: float, high: float, dtype: type, seed: int, n: int = 100_000) -> np.ndarray:
-    """Random numbers, half of them uniform in [low, high], half with random exponents and signs inside it."""
     rng = np.random.default_rng(seed)
     tiny = 10.0 ** rng.uniform(-20, np.log10(max(abs(low), abs(high))), n // 2) * rng.choice((-1.0, 1.0), n // 2)
     x = np.concatenate((rng.uniform(low, high, n - n // 2), tiny[(tiny >= low) & (tiny <= high)]))
@@ -109,7 +98,7 @@ def positive(dtype: type, seed: int, n: int = 100_000) -> np.ndarray:
 
 
 def angles(dtype: type) -> np.ndarray:
-    """Angles up to 1e5, many of them as near to a multiple of pi/2 as the dtype has them."""
+    """Return angles up to 1e5, many of them close to a multiple of pi/2."""
     quarters = np.arange(-63_000, 63_001) * (wide(np.array(np.pi)) / 2 + np.longdouble("6.1232339957367660e-17"))
     near = quarters.astype(dtype)
     beside = [np.nextafter(near, dtype(s * INF)) for s in (-1, 1)]
@@ -117,7 +106,6 @@ def angles(dtype: type) -> np.ndarray:
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays agree in every bit, signs of zeros and NaNs included."""
     return a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
@@ -266,13 +254,11 @@ def test_constants(det: Functions) -> None:
 
 
 def lattice(low: float, high: float, dtype: type, n: int = 20_000) -> np.ndarray:
-    """Numbers from low to high by a multiplicative congruence: no library's random stream to depend on."""
     steps = (np.arange(1, n + 1, dtype=np.uint64) * np.uint64(2654435761)) % np.uint64(2**32)
     return (low + (high - low) * (steps.astype(float) / 2.0**32)).astype(dtype)
 
 
 def everything(det: Functions, name: str, dtype: type) -> bytes:
-    """The bits of one function on fixed arguments across its domain."""
     edges = np.array([0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 1e-40, 3e38]).astype(dtype)
     x = np.concatenate((lattice(-5.0, 5.0, dtype), lattice(-1e3, 1e3, dtype), lattice(-2e9, 2e9, dtype), edges))
     if name in UNARY:

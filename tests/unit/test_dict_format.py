@@ -1,5 +1,3 @@
-"""``to_dict`` and ``from_dict``: a builder survives JSON without loss of a bit."""
-
 from __future__ import annotations
 
 import copy
@@ -17,18 +15,15 @@ from gpusim.scene import list_scenes, load_scene
 from tests.message_snapshot import naming
 from tests.unit.helpers import bits, simulate
 
-#: Scenes whose copies take longest.
 LARGE = ("biped_walk", "excavator", "rtk_m")
 
 
 def copied(builder: ModelBuilder) -> ModelBuilder:
-    """The builder after a trip through JSON text."""
     text = json.dumps(builder.to_dict(), allow_nan=False)
     return ModelBuilder.from_dict(json.loads(text))
 
 
 def assert_same(a: Any, b: Any, path: str) -> None:
-    """Compare two values and all that they hold, bit by bit."""
     assert type(a) is type(b) or np.isscalar(a) and np.isscalar(b), path
     if isinstance(a, np.ndarray):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), path
@@ -54,7 +49,6 @@ def assert_same(a: Any, b: Any, path: str) -> None:
 
 
 def everything() -> ModelBuilder:
-    """A builder with what few scenes have: meshes, pairs, groups, couplings, laws, sensors, ropes, circuits."""
     b = ModelBuilder(gravity=(0.1, -0.0, -9.7))
     b.add_shape_plane(-1, group="ground")
     corners = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.2, 0.2, -0.1]])

@@ -1,5 +1,3 @@
-"""The documentation site: its generated pages, its reference of all public names, and its pages on disk."""
-
 from __future__ import annotations
 
 import importlib
@@ -65,7 +63,6 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_the_page_of_signals_lists_every_kind_of_signal() -> None:
-    """Labels, diagrams and the index of a coordinate aside."""
     page = (DOCS / "reference" / "signals.md").read_text(encoding="utf-8")
     known = {kind_of(name) for name in re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)}
     b = everything()
@@ -79,6 +76,5 @@ def test_the_page_of_signals_lists_every_kind_of_signal() -> None:
 
 
 def kind_of(signal: str) -> str:
-    """Return the first and the last word of a signal, without index."""
     first, _, rest = signal.partition(".")
     return f"{first}.{re.sub(r'_[0-9]$', '', rest.rpartition('.')[2]) if '.' in rest or first == 'sim' else ''}"

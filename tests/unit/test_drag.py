@@ -1,5 +1,3 @@
-"""Drag of bodies in a fluid: closed forms, MuJoCo's inertia-box model, and every way to launch it."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Warning about bodies that fell past every shape of the world."""
-
 from __future__ import annotations
 
 import warnings
@@ -49,7 +47,6 @@ def test_what_passes_the_rim_is_named_once(floor: str) -> None:
 
 
 def test_the_way_is_that_of_a_free_fall() -> None:
-    """After the first look, at 128 steps of 5 ms, from 0.5 m above a mesh at z = 0."""
     b = ModelBuilder()
     FLOORS["triangle mesh"](b)
     ball(b, 5.0)
@@ -70,7 +67,7 @@ def test_bodies_that_can_land_or_are_held_are_not_named() -> None:
     b = ModelBuilder()
     FLOORS["box"](b)
     b.add_shape_plane(-1, xform=Transform((0, 0, -500.0)))
-    ball(b, 5.0)  # a plane is below it
+    ball(b, 5.0)
     rope = ball(b, 3.0, "bob")
     b.add_joint_prismatic(-1, rope, axis=(0, 0, 1))
     assert said(b) == []

@@ -30,7 +30,7 @@ def slider(worlds: int = 1, backend: str = "numpy") -> gpusim.Simulation:
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("steps", [1, 40])
 def test_linearization_is_the_closed_form(backend: str, steps: int) -> None:
-    """x' = exp(Ac t) x + Ac^-1 (exp(Ac t) - 1) Bc u for the linear oscillator."""
+    """Linear oscillator: x' = exp(Ac t) x + Ac^-1 (exp(Ac t) - 1) Bc u."""
     sim = slider(3, backend)
     sim.write("joint.slide.position", [0.0, 0.1, -0.3])
     sim.control["force"] = 4.0
@@ -62,7 +62,6 @@ def test_derivatives_do_not_depend_on_the_change() -> None:
 
 
 def test_a_kink_is_reported() -> None:
-    """The box rests against its stop, and moves freely the other way."""
     b = gpusim.ModelBuilder()
     box = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), label="box")
     b.add_joint_prismatic(-1, box, axis=(1, 0, 0), limit_lower=0.0, limit_upper=1.0, label="slide")
@@ -113,7 +112,6 @@ NOISE, FIT_DT, SAMPLE = 1e-4, 5e-3, 1e-2
 
 
 def measured(noise: float = NOISE, samples: int = 150, seed: int = 1) -> tuple[Recording, np.ndarray]:
-    """A trace of the closed form x'' = (F - k x - d x')/m with a force that changes each 20 samples, with noise."""
     mass, stiffness, damping = TRUTH.values()
     draws = np.random.default_rng(seed)
     force = np.repeat(draws.uniform(-20.0, 20.0, samples // 20 + 1), 20)[:samples]
@@ -147,7 +145,6 @@ def test_a_fit_finds_the_parameters_of_the_closed_form() -> None:
 @pytest.mark.native
 @pytest.mark.nightly
 def test_the_covariance_is_that_of_many_traces() -> None:
-    """Spread of the mass over traces with other noise, from starts near the minimum, against the covariance."""
     values, sigma = list[float](), 0.0
     for seed in range(12):
         trace, force = measured(seed=1)

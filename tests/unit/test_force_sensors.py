@@ -1,5 +1,3 @@
-"""Sensors: what joints bear, what touches a body, accelerometers and gyros; against closed forms, on both backends."""
-
 from __future__ import annotations
 
 import math
@@ -24,7 +22,6 @@ BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_a_rail_bears_weight_drive_and_lever(backend: str, solver: str) -> None:
-    """A cantilever of 3 kg, 0.4 m out of a turned post: force and torque in the post's joint frame."""
     b = ModelBuilder()
     turn = Transform((0, 0, 1), (0, 0, math.sin(0.25), math.cos(0.25)))  # by 0.5 rad about z
     arm = b.add_body(3.0, (0.1, 0.2, 0.3), xform=turn * Transform((0.4, 0, 0)), label="arm")
@@ -38,7 +35,6 @@ def test_a_rail_bears_weight_drive_and_lever(backend: str, solver: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_sensor_in_a_driven_joint_holds_the_drive_too(backend: str) -> None:
-    """A rotor on a motor of 2 N m: the child turns the parent back."""
     b = ModelBuilder(gravity=(0, 0, 0))
     rotor = b.add_body(1.0, (0.5, 0.5, 0.5), label="rotor")
     hinge = b.add_joint_revolute(-1, rotor, axis=(0, 0, 1), label="hinge")
@@ -55,7 +51,6 @@ def test_a_sensor_in_a_driven_joint_holds_the_drive_too(backend: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_a_foot_bears_and_where(backend: str) -> None:
-    """A box with its mass aside: the center of pressure is below the mass; force and torque about the sole."""
     b = ModelBuilder()
     b.add_shape_plane(-1, material=Material(friction=0.8))
     body = b.add_body(10.0, (0.2, 0.2, 0.2), com=(0.03, -0.02, 0.0), xform=Transform((1, 2, 0.1)), label="foot")
@@ -73,11 +68,10 @@ def test_what_a_foot_bears_and_where(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_accelerometer_and_gyro_on_a_turntable(backend: str) -> None:
-    """At rest it feels g upwards; off the axis of a body that spins -w2 r and g, in its own axes."""
     b = ModelBuilder()
     body = b.add_body(2.0, (0.1, 0.1, 0.1), label="table")
     hinge = b.add_joint_revolute(-1, body, axis=(0, 0, 1), label="hinge")
-    frame = Transform((0.3, 0, 0), (math.sin(math.pi / 4), 0, 0, math.cos(math.pi / 4)))  # y of the site is world z
+    frame = Transform((0.3, 0, 0), (math.sin(math.pi / 4), 0, 0, math.cos(math.pi / 4)))
     b.add_site(body, frame, label="imu")
     sim = simulation(b, backend)
     sim.step(3)
@@ -90,7 +84,6 @@ def test_accelerometer_and_gyro_on_a_turntable(backend: str) -> None:
 
 
 def rotor_error(backend: str, dt: float, scheme: str = "second_order") -> float:
-    """What a site on the axis of a rotor reads across it: mass center 5 cm aside, 60 rad/s, 180 m/s2."""
     b = ModelBuilder()
     rotor = b.add_body(2.0, (0.01, 0.02, 0.015), com=(0.05, 0, 0), label="rotor")
     b.add_joint_revolute(-1, rotor, axis=(0, 0, 1), label="hinge")
@@ -106,20 +99,17 @@ def rotor_error(backend: str, dt: float, scheme: str = "second_order") -> float:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_site_on_the_axis_of_a_rotor_feels_gravity_alone(backend: str) -> None:
-    """The mass center's acceleration and the lever's are of one time: second order."""
     errors = [rotor_error(backend, dt) for dt in (2e-3, 1e-3, 5e-4)]
     assert errors[1] < 1e-3 * 180.0
     assert 3.5 < errors[0] / errors[1] < 4.5 and 3.5 < errors[1] / errors[2] < 4.5
 
 
 def test_semi_implicit_steps_are_of_first_order() -> None:
-    """Their velocities lag behind the poses by half a step."""
     errors = [rotor_error("numpy", dt, "semi_implicit") for dt in (1e-3, 5e-4)]
     assert errors[0] < 0.03 * 180.0 and 1.8 < errors[0] / errors[1] < 2.2
 
 
 def pendulum_error(backend: str, dt: float, site: tuple[float, float, float]) -> float:
-    """Greatest difference from the closed form at the angle and rate of t, over 0.4 s from the horizontal."""
     b = ModelBuilder()
     com = np.array([0.2, 0.05, 0.0])
     arm = b.add_body(2.0, (0.1, 0.2, 0.15), com=tuple(com), label="arm")
@@ -149,7 +139,7 @@ def test_an_accelerometer_on_a_pendulum_is_of_second_order(backend: str, site: t
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_free_fall_with_spin_is_felt_off_the_center_alone(backend: str) -> None:
-    """Euler's equations without torque: dw/dt = I^-1 (I w x w), in the body's axes."""
+    """Euler's equations without torque: dw/dt = I^-1 (I w x w) in body axes."""
     b = ModelBuilder()
     inertia, place = np.array([0.1, 0.2, 0.25]), np.array([0.1, -0.2, 0.3])
     body = b.add_body(1.0, tuple(inertia), angular_velocity=(6, 3, 5), linear_velocity=(1, 2, 3), label="stone")
@@ -167,7 +157,6 @@ def test_free_fall_with_spin_is_felt_off_the_center_alone(backend: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_impact_is_felt_as_the_kick_that_it_is(backend: str) -> None:
-    """A ball that drops: nothing in the air, a push at the ground that is not carried on, and g at rest."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     ball = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((0, 0, 0.15)), label="ball")
@@ -185,7 +174,6 @@ def test_an_impact_is_felt_as_the_kick_that_it_is(backend: str) -> None:
 
 @pytest.mark.native
 def test_native_reads_what_numpy_reads() -> None:
-    """A tumbling body, and a box that slides and presses while it is pushed."""
     found = []
     for backend in ("numpy", "native"):
         b = ModelBuilder()

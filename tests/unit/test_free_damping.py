@@ -53,7 +53,6 @@ def test_plain_free_joint_has_no_rows(backend):
 
 
 def _pair():
-    """Return a body on a damped free joint, with a second one on a ball joint with a rotor."""
     b = ModelBuilder()
     first = b.add_body(
         2.0, (0.1, 0.2, 0.25, 0.01, 0.02, -0.01), com=(0.1, 0.05, -0.2), xform=Transform((0, 0, 3)), label="b"

@@ -1,5 +1,3 @@
-"""What is wrong with a name, a value or a choice of worlds is said of the thing itself."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -34,7 +32,6 @@ MESSAGES: dict[str, tuple[Callable[[Simulation], Any], str]] = {
 
 
 def three_hips() -> ModelBuilder:
-    """Joints a, b, c, and servos on two of them."""
     b = ModelBuilder()
     joints = [b.add_joint_revolute(-1, ball_body(b), label=label) for label in "abc"]
     for joint, label in zip(joints, ("left", "right"), strict=False):
@@ -50,7 +47,6 @@ def test_messages_name_what_is_wrong(what: str) -> None:
 
 
 def test_finalize_names_the_actuator() -> None:
-    """The one of many whose parameter breaks a rule."""
     b = three_hips()
     b.actuators[1].params["damping"] = -1.0
     with pytest.raises(ModelError, match=naming("servo 'right' damping")):
@@ -58,7 +54,6 @@ def test_finalize_names_the_actuator() -> None:
 
 
 def test_a_parameter_is_written_for_one_actuator_in_some_worlds() -> None:
-    """Others stay."""
     sim = Simulation(three_hips().finalize(), 3, backend="numpy")
     sim.write("servo.right.stiffness", [5.0, 6.0], world=[0, 2])
     assert sim.read("servo.right.stiffness").tolist() == [5.0, 1.0, 6.0]

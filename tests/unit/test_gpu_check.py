@@ -1,5 +1,3 @@
-"""The checks for a machine with a GPU, ci/gpu_check.py, as far as they go without one."""
-
 from __future__ import annotations
 
 import importlib
@@ -40,7 +38,6 @@ def options(out: Path, **others: Any) -> Namespace:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_launches(gpu_check: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of models with joints and contacts, and of two simulations in turn."""
     result = gpu_check.step_launch(options(tmp_path))
     assert result["failed"] == "" and not result["left_out"]
     assert [row["result"] for row in result["cases"]] == ["same"] * 3
@@ -51,7 +48,6 @@ def test_launches(gpu_check: ModuleType, tmp_path: Path, capsys: pytest.CaptureF
 def test_cases_without_a_build_or_a_package(
     gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Are left out or skipped, and told; launches that are what the check is for fail it."""
     names = [" ".join(case) for case in gpu_check.LAUNCHES]
     (tmp_path / "gpu_check.json").write_text(json.dumps({"compile": {"unready": names}}))
     result = gpu_check.step_launch(options(tmp_path, few=False))
@@ -65,7 +61,6 @@ def test_cases_without_a_build_or_a_package(
 
 @pytest.mark.parametrize("backend", ["cuda", pytest.param("native", marks=pytest.mark.native)])
 def test_builds_are_known_before_they_are_compiled(gpu_check: ModuleType, backend: str) -> None:
-    """And those of LAUNCHES come first; on a GPU a staged model has two, and each type of numbers one for signals."""
     launches = gpu_check.LAUNCHES
     cases = [("walker", "float64", "direct", "fused"), launches[0], *launches[2:6:2], launches[1]]
     builds = gpu_check.builds_of(cases, backend)
@@ -79,7 +74,6 @@ def test_builds_are_known_before_they_are_compiled(gpu_check: ModuleType, backen
 
 
 def test_the_report(gpu_check: ModuleType) -> None:
-    """A line a step: failed, skipped or passed."""
     launch = {"cases": [{"case": "a", "result": "same"}], "left_out": [], "failed": "", "seconds": 1.0}
     results = {"launch": launch, "sanitize": {"skipped": "needs a GPU", "failed": "", "seconds": 0.1}}
     text = gpu_check.markdown(results | {"bits": {"failed": "slope: x | y", "seconds": 2.0}})
@@ -88,14 +82,12 @@ def test_the_report(gpu_check: ModuleType) -> None:
 
 
 def measured(workload: str, case: str, worlds: int, dtype: str = "float32") -> Record:
-    """A case that took 1 us a world-step."""
     return Record(workload, case, worlds, dtype=dtype, world_steps=1e6)
 
 
 def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
     gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Most worlds first, its peers right behind it, and nothing new when time is up."""
     begun: list[str] = []
 
     def run_cases(cases: Any, chosen: Any, tell: Any, enough: Any, done: Any) -> list[Record]:
@@ -121,7 +113,6 @@ def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
 @pytest.mark.nightly
 @pytest.mark.native
 def test_where_time_goes(gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By stage in either launch; what fails is told, and what there is no time for."""
     profile = importlib.import_module("gpu_profile")
     case = workloads.Case("x", "lift", partial(workloads.scene_builder, "hydraulic_lift"), 2)
     wrong = replace(case, name="wrong", launch="sideways")
@@ -149,7 +140,6 @@ def test_what_is_profiled_has_most_worlds(gpu_check: ModuleType) -> None:
 
 
 def test_metrics_of_nsight_compute(gpu_check: ModuleType) -> None:
-    """Its own messages are no rows; metrics without values are left out."""
     profile = importlib.import_module("gpu_profile")
     head = '"ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name"'
     own = '"0","run_worlds",'
@@ -164,7 +154,6 @@ def test_metrics_of_nsight_compute(gpu_check: ModuleType) -> None:
 
 
 def test_builds_of_benchmarks_have_their_models_sizes(gpu_check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From many worlds on; those that are profiled are clocked too."""
     profile = importlib.import_module("gpu_profile")
     case = workloads.Case("many_worlds", "lift", partial(workloads.scene_builder, "hydraulic_lift"), 512)
     monkeypatch.setattr(profile, "PROFILED", {"many_worlds": ("lift",)})

@@ -1,5 +1,3 @@
-"""The share of gravity that acts on a body, at every place that knows gravity."""
-
 import numpy as np
 import pytest
 

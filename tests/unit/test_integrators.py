@@ -1,5 +1,3 @@
-"""Integrators: commands that are the rate of an activation, with its range, stops, resets and poses."""
-
 from __future__ import annotations
 
 import numpy as np

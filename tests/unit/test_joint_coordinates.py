@@ -1,5 +1,3 @@
-"""Joint coordinates: signs and counting, falling along an axis, rods and ropes."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -13,14 +11,14 @@ from .helpers import FRAME_A, FRAME_B, NO_GRAVITY, PLACE, SOLVERS, G, ball_body,
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", ["prismatic", "cylindrical"])
 def test_a_body_on_a_tilted_rail_falls_with_the_gravity_along_it(kind: str, solver: str) -> None:
-    """q = g.a t^2/2 with a the axis in the world; the center of mass may lie off the rail."""
+    """Closed form: q = g.a t^2/2 with the axis a in the world frame."""
     b = ModelBuilder()
     body = b.add_body(2.0, (0.1, 0.2, 0.15), com=(0.3, 0.2, 0.1), xform=PLACE * FRAME_B.inverse())
     axis = np.array([0.3, 0.4, 0.866])
     add = getattr(b, f"add_joint_{kind}")
     add(-1, body, parent_xform=PLACE, child_xform=FRAME_B, axis=axis, label="rail")
     sim = simulate(b, dt=5e-3, joint_solver=solver)
-    if kind == "cylindrical":  # keep it from swinging
+    if kind == "cylindrical":
         b.add_servo(0, stiffness=1e9, damping=1e6, axis=1)
         sim = simulate(b, dt=5e-3, joint_solver=solver)
     sim.step(60)
@@ -34,7 +32,7 @@ def test_a_body_on_a_tilted_rail_falls_with_the_gravity_along_it(kind: str, solv
 
 @pytest.mark.parametrize("speed", [20.0, -20.0])
 def test_angles_are_counted_over_full_turns(speed: float) -> None:
-    """q = w t, far beyond 2 pi, both ways."""
+    """Closed form: q = w t."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     axis = PLACE.rotate((0.0, 0.0, 1.0))
     body = b.add_body(1.0, (0.02, 0.02, 0.03), xform=PLACE, angular_velocity=tuple(speed * axis))
@@ -47,7 +45,7 @@ def test_angles_are_counted_over_full_turns(speed: float) -> None:
 
 
 def test_angles_counted_by_the_parent_when_it_turns_too() -> None:
-    """q = (w_child - w_parent) t: only the relative turn counts."""
+    """Closed form: q = (w_child - w_parent) t."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     parent = b.add_body(1.0, (0.02, 0.02, 0.03), angular_velocity=(0.0, 0.0, 9.0))
     child = b.add_body(1.0, (0.02, 0.02, 0.03), angular_velocity=(0.0, 0.0, -6.0))
@@ -82,10 +80,9 @@ def test_universal_coordinates_turn_first_in_the_parent_then_in_the_child() -> N
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_rod_holds_its_length_and_pulls_with_the_centripetal_force(solver: str) -> None:
-    """Without gravity the bob circles, pulled by m v^2/l; a leapfrog step turns it by asin(w h), w = v/l.
+    """Without gravity, the bob moves on a circle with the tension m v^2/l.
 
-    Velocities at half steps are chords, so their tangential part is l sin(angle)/h = v: the angle after n steps is
-    n asin(w h) = w t (1 + (w h)^2/6 + ...), second order.
+    The angle after n steps is n asin(w h), with w = v/l.
     """
     mass, length, speed, dt, steps = 2.0, 0.5, 3.0, 2e-3, 200
     b = ModelBuilder(gravity=NO_GRAVITY)
@@ -104,7 +101,7 @@ def test_rod_holds_its_length_and_pulls_with_the_centripetal_force(solver: str) 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_rope_is_slack_until_its_length_and_taut_after(solver: str) -> None:
-    """Free fall z = -g t^2/2 while slack (no force at all), then hangs at its length with the tension m g."""
+    """Free fall z = -g t^2/2 while slack, then rest with the tension m g."""
     b = ModelBuilder()
     bob = ball_body(b, 2.0, label="bob")
     b.add_joint_distance(-1, bob, max_distance=0.3, label="rope")
@@ -121,7 +118,6 @@ def test_rope_is_slack_until_its_length_and_taut_after(solver: str) -> None:
 
 
 def test_a_slack_rope_has_no_reaction() -> None:
-    """Nothing pulls before the rope is taut."""
     b = ModelBuilder()
     bob = ball_body(b, 2.0, label="bob")
     b.add_joint_distance(-1, bob, max_distance=0.3, label="rope")
@@ -131,7 +127,6 @@ def test_a_slack_rope_has_no_reaction() -> None:
 
 
 def test_strut_keeps_a_least_distance() -> None:
-    """min_distance alone: the bob approaches at v and stops at the least distance."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     bob = ball_body(b, xform=Transform((1.0, 0.0, 0.0)), linear_velocity=(-2.0, 0.0, 0.0), label="bob")
     b.add_joint_distance(-1, bob, min_distance=0.6, label="strut")
@@ -142,7 +137,6 @@ def test_strut_keeps_a_least_distance() -> None:
 
 
 def test_ball_position_is_the_quaternion_of_the_joint_frames() -> None:
-    """Written quaternion and rate come back; the frames differ by exactly that rotation."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     body = ball_body(b, xform=PLACE * FRAME_A * FRAME_B.inverse(), label="x")
     b.add_joint_ball(-1, body, PLACE * FRAME_A, FRAME_B, label="ball")
@@ -159,7 +153,7 @@ def test_ball_position_is_the_quaternion_of_the_joint_frames() -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_joint_between_world_as_child_and_a_body(solver: str) -> None:
-    """The world may be the child: q measures the world as seen from the body, here -g t^2/2 upward."""
+    """Closed form with the world as child: q = g t^2/2 upward."""
     b = ModelBuilder()
     body = ball_body(b, xform=PLACE, label="x")
     b.add_joint_prismatic(body, -1, parent_xform=PLACE.inverse(), child_xform=Transform(), axis=(0, 0, 1), label="rail")
@@ -171,7 +165,6 @@ def test_a_joint_between_world_as_child_and_a_body(solver: str) -> None:
 
 @both_backends
 def test_a_weight_that_a_link_is_welded_to_comes_along(backend):
-    """The weight is the parent of the fixed joint, the link its child, as somebody may well build it."""
     b = ModelBuilder(gravity=(0, 0, 0))
     link = b.add_body(1.0, (0.1,) * 3, xform=Transform((0.5, 0, 0)), label="link")
     b.add_joint_revolute(-1, link, child_xform=Transform((-0.5, 0, 0)), axis=(0, 0, 1), label="hinge")

@@ -1,5 +1,3 @@
-"""Efforts by program: exact, within limits of their own for each sign; feed-forward in second order."""
-
 from __future__ import annotations
 
 import math
@@ -25,7 +23,7 @@ def rotor(dt: float = 0.01, backend: str = "numpy", **drive: object) -> Simulati
 
 
 def test_a_torque_turns_a_rotor_by_its_double_integral() -> None:
-    """q = T t2 / (2 I); a torque that grows with time is met as well: q = r t3 / (6 I)."""
+    """Closed forms: q = T t^2/(2 I) for a constant torque, and q = r t^3/(6 I) for a torque r t."""
     sim = rotor()
     sim.control["drive"] = 2.0
     sim.step(100)
@@ -45,14 +43,14 @@ def test_limits_differ_by_sign(command: float, felt: float) -> None:
 
 @pytest.mark.nightly
 def test_feed_forward_follows_a_motion_in_second_order() -> None:
-    """Target, rate and torque of q = sin 3t are given: what is left is the step's own error."""
+    """The motion is q = sin 3t."""
     errors = []
     for dt in (0.02, 0.01, 0.005):
         sim = rotor(dt, stiffness=20.0, damping=2.0)
         worst = 0.0
         sim.write("joint.hinge.velocity", 3.0)
         for k in range(round(2.0 / dt)):
-            t = (k + 0.5) * dt  # commands hold over the step
+            t = (k + 0.5) * dt
             sim.control["drive"], sim.control["drive.velocity"] = math.sin(3 * t), 3 * math.cos(3 * t)
             sim.control["drive.effort"] = -INERTIA * 9 * math.sin(3 * t)
             sim.step()
@@ -73,7 +71,6 @@ def test_a_stiff_servo_is_stable_and_holds_its_limit() -> None:
 
 @pytest.mark.native
 def test_native_does_what_numpy_does() -> None:
-    """Within rounding: angles are read by other arctangents."""
     found = []
     for backend in ("numpy", "native"):
         sim = rotor(backend=backend, stiffness=50.0, damping=1.0, limit=(-3.0, 6.0))

@@ -1,8 +1,3 @@
-"""Limits: reached without overshoot, rested on with the right reaction, left without sticking.
-
-All mechanisms of a rig run side by side in one simulation, once for every solver and step size.
-"""
-
 from __future__ import annotations
 
 from typing import Any
@@ -41,7 +36,6 @@ class Rig:
                 self.sim.step()
 
     def of(self, label: str) -> np.ndarray:
-        """Positions of a joint over time."""
         return np.array(self.path[label])
 
     def reaction(self, label: str) -> np.ndarray:
@@ -50,7 +44,7 @@ class Rig:
 
 
 def add_weightless_rig(b: ModelBuilder) -> None:
-    """Sliders pushed by +-8 N, a ball, a universal and a planar joint, all against their limits."""
+    """Add sliders, a ball joint, a universal joint and a planar joint, all pushed against their limits."""
     for y, (name, sign) in enumerate(SIDES.items()):
         slider(b, MASS, f"slide_{name}", y=float(y), limit_lower=-0.1, limit_upper=0.1)
         b.add_force(b.joints[-1].child, (sign * 8.0, 0.0, 0.0))
@@ -70,7 +64,6 @@ def add_weightless_rig(b: ModelBuilder) -> None:
 
 
 def build(kind: str) -> ModelBuilder:
-    """The weightless rig, or two pendulums that gravity swings against their stops."""
     b = ModelBuilder(gravity=NO_GRAVITY if kind == "weightless" else (0.0, 0.0, -G))
     if kind == "weightless":
         add_weightless_rig(b)
@@ -86,7 +79,6 @@ RIGS: dict[tuple[str, str, float], Rig] = {}
 
 
 def rig(kind: str, solver: str, dt: float) -> Rig:
-    """The run of a rig, made once."""
     if (kind, solver, dt) not in RIGS:
         RIGS[kind, solver, dt] = Rig(build(kind), dt, solver, iterations=10)
     return RIGS[kind, solver, dt]
@@ -100,7 +92,7 @@ step_sizes = pytest.mark.parametrize("dt", [4e-3, 1e-2])
 @pytest.mark.parametrize("side", SIDES)
 @both_solvers
 def test_travel_limit(solver: str, side: str, dt: float) -> None:
-    """Pushed by F: x = F t^2/(2 m) up to the limit, then exactly at it; the limit holds back F."""
+    """Closed form: x = F t^2/(2 m) up to the limit."""
     run, sign = rig("weightless", solver, dt), SIDES[side]
     x = sign * run.of(f"slide_{side}")
     free = 2.0 * run.t**2
@@ -118,7 +110,7 @@ def test_travel_limit(solver: str, side: str, dt: float) -> None:
 @pytest.mark.parametrize("side", SIDES)
 @both_solvers
 def test_angle_limit_of_a_pendulum(solver: str, side: str, dt: float) -> None:
-    """It swings from the horizontal into the stop and rests there with the torque m g l cos(q) on it."""
+    """At rest, the stop bears the torque m g l cos(q)."""
     run, sign = rig("pendulums", solver, dt), SIDES[side]
     q = sign * run.of(side)
     swept = solver == "colored"
@@ -131,7 +123,6 @@ def test_angle_limit_of_a_pendulum(solver: str, side: str, dt: float) -> None:
 @step_sizes
 @both_solvers
 def test_ball_limit_bounds_the_whole_rotation(solver: str, dt: float) -> None:
-    """A constant torque about a skew axis turns the body by exactly the limit; the stop bears the torque."""
     run = rig("weightless", solver, dt)
     q = run.of("ball")
     angle = 2.0 * np.arctan2(np.linalg.norm(q[:, :3], axis=1), q[:, 3])
@@ -141,7 +132,7 @@ def test_ball_limit_bounds_the_whole_rotation(solver: str, dt: float) -> None:
 
 
 def test_a_ball_that_slides_along_its_limit_stays_on_the_cone() -> None:
-    """A spherical pendulum swung sideways along the cone: the limit's axis turns, and the error is of order (w h)^2."""
+    """The error is of order (w h)^2."""
     b = ModelBuilder()
     bob = b.add_body(1.0, (0.01, 0.01, 0.01), com=(0, 0, -0.5), linear_velocity=(0.0, 2.0, 0.0), label="bob")
     b.add_joint_ball(-1, bob, limit=0.5, label="ball")
@@ -158,7 +149,6 @@ def test_a_ball_that_slides_along_its_limit_stays_on_the_cone() -> None:
 @step_sizes
 @both_solvers
 def test_every_coordinate_has_its_own_limits(solver: str, dt: float) -> None:
-    """Universal and planar joints end in the corner that their efforts push to."""
     run = rig("weightless", solver, dt)
     for label, lower, upper, end in (
         ("cross", (-0.3, -0.2), (0.25, 0.35), (0.25, -0.2)),
@@ -173,14 +163,12 @@ def test_every_coordinate_has_its_own_limits(solver: str, dt: float) -> None:
 @step_sizes
 @both_solvers
 def test_equal_limits_lock_the_coordinate(solver: str, dt: float) -> None:
-    """limit_lower = limit_upper holds the coordinate there against any force."""
     assert np.abs(rig("weightless", solver, dt).of("locked")).max() < 1e-9
 
 
 @step_sizes
 @both_solvers
 def test_a_start_beyond_the_limit_is_led_back_without_a_bang(solver: str, dt: float) -> None:
-    """From 0.1 m beyond the limit the slider comes back no faster than 1 m/s, and the way never grows again."""
     x = rig("weightless", solver, dt).of("beyond")
     assert x[0] == 0.0
     assert np.abs(np.diff(x)).max() <= 1.0 * dt + 1e-12
@@ -189,7 +177,7 @@ def test_a_start_beyond_the_limit_is_led_back_without_a_bang(solver: str, dt: fl
 
 @both_solvers
 def test_a_motor_against_a_stop_gives_its_stall_torque(solver: str) -> None:
-    """tau = M_s u at rest; drive_force and the stop's reaction are the same torque."""
+    """The torque of the motor at rest is tau = M_s u."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     shaft = wheel(b, limit_upper=0.2)
     b.add_dc_motor(shaft, stall_torque=3.0, no_load_speed=100.0, mechanical_time_constant=0.02, label="m")
@@ -205,10 +193,7 @@ def test_a_motor_against_a_stop_gives_its_stall_torque(solver: str) -> None:
 
 @both_solvers
 def test_a_limit_lets_go(solver: str) -> None:
-    """Turned back after resting on the stop, the slider moves as if there were none: x = x0 - a t^2/2.
-
-    The kick at the change of command still counts half a step of the old push, which the stop bears: a h t/2 is lost.
-    """
+    """Closed form: x = x0 - a t^2/2. The first kick has half of the old force, so x lags by a h t/2."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, MASS, limit_upper=0.05)
     b.add_force(0, (8.0, 0.0, 0.0), label="push")
@@ -234,7 +219,6 @@ def add_chain(b: ModelBuilder, links: int) -> None:
 
 @pytest.mark.parametrize(("solver", "gap"), [("direct", OVERSHOOT), ("colored", 2e-2)])
 def test_a_chain_with_limits_at_every_hinge_loses_energy_only(solver: str, gap: float) -> None:
-    """Limits take energy out only: the total never rises above its start, and every hinge stays in its range."""
     b = ModelBuilder()
     add_chain(b, 3)
     sim = simulate(b, dt=2e-3, joint_solver=solver)
@@ -247,11 +231,8 @@ def test_a_chain_with_limits_at_every_hinge_loses_energy_only(solver: str, gap: 
 
 @both_backends
 def test_ropes_that_go_taut_at_once_are_solved_from_any_velocity(backend: str) -> None:
-    """A plate on six taut ropes: none stretches, and no solve runs in circles.
-
-    Switching all ropes at once runs in circles for 4 of these 100 velocities, for a positive definite matrix is not
-    enough for it; the least-index rule ends always (Murty 1974).
-    """
+    """Switching all ropes at once cycles for 4 of these 100 velocities. The least-index rule terminates (Murty
+    1974)."""
     rng = np.random.default_rng(3)
     b = ModelBuilder(gravity=NO_GRAVITY)
     plate = b.add_body(1.0, (1.0, 1.0, 1.0), label="plate")
@@ -274,7 +255,6 @@ def test_ropes_that_go_taut_at_once_are_solved_from_any_velocity(backend: str) -
 
 @pytest.mark.parametrize("how", ["dict", "reversed", "wildcard"])
 def test_both_limits_in_one_write_go_either_way(how: str) -> None:
-    """Ranges that move past where they were, up in one world and down in the other; one upside down changes nothing."""
     b = ModelBuilder()
     b.add_joint_revolute(-1, b.add_body(1.0, (1, 1, 1)), limit_lower=-0.1, limit_upper=0.1, label="hinge")
     sim = Simulation(b.finalize(), 2, backend="numpy")

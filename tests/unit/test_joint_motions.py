@@ -1,13 +1,3 @@
-"""Every joint locks what it says and leaves free what it says, with offset and turned frames.
-
-Parent and child have their centers of mass on the joint's point and the same inertia about every axis, so a constant
-force f (or torque) along the free coordinate k, and its opposite on the parent, gives exactly
-
-    q_k(t) = f (1/m_a + 1/m_b) t^2/2      (1/I instead of 1/m on a turn; 1/m_a = 0 for the world)
-
-which the second-order step reproduces to rounding, and all the other coordinates stay zero.
-"""
-
 from __future__ import annotations
 
 from typing import Any
@@ -22,7 +12,7 @@ from .helpers import FRAME_A, FRAME_B, NO_GRAVITY, PLACE, SOLVERS, ball_body, ro
 
 AXIS = np.array([2.0, -1.0, 0.5]) / np.linalg.norm([2.0, -1.0, 0.5])
 AXIS2 = np.cross(AXIS, [0.0, 0.0, 1.0]) / np.linalg.norm(np.cross(AXIS, [0.0, 0.0, 1.0]))
-AXIS3 = np.cross(AXIS, AXIS2)  # left-handed in the order below
+AXIS3 = np.cross(AXIS, AXIS2)
 # Degrees of freedom, and the direction (joint frame) and kind of every coordinate.
 JOINTS: dict[str, tuple[int, dict[str, Any], list[tuple[str, np.ndarray]]]] = {
     "fixed": (0, {}, []),
@@ -47,7 +37,7 @@ TORQUE, TUMBLE_STEPS = np.array([0.6, -0.4, 0.8]), 250
 
 
 def add_pair(b: ModelBuilder, kind: str, name: str, moving: bool) -> tuple[int, int]:
-    """Two bodies (or one and the world) whose joint frames coincide; the bodies' indices."""
+    """Add two bodies with coincident joint frames, and return their indices."""
     joint_frame = PLACE * FRAME_A
     parent = -1
     if moving:
@@ -71,7 +61,6 @@ def drive(b: ModelBuilder, body: int, what: str, vector: np.ndarray) -> None:
 
 @pytest.fixture(scope="module", params=SOLVERS)
 def driven(request: pytest.FixtureRequest) -> gpusim.Simulation:
-    """All joints and coordinates side by side, driven for half a second."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     for kind, k in CASES:
         what, direction = JOINTS[kind][2][k]
@@ -90,7 +79,7 @@ def driven(request: pytest.FixtureRequest) -> gpusim.Simulation:
 @pytest.mark.parametrize("parent", ["world", "body"])
 @pytest.mark.parametrize(("kind", "k"), CASES)
 def test_constant_effort_along_a_free_coordinate(driven: gpusim.Simulation, kind: str, k: int, parent: str) -> None:
-    """q_k = f (1/a + 1/b) t^2/2, rate q_k = f (1/a + 1/b) t; the other coordinates stay zero."""
+    """Closed form: q_k = f (1/a + 1/b) t^2/2, with the rate f (1/a + 1/b) t."""
     name = f"joint.{kind}{k}_{parent}"
     what = JOINTS[kind][2][k][0]
     a, b = (MASS_A, MASS_B) if what == "travel" else (INERTIA_A, INERTIA_B)
@@ -112,20 +101,17 @@ def test_constant_effort_along_a_free_coordinate(driven: gpusim.Simulation, kind
 
 
 def test_no_joint_opens(driven: gpusim.Simulation) -> None:
-    """sim.joint_drift is the greatest gap of all joints."""
     assert driven.read("sim.joint_drift")[0] < 1e-12
 
 
 @pytest.mark.parametrize("kind", JOINTS)
 def test_rows_are_six_less_the_degrees_of_freedom(kind: str) -> None:
-    """A joint without limits has 6 - (degrees of freedom) rows."""
     b = ModelBuilder()
     add_pair(b, kind, "j", moving=True)
     assert rows_of(b.finalize(), "j") == 6 - JOINTS[kind][0]
 
 
 def test_rows_of_rod_rope_and_free() -> None:
-    """A rod has one row, a rope one (its limit), a free joint none."""
     b = ModelBuilder()
     body = ball_body(b)
     b.add_joint_distance(-1, body, min_distance=1.0, max_distance=1.0, label="rod")
@@ -136,7 +122,6 @@ def test_rows_of_rod_rope_and_free() -> None:
 
 
 def locked_errors(kind: str, relative: Transform) -> np.ndarray:
-    """What must be zero in the child's joint frame as seen from the parent's."""
     x, r = relative.position, relative.matrix()
     along = np.outer(AXIS, AXIS)
     if kind == "fixed":
@@ -158,7 +143,6 @@ def locked_errors(kind: str, relative: Transform) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=SOLVERS)
 def tumbling(request: pytest.FixtureRequest) -> gpusim.Simulation:
-    """Every joint between two free bodies with different moments of inertia; a torque off all axes on the child."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     for kind in JOINTS:
         parent = b.add_body(MASS_A, (0.05, 0.07, 0.09), com=(0.1, 0.2, -0.1), xform=PLACE, label=f"{kind}_a")
@@ -176,13 +160,11 @@ def tumbling(request: pytest.FixtureRequest) -> gpusim.Simulation:
 
 
 def frame(sim: gpusim.Simulation, label: str, offset: Transform) -> Transform:
-    """A frame of a body in the world."""
     return Transform(sim.read(f"body.{label}.position")[0], sim.read(f"body.{label}.orientation")[0]) * offset
 
 
 @pytest.mark.parametrize("kind", JOINTS)
 def test_locked_motions_stay_locked_while_everything_moves(tumbling: gpusim.Simulation, kind: str) -> None:
-    """The relative pose of the joint's frames stays in the joint's group; the free coordinates do move."""
     relative = frame(tumbling, f"{kind}_a", FRAME_A).inverse() * frame(tumbling, f"{kind}_b", FRAME_B)
     np.testing.assert_allclose(locked_errors(kind, relative), 0.0, atol=2e-6)
     moved = np.linalg.norm(relative.position) + np.linalg.norm(relative.matrix() - np.eye(3))
@@ -191,7 +173,7 @@ def test_locked_motions_stay_locked_while_everything_moves(tumbling: gpusim.Simu
 
 @pytest.mark.parametrize("kind", JOINTS)
 def test_joints_only_exchange_momentum(tumbling: gpusim.Simulation, kind: str) -> None:
-    """No force and a constant torque from outside: momentum p = 0, angular momentum about the origin L = torque t."""
+    """The momentum is 0, and the angular momentum about the origin is torque t."""
     linear, angular = np.zeros(3), np.zeros(3)
     for label in (f"{kind}_a", f"{kind}_b"):
         mass = float(tumbling.read(f"body.{label}.mass")[0])
@@ -204,7 +186,6 @@ def test_joints_only_exchange_momentum(tumbling: gpusim.Simulation, kind: str) -
 
 
 def test_a_free_joint_changes_no_bit() -> None:
-    """A body with a free joint moves exactly as one without; its pose and rate read the body's."""
     sims = []
     for with_joint in (False, True):
         b = ModelBuilder()

@@ -1,5 +1,3 @@
-"""The front door over kernels: parameters, writes, reset, quarantine, signals, errors and memory (native backend)."""
-
 from __future__ import annotations
 
 import gc
@@ -29,7 +27,6 @@ DT = 2e-3
 
 
 def make(num_worlds: int = 1, backend: str = "native", dtype: str = "float64", **options: Any) -> Simulation:
-    """The machine at work; ``launch`` and ``threads`` go to the simulation, the rest to SolverConfig."""
     given = {k: options.pop(k) for k in ("launch", "threads") if k in options}
     if given.get("launch") == "staged":
         # Threads that share a busy core would wait for each other after every phase.
@@ -58,7 +55,6 @@ WRITES: list[tuple[str, Any]] = [
 @pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_what_one_world_is_given_acts_as_in_a_simulation_of_its_own(launch: str) -> None:
-    """Each world has one value of its own, written in mid-run; the same bits, and the last world is the plain one."""
     known = make().signals()
     writes = [(name, value) for name, value in WRITES if known[name].writable]
     assert len(writes) >= len(WRITES) - 1
@@ -82,7 +78,6 @@ def test_what_one_world_is_given_acts_as_in_a_simulation_of_its_own(launch: str)
 @pytest.mark.nightly
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_scattered_worlds_run_as_on_numpy(solver: str) -> None:
-    """Every world with its own values: states and all signals at 1e-9 of numpy's, right after the writes and later."""
     sims = [make(4, backend, joint_solver=solver) for backend in ("native", "numpy")]
     for steps in (0, 1, 10):
         for sim in sims:
@@ -94,7 +89,6 @@ def test_scattered_worlds_run_as_on_numpy(solver: str) -> None:
 
 
 def compare_signals(native: Simulation, reference: Simulation) -> None:
-    """Every readable signal, to 1e-9 of its own size and of what it is a difference of."""
     assert native.signals().keys() == reference.signals().keys()
     size = {"N": 100.0, "N m": 10.0, "Pa": 1e5, "J": 100.0, "rad/s": 1.0, "m/s": 1.0, "m": 1.0, "rad": 1.0}
     for name, info in reference.signals().items():
@@ -108,7 +102,6 @@ def compare_signals(native: Simulation, reference: Simulation) -> None:
 
 
 def test_reset_by_mask() -> None:
-    """Two of four worlds begin again, bit for bit; the others go on; parameters stay."""
     sim, calm = make(4), make(4)
     for s in (sim, calm):
         s.write("body.bucket.mass", (2.0, 3.0, 4.0, 5.0))
@@ -147,7 +140,6 @@ def _infinite_pressure(sim: Simulation, world: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("spoil", [_huge_force, _nan_velocity, _infinite_pressure])
 def test_a_failed_world_stops_alone(spoil: Callable[[Simulation, int], None], dtype: str, launch: str) -> None:
-    """World 5 of 8: a warning with the cause, its last good state, its neighbors' bits; a reset revives it."""
     sim, calm = (make(8, dtype=dtype, launch=launch) for _ in range(2))
     for s in (sim, calm):
         s.step(10)
@@ -192,14 +184,12 @@ def test_a_failed_world_stops_alone(spoil: Callable[[Simulation, int], None], dt
     ],
 )
 def test_bad_settings_are_reported(options: dict[str, Any]) -> None:
-    """launch and threads out of their range: an error that names the setting and what to give."""
     with pytest.raises(GpusimError, match=naming(next(iter(options)))):
         make(**options)
 
 
 @pytest.mark.parametrize("launch", ["fused", pytest.param("staged", marks=pytest.mark.nightly)])
 def test_sweeps_stop_at_the_tolerance(launch: str) -> None:
-    """A world at rest stops after one sweep, its neighbor at the tolerance; without it all run."""
     b = star(12)
     b.gravity[:] = 0.0
     for body in b.bodies:
@@ -231,7 +221,6 @@ BACKENDS = ("native", "numpy")
 
 
 def colored(model: Any, backend: str, launch: str = "auto", num_worlds: int = 1, **config: Any) -> Simulation:
-    """A colored simulation; the warning about the overflow has a test of its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settings = SolverConfig(dt=1e-3, joint_solver="colored", **config)
@@ -245,7 +234,6 @@ def colored(model: Any, backend: str, launch: str = "auto", num_worlds: int = 1,
     ids=["star", "grid", "ring"],
 )  # fmt: skip
 def test_same_colors_and_residuals_as_numpy(builder: Callable[[], ModelBuilder], max_colors: int) -> None:
-    """Kernels get the very sets of the reference; residuals of every step and the end of ten steps agree."""
     model = builder().finalize()
     sims = [colored(model, backend, iterations=20, max_colors=max_colors) for backend in BACKENDS]
     sets, tables = model.topology.coloring_for(max_colors), sims[0].backend.tables  # type: ignore[union-attr]
@@ -278,7 +266,6 @@ def _resident_bytes() -> int:
 
 @pytest.mark.nightly
 def test_simulations_leave_no_memory_behind() -> None:
-    """Create, step, delete: 650 cycles leave less than 6 kB each in the process, and 50 less than 400 bytes each."""
     b = ModelBuilder()
     ball_body(b, label="stone")
     b.add_joint_ball(-1, 0)
@@ -314,7 +301,6 @@ def test_simulations_leave_no_memory_behind() -> None:
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @pytest.mark.parametrize("worlds", [2, 3, 8])
 def test_more_threads_than_worlds(worlds: int, launch: str) -> None:
-    """A team is never larger than the worlds that have a slab; the bits are those of one thread."""
     ends = []
     for threads in (1, 16):
         sim = Simulation(machine().finalize(), worlds, "native", launch=launch, threads=threads)
@@ -326,7 +312,6 @@ def test_more_threads_than_worlds(worlds: int, launch: str) -> None:
 
 
 def test_memory_is_freed_with_the_last_reference() -> None:
-    """No cycle keeps a simulation alive until the garbage collector runs."""
     sim = Simulation(machine().finalize(), 2, "native")
     sim.step()
     sim.read("sim.kinetic_energy")
@@ -341,7 +326,6 @@ def test_memory_is_freed_with_the_last_reference() -> None:
 
 
 def test_long_runs_go_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many steps are asked for, a launch is short enough for Ctrl-C; the bits are the same."""
     monkeypatch.setattr(native_backend, "MOST_STEPS", 7)
     pieces = Simulation(machine().finalize(), 2, "native")
     pieces.step(40)

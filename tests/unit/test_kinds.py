@@ -1,5 +1,3 @@
-"""Joints, actuators and shapes speak for themselves: outside its own file no kind is known by name."""
-
 from __future__ import annotations
 
 import ast
@@ -25,11 +23,9 @@ from gpusim.shapes.box import Box
 
 PACKAGE = Path(gpusim.__file__).parent
 OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers", "exporters", "lint")
-"""Pictures; models; kernels; the kinds of other formats; and what MuJoCo has no word for."""
 
 
 def homes() -> dict[str, set[str]]:
-    """Files in which each kind's name may stand: its own."""
     kinds = [*JOINTS.all(), *actuator_kinds(), *shape_kinds()]
     files: dict[str, set[str]] = {}
     for kind in kinds:
@@ -38,7 +34,6 @@ def homes() -> dict[str, set[str]]:
 
 
 def asked_by_name(text: str, names: set[str]) -> Iterator[tuple[int, str]]:
-    """Lines that compare a ``kind`` or a ``name`` with names of kinds, and lists of such names."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
@@ -53,7 +48,6 @@ def asked_by_name(text: str, names: set[str]) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.nightly
 def test_no_one_asks_for_a_kind_by_name() -> None:
-    """No ``kind == "..."`` and no list of kinds outside their own files."""
     home = homes()
     found = []
     for file in PACKAGE.rglob("*.py"):
@@ -77,8 +71,6 @@ def test_the_search_finds(text: str) -> None:
 
 @pytest.fixture
 def welded_and_round() -> Iterator[None]:
-    """A joint and a shape that say of themselves what others of their family say not."""
-
     class Glued(Fixed):
         name: ClassVar[str] = "glued"
 
@@ -100,7 +92,6 @@ def welded_and_round() -> Iterator[None]:
 
 
 def test_kinds_of_a_users_own_are_asked(welded_and_round: None) -> None:
-    """What contacts need to know comes from the kind."""
     b = ModelBuilder()
     for _ in range(3):
         b.add_shape_box(b.add_body(), (0.1, 0.1, 0.1))
@@ -114,7 +105,6 @@ def test_kinds_of_a_users_own_are_asked(welded_and_round: None) -> None:
 
 
 def test_a_ball_shows_three_coordinates_and_a_rod_sets_no_pose() -> None:
-    """Declared by the joints' kinds."""
     b = ModelBuilder()
     for _ in range(2):
         b.add_body(1.0, (0.1, 0.1, 0.1), com=(0.5, 0.0, 0.0))

@@ -1,5 +1,3 @@
-"""Latches: welds that are switched at run time, against fixed joints and free flight."""
-
 import numpy as np
 import pytest
 
@@ -100,7 +98,6 @@ def test_reset_returns_to_the_first_state(backend):
 
 @pytest.mark.nightly
 def test_attached_at_rest_on_the_ground_and_lifted(backend):
-    """A gripper takes a box from the ground: contact and latch together, then the latch alone."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     hand = b.add_body(2.0, (0.1, 0.1, 0.1), xform=Transform((0, 0, 0.6)), label="hand")

@@ -1,5 +1,3 @@
-"""Which launch and which backend a simulation takes unasked, and the reason it gives."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -26,7 +24,6 @@ def chains(count: int, links: int) -> Model:
 
 
 def native(model: Model, threads: int = 2, **options: Any) -> Any:
-    """The backend, without its build."""
     with mock.patch("gpusim.backends.native.backend.load_library") as library:
         library.return_value.group_bytes.return_value = 64
         return Simulation(model, backend="native", threads=threads, **options).backend
@@ -35,7 +32,6 @@ def native(model: Model, threads: int = 2, **options: Any) -> Any:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_deep_trees_are_not_launched_level_by_level() -> None:
-    """One joint a level leaves nothing to share; a wide model of as many joints has few levels."""
     deep, wide = native(chains(1, 400)), native(chains(100, 5))
     assert deep.layout.size > STAGED_ABOVE and wide.layout.size > STAGED_ABOVE
     assert deep.launch == "fused" and "201 levels of joints" in deep.launch_reason
@@ -45,7 +41,6 @@ def test_deep_trees_are_not_launched_level_by_level() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_launches_that_were_right_stay() -> None:
-    """Who asks, one thread, small worlds, and the colored solver, which has no tree."""
     deep = chains(1, 600)
     assert native(deep, launch="staged").launch_reason == "launch staged: as asked"
     assert native(deep, threads=1).launch_reason == "launch fused: every thread has a world"
@@ -63,7 +58,6 @@ def test_the_size_that_depth_asks_for() -> None:
 
 @pytest.mark.native
 def test_contacts_of_a_deep_tree_keep_its_launch() -> None:
-    """One block solves joints and contacts together, whatever the depth."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     parent = -1
@@ -81,7 +75,6 @@ def test_contacts_of_a_deep_tree_keep_its_launch() -> None:
 @pytest.mark.native
 @pytest.mark.usefixtures("stand_in")
 def test_a_gpu_is_for_many_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For each thread of the CPU; fewer run on the CPU, and the reason is given."""
     monkeypatch.setenv("GPUSIM_THREADS", "2")
     model = chains(1, 5)
     for worlds, backend in ((1, "native"), (63, "native"), (64, "cuda")):
@@ -96,7 +89,6 @@ def test_a_gpu_is_for_many_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.native
 @pytest.mark.usefixtures("stand_in")
 def test_a_gpu_is_for_many_contacts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of free bodies, or with the colored solver: a direct solve with contacts is one block's."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     first = [b.add_body(1.0, (0.1,) * 3, xform=Transform((0.0, 0.0, 1.0 + k))) for k in range(2)]

@@ -1,5 +1,3 @@
-"""Light bodies between heavy ones (reference/light_bodies.py)."""
-
 import numpy as np
 import pytest
 
@@ -8,7 +6,6 @@ from gpusim.reference.light_bodies import CARRIED, LEAST, heavy_share
 
 
 def chain_shares(*masses, first=-1):
-    """Return the share of each joint of a chain of bodies of these masses, from ``first``."""
     b = gpusim.ModelBuilder()
     for number, mass in enumerate(masses):
         b.add_body(mass, (mass, mass, mass))

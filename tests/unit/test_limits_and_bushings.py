@@ -1,5 +1,3 @@
-"""A bushing closes no loop: it holds back no joint that returns from beyond its limit."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -9,7 +7,6 @@ from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 
 
 def arm(bushing: bool) -> ModelBuilder:
-    """Return two links. The first joint starts 0.3 rad beyond its limit. A bushing ties the tip to the world."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     parent = -1
     for k, name in enumerate(("first", "second")):

@@ -1,5 +1,3 @@
-"""Parts of a build that NVIDIA's driver links: the order of its calls, what is told, and what comes where it can't."""
-
 from __future__ import annotations
 
 import ctypes
@@ -14,8 +12,6 @@ from tests.message_snapshot import naming
 
 
 class Driver:
-    """Stands in for the driver's library: the cubin that it links are the parts side by side."""
-
     def __init__(self, context: int = 1, fails: str = "") -> None:
         self.context, self.fails = context, fails
         self.calls: list[str] = []

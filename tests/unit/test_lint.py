@@ -30,7 +30,6 @@ def pendulum(**joint: Any) -> ModelBuilder:
 
 
 def words(findings: list[Finding], text: str) -> list[Finding]:
-    """The findings whose sentence has a text."""
     return [finding for finding in findings if text in finding.sentence]
 
 
@@ -49,8 +48,6 @@ def test_start_outside_of_limits() -> None:
 
 @pytest.mark.parametrize("limit", ["limit", "cone_limit"])
 def test_start_outside_of_a_ball_joints_limit(limit: str) -> None:
-    """The limit is compared with the angle, not with a component of the quaternion."""
-
     def ball(angle: float) -> ModelBuilder:
         b = ModelBuilder()
         tilted = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), angle)
@@ -187,7 +184,6 @@ def test_falling() -> None:
 
 @pytest.mark.nightly
 def test_bodies_that_fall_past_the_floor() -> None:
-    """A crate next to the floor box falls forever. One on it, one high above it, and a pendulum do not."""
     b = ModelBuilder()
     b.add_shape_box(-1, (1, 1, 0.1), label="floor")
     for label, position in (("on", (0, 0, 0.4)), ("outside", (3, 0, 1)), ("high", (0.5, 0.5, 50.0))):
@@ -241,7 +237,6 @@ def test_comparison_with_mujoco(tmp_path: Path) -> None:
 
 
 def test_comparison_without_names(tmp_path: Path) -> None:
-    """Elements without a name, and names that look like those that the reader gives."""
     pytest.importorskip("mujoco")
     file = tmp_path / "chain.xml"
     geom = '<geom size="0.1" pos="0.2 0 0.1"/>'
@@ -302,7 +297,6 @@ def test_differences_from_mujoco_are_found(what: str, tmp_path: Path, monkeypatc
 def test_comparison_keeps_warnings_of_mujoco_to_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The import reports them. MuJoCo would print them, and write a log into the current folder."""
     pytest.importorskip("mujoco")
     monkeypatch.chdir(tmp_path)
     body = '<body><joint axis="0 1 0"/><geom size="1" pos="1 0 0"/></body>'

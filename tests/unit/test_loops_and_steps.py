@@ -1,5 +1,3 @@
-"""Joints that close loops carry limits, drives and friction too; kinematic bodies; steps of changing size."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +19,7 @@ Y = (0.0, 1.0, 0.0)
 
 
 def parallelogram(closing: dict[str, Any], closes: str = "rocker") -> ModelBuilder:
-    """Two equal cranks, upright, and a coupler; the last joint (``closes``) gets ``closing``; all angles are +-q.
+    """A parallelogram linkage of two upright cranks and a coupler.
 
     Without gravity, torque T along q: q'' = T/I. It has two redundant rows and more.
     """
@@ -42,7 +40,7 @@ def parallelogram(closing: dict[str, Any], closes: str = "rocker") -> ModelBuild
 @pytest.mark.parametrize("closes", ["rocker", "second"])
 @both_solvers
 def test_a_loop_joint_can_drive(solver: str, closes: str) -> None:
-    """A saturated servo on the loop's last joint is a constant torque: q = +-T t^2/(2 I)."""
+    """A saturated servo is a constant torque: q = +-T t^2/(2 I)."""
     b = parallelogram({}, closes)
     joint = {"rocker": 2, "second": 3}[closes]
     b.add_servo(joint, stiffness=1e5, effort_limit=0.5, target=50.0, label="drive")
@@ -58,7 +56,6 @@ def test_a_loop_joint_can_drive(solver: str, closes: str) -> None:
 @pytest.mark.parametrize("closes", ["rocker", "second"])
 @both_solvers
 def test_a_loop_joint_can_have_limits(solver: str, closes: str) -> None:
-    """Torque T on the crank; the loop's last joint stops everything at its limit."""
     b = parallelogram({"limit_lower": -0.05, "limit_upper": 0.05}, closes)
     b.add_torque(0, (0, 0.5, 0))
     sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=20)
@@ -75,7 +72,7 @@ def test_a_loop_joint_can_have_limits(solver: str, closes: str) -> None:
 @pytest.mark.parametrize("closes", ["rocker", "second"])
 @both_solvers
 def test_a_loop_joint_can_have_friction_and_damping(solver: str, closes: str) -> None:
-    """Below F_c it sticks; q = (T - F_c) t^2/(2 I) above; with damping c alone q' = w exp(-c t/I)."""
+    """Closed forms: q = (T - F_c) t^2/(2 I) with friction, and q' = w exp(-c t/I) with damping."""
     for torque, q in ((0.19, 0.0), (0.5, 0.5 * 0.3 / INERTIA * 0.04)):
         b = parallelogram({"friction": 0.2}, closes)
         b.add_torque(0, (0, torque, 0))
@@ -97,7 +94,7 @@ def test_a_loop_joint_can_have_friction_and_damping(solver: str, closes: str) ->
 
 @both_solvers
 def test_a_kinematic_body_moves_on_its_own_and_drags_others(solver: str) -> None:
-    """Base at constant v: x = v t to rounding, whatever pulls on it; a slider behind a damper: v (1 - e^-ct/m)."""
+    """The base moves by x = v t. The slider behind the damper has the speed v (1 - exp(-c t/m))."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     base = ball_body(b, 1.0, kinematic=True, label="base", linear_velocity=(0.7, 0, 0))
     body = ball_body(b, 2.0, label="body")
@@ -117,7 +114,6 @@ def test_a_kinematic_body_moves_on_its_own_and_drags_others(solver: str) -> None
 
 @both_solvers
 def test_a_turning_kinematic_body_carries_what_is_fixed_to_it(solver: str) -> None:
-    """Angle w t; the child circles with it, and its joint gap stays closed."""
     b = ModelBuilder()
     base = ball_body(b, 1.0, kinematic=True, label="base", angular_velocity=(0, 0, 3.0))
     body = b.add_body(2.0, (0.02, 0.03, 0.04), com=(0.1, 0, 0), xform=Transform((0.5, 0, 0)), label="body",
@@ -133,7 +129,7 @@ def test_a_turning_kinematic_body_carries_what_is_fixed_to_it(solver: str) -> No
 
 
 def test_a_kinematic_body_keeps_its_angular_velocity() -> None:
-    """Whatever its inertia: no torque turns it, its own gyroscopic one neither; orientation = R(w t)."""
+    """The orientation is R(w t)."""
     b = ModelBuilder()
     omega = np.array([1.0, 2.0, 3.0])
     b.add_body(1.0, (0.1, 0.2, 0.25), kinematic=True, angular_velocity=omega, label="base")
@@ -158,7 +154,6 @@ TIME = REPEATS * PATTERN.sum() * 1e-3
 
 
 def changing_steps(b: ModelBuilder, scale: float, solver: str = "direct") -> Simulation:
-    """A run over TIME in steps of the pattern times the scale; the slider starts at x0 = 0.1."""
     sim = simulate(b, joint_solver=solver)
     sim.write("joint.slide.position", 0.1)
     for _ in range(round(REPEATS / scale)):
@@ -169,7 +164,6 @@ def changing_steps(b: ModelBuilder, scale: float, solver: str = "direct") -> Sim
 
 
 def pendulum_and_spring(damping: float) -> ModelBuilder:
-    """Both in one world; mass 2 kg on 300 N/m."""
     b = pendulum()
     slider(b, 2.0, y=3.0)
     b.add_spring(-1, 1, (-1.0, 3.0, 0), stiffness=300.0, damping=damping, rest_length=1.0)
@@ -185,7 +179,6 @@ def spring_position(damping: float) -> float:
 
 @both_solvers
 def test_steps_of_changing_size_stay_second_order(solver: str) -> None:
-    """Spring and swinging pendulum on steps of 1, 3, 10, 2 ... ms: halving all steps quarters the error."""
     inertia = 0.04 + 2.0 * 0.25
     swing = solve_ivp(
         lambda t, y: (y[1], 2.0 * G * 0.5 * np.cos(y[0]) / inertia), (0, TIME), (0, 0), rtol=1e-11, atol=1e-12
@@ -202,7 +195,6 @@ def test_steps_of_changing_size_stay_second_order(solver: str) -> None:
 
 
 def test_dampers_on_steps_of_changing_size_stay_accurate() -> None:
-    """A damper's velocity at t_n is the weighted mean of equal steps (actuator_kinds.py); the rest is 1e-4 of x0."""
     sim = changing_steps(pendulum_and_spring(3.0), 1.0)
     assert sim.read("joint.slide.position")[0] == pytest.approx(spring_position(3.0), abs=1e-4 * 0.1)
 
@@ -224,7 +216,7 @@ def test_substeps_are_steps(solver: str, scheme: str) -> None:
 
 
 def test_the_papers_scheme_is_semi_implicit_euler() -> None:
-    """Free fall: z_n = -g h^2 n (n + 1)/2; and a pendulum's gap stays small with split impulses."""
+    """Free fall: z_n = -g h^2 n (n + 1)/2."""
     b = pendulum()
     ball_body(b, label="falling")
     sim = simulate(b, dt=2e-3, scheme="semi_implicit")
@@ -235,7 +227,6 @@ def test_the_papers_scheme_is_semi_implicit_euler() -> None:
 
 @pytest.mark.parametrize(("n", "dt"), [(-1, None), (1.5, None), (True, None), (1, 0.0), (1, -1e-3), (1, float("nan"))])
 def test_steps_that_make_no_sense(n: Any, dt: Any) -> None:
-    """Numbers of steps and step sizes are checked; nothing moves."""
     b = ModelBuilder()
     wheel(b)
     sim = simulate(b)

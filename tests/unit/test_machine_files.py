@@ -1,5 +1,3 @@
-"""Machine files: YAML that composes model files, calls of the builder and diagrams."""
-
 from __future__ import annotations
 
 import importlib.util
@@ -82,12 +80,10 @@ plots:
 
 
 def loaded(tmp_path: Path, text: str, **values: Any) -> Scene:
-    """The scene of a file with this text."""
     return machine_from_text(text, "machine file 'lift.yaml'", tmp_path, values=values)
 
 
 def lift() -> ModelBuilder:
-    """The machine of LIFT in Python."""
     b = ModelBuilder(gravity=(0, 0, -9.8))
     b.add_shape_plane(-1, label="ground")
     cage = b.add_body(2 * 80.0, (10, 10, 10), xform=Transform.from_rpy((0, 0, 1), (0, 0, 0.1)), label="cage")
@@ -159,7 +155,7 @@ def test_the_truck_drives_over_bumps_and_pulls_its_trailer() -> None:
     rolls = [sim.step(40) or sim.read("joint.f_axle.position")[0, 1] for _ in range(25)]
     speeds = [sim.read(f"body.{body}.linear_velocity")[0, 0] for body in ("chassis", "trailer")]
     assert sim.read("diagram.cab.box.state")[0] >= 1.0 and 4.0 < speeds[0] == pytest.approx(speeds[1], abs=0.05)
-    assert max(rolls) > 2e-3 and min(rolls) < -2e-3  # the front axle on bumps of both sides
+    assert max(rolls) > 2e-3 and min(rolls) < -2e-3
     sim.control["throttle"], sim.control["selector"], sim.control["brake_pedal"] = 0.0, 0.0, 1.0
     sim.step(600)
     assert abs(sim.read("body.chassis.linear_velocity")[0, 0]) < 0.05
@@ -287,7 +283,6 @@ def test_deep_nesting_and_diagram_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_long_loops_are_refused_before_they_run(tmp_path: Path) -> None:
-    """The first repetition would fail."""
     with pytest.raises(ModelError, match=naming("for calls loops")):
         loaded(tmp_path, "add:\n  - {for: {k: 1000000000}, add: [{bodies: {}}]}\n")
 

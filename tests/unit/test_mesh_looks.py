@@ -1,5 +1,3 @@
-"""What mesh files say about their surfaces: textures, colors, transparency, finish and normals."""
-
 from __future__ import annotations
 
 import math
@@ -26,7 +24,6 @@ def one(path: Path, *more: Any) -> Piece:
 
 
 def uv_at(piece: Piece) -> dict[tuple[float, ...], tuple[float, ...]]:
-    """Texture coordinates by rounded place."""
     places = piece.vertices[piece.triangles].reshape(-1, 3).round(3) + 0.0
     assert piece.uv is not None
     return {tuple(p.tolist()): tuple(t.tolist()) for p, t in zip(places, piece.uv.reshape(-1, 2), strict=True)}
@@ -154,7 +151,6 @@ def test_arrays_with_texture_coordinates_and_normals() -> None:
 
 
 def test_normals_of_closed_meshes_point_outward(tmp_path: Path) -> None:
-    """A ball whose file has inward normals and an inward order of corners."""
     trimesh = pytest.importorskip("trimesh")
     ball = trimesh.creation.icosphere(2)
     inside_out = trimesh.Trimesh(ball.vertices, ball.faces[:, ::-1], vertex_normals=-ball.vertex_normals, process=False)

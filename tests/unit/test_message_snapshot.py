@@ -1,5 +1,3 @@
-"""The snapshot of messages: what it compares, what it rewrites, and that its file fits the tests."""
-
 from __future__ import annotations
 
 import os

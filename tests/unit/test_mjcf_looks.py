@@ -1,5 +1,3 @@
-"""Looks of MJCF models: textures, transparency, normals, cameras and lights, against MuJoCo's compiled model."""
-
 from __future__ import annotations
 
 import io
@@ -32,7 +30,6 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def obj() -> bytes:
-    """The square of mesh_files, made solid by a second side 1 m behind, with slanted normals."""
     back = [f"v {x} 1 {z}" for x, _, z in SQUARE]
     text = [f"v {x} {y} {z}" for x, y, z in SQUARE] + back + [f"vt {u} {v}" for u, v in UV] + ["vn 0.6 -0.8 0"]
     text += ["f " + " ".join(f"{k}/{k}/1" for k in t) for t in TRIANGLES + 1]
@@ -85,7 +82,7 @@ def test_transparent_and_hidden_geoms() -> None:
     red, blue = sorted(b.visuals, key=lambda v: v.color or (), reverse=True)
     assert (red.look.alpha, red.color, blue.look.alpha) == (pytest.approx(0.3), (1.0, 0.0, 0.0), pytest.approx(0.5))
     stage = Stage(b.finalize(), decoration=False)
-    assert sorted(stage.alpha.tolist()) == pytest.approx([0.3, 0.5])  # each geom once, and no wall
+    assert sorted(stage.alpha.tolist()) == pytest.approx([0.3, 0.5])
     assert len(Stage(b.finalize(), decoration=False, visuals=False)) == len(b.shapes) == 4
 
 
@@ -102,7 +99,6 @@ HIDDEN = '<geom size="0.1" group="3"/><body name="arm"><joint/><geom size="0.2" 
 
 
 def drawn(b: ModelBuilder, **more: Any) -> list[int]:
-    """Bodies of the drawn parts."""
     return sorted(Stage(b.finalize(), decoration=False, **more).body.tolist())
 
 
@@ -111,7 +107,7 @@ def test_hidden_groups_are_not_drawn_unless_they_are_chosen() -> None:
     assert drawn(b) == [1] and drawn(b, visuals=False) == [0, 1]
     assert drawn(loaded(HIDDEN, visual_groups=(0, 3))[0]) == [0, 1]
     assert drawn(loaded(HIDDEN, visual_groups=[3])[0]) == [0]
-    assert drawn(loaded('<geom size="0.1" group="3"/>')[0]) == [0]  # rather than nothing
+    assert drawn(loaded('<geom size="0.1" group="3"/>')[0]) == [0]
 
 
 @pytest.mark.parametrize("groups", [(6,), (-1,), (0.5,), 2, "geoms"])
@@ -146,7 +142,7 @@ def test_a_plane_has_the_color_of_its_geom() -> None:
     (ground,) = Stage(b.finalize()).grounds
     assert ground.finish is not None and ground.finish.color == (0.0, 0.5, 0.0)
     (plain,) = Stage(loaded('<geom size="0.1"/>', '<geom type="plane" size="1 1 1"/>')[0].finalize()).grounds
-    assert plain.finish is None  # the viewer's ground with lines
+    assert plain.finish is None
 
 
 def test_what_pictures_lack_is_reported() -> None:
@@ -173,7 +169,6 @@ PLANES = {
     ("0 0 1", "paint"): (1.0, 0.5, "b", "y"),
     ("4 2 1", "paint"): (0.25, 0.25, "y", "b"),
 }
-"""Size and material of a plane: repeats per m, and colors below the middle to the left and right, as in MuJoCo."""
 
 
 @pytest.mark.parametrize(("size", "material"), PLANES)
@@ -183,7 +178,7 @@ def test_pictures_on_planes_lie_as_in_mujoco(size: str, material: str) -> None:
     (plane,) = [visual for visual in b.visuals if visual.kind == "plane"]
     texture = plane.look.texture
     assert texture is not None and texture.repeat == pytest.approx((u, v)) and texture.mapping == "projected"
-    height, width = texture.pixels.shape[:2]  # its middle lies at the origin
+    height, width = texture.pixels.shape[:2]
     names = {QUARTERS[k]: name for k, name in (("ul", "r"), ("ur", "g"), ("ll", "b"), ("lr", "y"))}
     below = [tuple(texture.pixels[height // 2 + 3, width // 2 + k].tolist()) for k in (-4, 3)]
     assert [names[color] for color in below] == [left, right]  # type: ignore[index]
@@ -247,6 +242,6 @@ def test_lights_keep_kind_place_and_numbers() -> None:
     assert -lamp.xform.matrix()[:, 2] == pytest.approx([0.0, math.sqrt(0.5), -math.sqrt(0.5)])
     assert (sun.kind, sun.shadow) == ("directional", False)
     assert not [f for f in report.findings if "light" in f.what]
-    assert not loaded('<geom size="0.1"/>')[0].lights  # the viewer's key light shines
+    assert not loaded('<geom size="0.1"/>')[0].lights
     _, tracking = loaded('<geom size="0.1"/><light name="t" mode="trackcom" pos="0 0 2"/>')
     assert [f.element for f in tracking.findings if "light" in f.what] == ["light 't'"]

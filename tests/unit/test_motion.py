@@ -1,5 +1,3 @@
-"""Recorded motions: files that survive whatever ends the program, and poses between frames."""
-
 from __future__ import annotations
 
 import json
@@ -32,7 +30,6 @@ def tumbling(num_worlds: int = 1) -> Simulation:
 
 
 def record(path: Path, steps: int = 50, rate: float = 25.0, **more: object) -> Simulation:
-    """Half a second, if nothing else is said."""
     sim = tumbling(num_worlds=3)
     sim.write("body.top0.linear_velocity", (0.0, 0.0, 3.0), world=2)
     with MotionRecorder(sim, path, worlds=[0, 2], rate=rate, **more) as recorder:
@@ -56,7 +53,7 @@ def test_what_is_recorded_is_read(tmp_path: Path) -> None:
     assert motion.center_of_mass.shape == (13, 2, 2, 3) and motion.orientation.shape == (13, 2, 2, 4)
     state = sim.read_state()
     assert motion.center_of_mass[-1, 1, 0] == pytest.approx(state["position"][2, 0] - [0, 0, 0.06])
-    with np.load(path) as archive:  # anybody can read it
+    with np.load(path) as archive:
         assert sorted(archive.files) == ["center_of_mass", "header", "orientation", "time"]
         assert json.loads(str(archive["header"]))["rate"] == 25.0
 
@@ -132,7 +129,7 @@ def test_a_recording_that_was_broken_off_is_put_aside(tmp_path: Path) -> None:
     for number in range(3):
         recorder = MotionRecorder(tumbling(), tmp_path / "a.npz")
         recorder.sample(0.0)
-        recorder._stream.close()  # as if the process had ended here
+        recorder._stream.close()
         assert (recorder.rescued is None) == (number == 0)
     assert sorted(os.listdir(tmp_path)) == ["a-broken-2.npz.part", "a-broken.npz.part", "a.npz.part"]
     assert len(load_motion(tmp_path / "a-broken.npz.part")) == 1
@@ -187,7 +184,6 @@ HEADER = {
 
 
 def arrays(frames: int = 2, **changes: object) -> dict[str, object]:
-    """What a sound file of one body holds, but for some changes to its header."""
     return {
         "header": np.array(json.dumps({**HEADER, **changes})),
         "time": 0.1 * np.arange(frames),
@@ -277,7 +273,6 @@ def test_no_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_wires_of_diagrams_are_recorded_and_played(tmp_path: Path) -> None:
-    """Those of the chosen worlds, vectors too, from the growing file as from the finished one."""
     b = gpusim.ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(2.0, (1, 1, 1), label="cart")
     b.add_servo(b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail"), stiffness=5.0, label="push")
@@ -306,7 +301,6 @@ def test_wires_of_diagrams_are_recorded_and_played(tmp_path: Path) -> None:
 
 
 def test_motions_without_diagrams_are_as_they_were(tmp_path: Path) -> None:
-    """Older versions read their headers."""
     b = gpusim.ModelBuilder()
     b.add_body(1.0, (1, 1, 1), label="ball")
     sim = Simulation(b.finalize(), backend="numpy")

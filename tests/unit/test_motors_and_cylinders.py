@@ -27,7 +27,7 @@ def motor_rig(inertia: float = 1e-3, gear: float = 1.0, electrical: float = 0.0,
 @pytest.mark.parametrize("gear", [4.0, -20.0])
 @both_solvers
 def test_motor_runs_at_its_no_load_speed_less_the_slope_times_the_load(solver: str, gear: float) -> None:
-    """Steady: rotor w = w_idle (u + T/(r M_s)), joint w/r, torque M_s (u - w/w_idle) = -T/r."""
+    """Steady state: rotor speed w = w_idle (u + T/(r M_s)), joint speed w/r."""
     load = -0.1 * gear
     sim = simulate(motor_rig(gear=gear, load=load), dt=1e-2, joint_solver=solver)
     sim.control["m"] = 0.6
@@ -42,7 +42,7 @@ def test_motor_runs_at_its_no_load_speed_less_the_slope_times_the_load(solver: s
 
 @both_solvers
 def test_motor_starts_up_exponentially_with_second_order(solver: str) -> None:
-    """w = w_idle (1 - exp(-t/T)), T = (I + r^2 I_m) w_idle/(r^2 M_s): the load stretches the time constant."""
+    """Closed form: w = w_idle (1 - exp(-t/T)), T = (I + r^2 I_m) w_idle/(r^2 M_s)."""
     inertia, gear, time = 2e-3, 5.0, 0.05
     constant = (inertia + gear**2 * ROTOR) * IDLE / (gear**2 * STALL)
 
@@ -58,7 +58,7 @@ def test_motor_starts_up_exponentially_with_second_order(solver: str) -> None:
 
 
 def test_electrical_lag_delays_the_torque() -> None:
-    """Rotor held: tau = M_s (1 - exp(-t/T_e)) after the command steps to 1."""
+    """Closed form for a held rotor: tau = M_s (1 - exp(-t/T_e))."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     b.add_dc_motor(wheel(b, 0.1, limit_lower=0.0, limit_upper=0.0), STALL, IDLE, T_M, 0.02, label="m")
     sim = simulate(b)
@@ -70,7 +70,6 @@ def test_electrical_lag_delays_the_torque() -> None:
 
 @pytest.mark.parametrize("time_constant", [1e-4, 1e-2])
 def test_motor_is_stable_for_steps_far_beyond_its_time_constant(time_constant: float) -> None:
-    """t_m = 0.1 ms at 10 ms steps (the explicit scheme of the papers needs h < 2 t_m): it runs at w_idle."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     b.add_dc_motor(wheel(b, 1e-6), STALL, IDLE, time_constant, 1e-3, label="m")
     sim = simulate(b, dt=1e-2)
@@ -87,7 +86,6 @@ CYLINDER: dict[str, Any] = dict(
 
 
 def lift(mass: float = 100.0, stroke: float = 0.25, **kwargs: Any) -> ModelBuilder:
-    """A mass on a vertical rail over a cylinder of 0.5 m stroke; x = z."""
     b = ModelBuilder()
     body = ball_body(b, mass, 1.0, xform=Transform((0, 0, stroke)), label="load")
     b.add_joint_prismatic(-1, body, label="rail")
@@ -96,7 +94,6 @@ def lift(mass: float = 100.0, stroke: float = 0.25, **kwargs: Any) -> ModelBuild
 
 
 def run(sim: Simulation, **controls: float) -> Simulation:
-    """Set commands by label, with "_" for "."."""
     for name, value in controls.items():
         sim.control[name.replace("_", ".")] = value
     return sim
@@ -104,7 +101,6 @@ def run(sim: Simulation, **controls: float) -> Simulation:
 
 @both_solvers
 def test_brake_holds_the_load(solver: str) -> None:
-    """Brake force above the weight: nothing moves, whatever the valve lets out."""
     sim = simulate(lift(brake_force=5e3), dt=5e-3, joint_solver=solver)
     run(sim, lift=0.0, lift_brake=1.0).step(60)
     assert sim.read("cylinder.lift.position")[0] == pytest.approx(0.25, abs=1e-9)
@@ -116,7 +112,7 @@ def test_brake_holds_the_load(solver: str) -> None:
 
 @both_solvers
 def test_closed_valve_holds_the_load(solver: str) -> None:
-    """Closed center at rest pressure: chambers shut, so the load stays; p_A S_A - p_B S_B = m g."""
+    """Statics: p_A S_A - p_B S_B = m g."""
     pressure = (100.0 * G + 1.2e-3 * 1e5) / 2e-3
     sim = simulate(
         lift(overlap_supply=0.1, overlap_drain=-0.1, pressure_a=pressure, pressure_b=1e5), joint_solver=solver
@@ -127,7 +123,7 @@ def test_closed_valve_holds_the_load(solver: str) -> None:
 
 
 def test_closed_valve_is_a_spring_of_two_oil_columns() -> None:
-    """k = beta (S_A^2/V_A + S_B^2/V_B): a sudden weight sinks by (m g - F_0)/k, F_0 from the first pressures."""
+    """The oil is a spring with k = beta (S_A^2/V_A + S_B^2/V_B). A sudden weight sinks by (m g - F_0)/k."""
     b = lift(overlap_supply=0.1, overlap_drain=-0.1, viscous_friction=4e4, pressure_a=1e6, pressure_b=1e6)
     sim = simulate(b, dt=4e-3)
     sim.step(60)
@@ -140,7 +136,7 @@ def test_closed_valve_is_a_spring_of_two_oil_columns() -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 @both_backends
 def test_a_hose_softens_the_oil_column_at_its_chamber(backend: str, side: str) -> None:
-    """k = S_A^2/C_A + S_B^2/C_B with C = V/beta + V_hose/beta_hose; a sudden weight sinks by (m g - F_0)/k."""
+    """The oil is a spring with k = S_A^2/C_A + S_B^2/C_B, where C = V/beta + V_hose/beta_hose."""
     hose: dict[str, float] = {f"hose_volume_{side}": 2e-4, "hose_bulk_modulus": 2e8}
     hose |= {"pressure_a": 1e6, "pressure_b": 1e6}
     b = lift(overlap_supply=0.1, overlap_drain=-0.1, viscous_friction=4e4, **hose)
@@ -155,10 +151,7 @@ def test_a_hose_softens_the_oil_column_at_its_chamber(backend: str, side: str) -
 
 @both_backends
 def test_a_valve_that_opens_within_a_step_gives_the_supply_pressure_at_once(backend: str) -> None:
-    """Chambers small enough to fill in a step: the load has m a = S_A p_S - S_B p_T - m g from the first one on.
-
-    The chord of the supply edge grows a hundredfold within the solve, and the compliance of the row with it.
-    """
+    """After the first step, m a = S_A p_S - S_B p_T - m g."""
     volumes = {"volume_a": 2e-4, "volume_b": 1.2e-3 * 0.5 + 2e-4}
     sim = simulate(lift(5000.0, 0.02, valve_order=1, valve_time_constant=1e-4, **volumes), dt=1e-2, backend=backend)
     sim.control["lift"] = 1.0
@@ -172,10 +165,6 @@ def test_a_valve_that_opens_within_a_step_gives_the_supply_pressure_at_once(back
 @pytest.mark.parametrize("end", [0, 1])
 @both_backends
 def test_an_end_cushion_bears_the_load(backend: str, end: int) -> None:
-    """An open valve keeps both chambers at tank pressure: weight and pull go F/k into the cushions of 5 cm.
-
-    The pull leaves a void in chamber A at first, which takes 0.3 s to fill.
-    """
     cushion = {"cushion_stiffness": 1e5, "cushion_damping": 2e3, "cushion_length": 0.05}
     b = lift(stroke=(0.06, 0.44)[end], overlap_drain=0.9, **cushion)
     b.add_force(0, (0.0, 0.0, (0.0, 3.0 * 100.0 * G)[end]))
@@ -187,7 +176,7 @@ def test_an_end_cushion_bears_the_load(backend: str, end: int) -> None:
 
 
 def loaded_boom() -> ModelBuilder:
-    """A boom that is let go with 0.6 rad/s onto the soft oil of a cylinder with closed valves."""
+    """A boom on a cylinder with closed valves, released at 0.6 rad/s."""
     b = ModelBuilder()
     pose = Transform.from_axis_angle((0, 0, 0), (0, -1, 0), -0.17)
     boom = b.add_body(800.0, (1.0, 600.0, 600.0), com=(2.0, 0, 0), xform=pose, angular_velocity=(0, -0.6, 0))
@@ -203,7 +192,6 @@ def loaded_boom() -> ModelBuilder:
 @pytest.mark.nightly
 @both_backends
 def test_shut_oil_holds_a_boom_where_its_volume_says_whatever_the_sweeps_left(backend: str) -> None:
-    """At rest the angle is that of the direct solver: what sweeps leave of the way is taken back by the oil."""
     angles = []
     for solver in SOLVERS:
         sim = simulate(loaded_boom(), dt=1e-2, joint_solver=solver, backend=backend)
@@ -230,7 +218,7 @@ def test_extends_at_the_speed_that_the_orifices_allow(solver: str) -> None:
 @pytest.mark.parametrize("command", [1.0, -1.0])
 @both_solvers
 def test_stops_at_the_end_of_its_stroke(solver: str, command: float) -> None:
-    """No overshoot; at the upper stop p_A = p_S and p_B = p_T, at the lower one the other way round."""
+    """At the upper stop, p_A = p_S and p_B = p_T. At the lower stop, it is the reverse."""
     sim = simulate(lift(stroke=0.25 + 0.2 * command), dt=2e-3, joint_solver=solver)
     run(sim, lift=command)
     end, worst = (0.5, -1.0) if command > 0.0 else (0.0, -1.0)
@@ -255,7 +243,7 @@ def test_second_order_valve_follows_its_closed_form() -> None:
 
 
 def test_first_order_valve_follows_its_closed_form() -> None:
-    """x = u (1 - exp(-t/T))."""
+    """Closed form: x = u (1 - exp(-t/T))."""
     sim = simulate(lift(brake_force=1e6, valve_order=1, valve_time_constant=0.03), dt=4e-3)
     run(sim, lift=-0.8, lift_brake=1.0).step(10)
     assert sim.read("cylinder.lift.spool")[0] == pytest.approx(-0.8 * (1.0 - np.exp(-0.04 / 0.03)), rel=1e-9)
@@ -263,7 +251,6 @@ def test_first_order_valve_follows_its_closed_form() -> None:
 
 @both_solvers
 def test_dry_friction_of_a_cylinder_sticks(solver: str) -> None:
-    """Both chambers at tank pressure and friction above the weight: it stays."""
     sim = simulate(lift(dry_friction=2e3), dt=5e-3, joint_solver=solver)
     sim.step(40)
     assert sim.read("cylinder.lift.position")[0] == pytest.approx(0.25, abs=1e-9)
@@ -271,7 +258,7 @@ def test_dry_friction_of_a_cylinder_sticks(solver: str) -> None:
 
 @both_solvers
 def test_forces_and_torques_in_world_and_body_axes(solver: str) -> None:
-    """A spinning body: a world force gives F t^2/(2 m); a body force turns along; scale factors count."""
+    """A world force on a spinning body moves it by F t^2/(2 m)."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     w, force, mass = 2.0, 3.0, 2.0
     for label in ("world", "body", "scaled"):
@@ -294,7 +281,7 @@ def test_forces_and_torques_in_world_and_body_axes(solver: str) -> None:
 
 
 def test_a_force_off_the_center_of_mass_turns_the_body() -> None:
-    """tau = r x F about the center of mass, in either frame; a torque adds to it."""
+    """The torque is tau = r x F about the center of mass, in either frame."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     com, point = np.array([0.1, -0.2, 0.3]), np.array([0.4, 0.1, 0.2])
     for k, axes in enumerate(("world", "body")):
@@ -312,7 +299,6 @@ def test_a_force_off_the_center_of_mass_turns_the_body() -> None:
 
 
 def test_several_forces_on_one_body_add_up() -> None:
-    """Three forces and a torque on one body."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     body = ball_body(b, 2.0)
     for vector in ((1.0, 0, 0), (0, 2.0, 0), (1.0, 0, 3.0)):
@@ -323,7 +309,7 @@ def test_several_forces_on_one_body_add_up() -> None:
 
 
 def test_a_servo_and_a_motor_on_a_slider_share_its_axis() -> None:
-    """Motor at stall against a servo's spring: q = M_s r u/k on a travel, drive_force is their sum."""
+    """At stall, q = M_s r u/k, and drive_force is the sum of both."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = slider(b)
     b.add_dc_motor(joint, STALL, IDLE, T_M, gear_ratio=50.0, label="m")

@@ -1,5 +1,3 @@
-"""Muscles: curves and activation against MuJoCo's functions and closed forms, order, stability, backends, signals."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -35,7 +33,6 @@ def simulation(b: ModelBuilder, worlds: int = 1, backend: str = "native", dt: fl
 
 
 def moved(sim: Simulation, seconds: float) -> list[float]:
-    """Return the slide's positions over two excitations of the antagonists."""
     half = round(0.5 * seconds / sim.config.dt)
     sim.write("joint.rail.position", 0.03)
     seen = []
@@ -50,7 +47,6 @@ def moved(sim: Simulation, seconds: float) -> list[float]:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_forces_are_those_of_mujoco(backend: str) -> None:
-    """200 worlds with their own curves, lengths, velocities and activations."""
     mujoco, rng, n = pytest.importorskip("mujoco"), np.random.default_rng(1), 200
     lengths, ranges = np.sort(rng.uniform(0.05, 0.5, (2, n)), axis=0), np.sort(rng.uniform(0.3, 1.6, (2, n)), axis=0)
     p = {
@@ -83,7 +79,7 @@ def test_forces_are_those_of_mujoco(backend: str) -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_activation_follows_the_closed_forms(backend: str) -> None:
-    """Up to an excitation u: t = tau ((0.5 + 1.5 u) ln((u - a0)/(u - a)) - 1.5 (a - a0)). Down to 0: a logistic."""
+    """Rise to u: t = tau ((0.5 + 1.5 u) ln((u - a0)/(u - a)) - 1.5 (a - a0))."""
     sim = simulation(slide(timeconst=(0.01, 0.04)), 2, backend)
     sim.control["m"] = u = np.array([0.8, 0.3])
     for steps in (1, 4, 25):
@@ -114,7 +110,6 @@ def test_activation_follows_mujocos_dynamics(tausmooth: float) -> None:
 
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_strong_muscles_on_light_parts_stay_stable(scheme: str) -> None:
-    """A mass of 0.1 g between two muscles of 1 kN moves as slowly as one of 100 g."""
     heavy, light = (
         moved(simulation(antagonists(mass), dt=5e-3, scheme=scheme), 1.0) for mass in (0.1, 1e-4)
     )  # fmt: skip
@@ -125,7 +120,6 @@ def test_strong_muscles_on_light_parts_stay_stable(scheme: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_passive_muscles_are_springs_at_any_step(backend: str) -> None:
-    """Long muscles at rest have a constant stiffness: a swing as its closed form says, and none that grows."""
     stiffness = 2.0 * 1000.0 * 1.3 / 0.3 / 0.4
     for mass, dt, steps in ((1.0, 1e-3, 40), (1e-4, 5e-3, 400)):
         b = slide(mass, operating_range=(1.35, 1.6))

@@ -1,5 +1,3 @@
-"""The list of mutants, ci/mutants.py, fits the code, and a survivor is told."""
-
 from __future__ import annotations
 
 import importlib.util
@@ -35,7 +33,6 @@ def test_every_text_stands_once(mutants: ModuleType) -> None:
     ([0, 1], "killed", 0), ([0, 0], "SURVIVED", 1), ([0, 4], "NOT TRIED", 2), ([1], "NOT TRIED", 2),
 ])  # fmt: skip
 def test_exit_code_reports_survivors(mutants: ModuleType, monkeypatch, capsys, codes, verdict, end) -> None:
-    """The second run sees the mutant; the checkout never does."""
     seen: list[str] = []
     (name, old, _), *_ = mutants.MUTANTS[0].changes
     whole = (ROOT / name).read_text("utf-8")
@@ -53,7 +50,6 @@ def test_exit_code_reports_survivors(mutants: ModuleType, monkeypatch, capsys, c
 
 
 def _copy(folder: Path, mutant: object) -> Path:
-    """The files of one mutant."""
     for name, _, _ in mutant.changes:  # type: ignore[attr-defined]
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")

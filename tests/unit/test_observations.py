@@ -1,5 +1,3 @@
-"""Lists of signals and commands, writes of many at once, and values at t that cost no trial of the next kick."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -18,7 +16,6 @@ BACKENDS = ("numpy", pytest.param("native", marks=pytest.mark.native))
 
 
 def running(backend: str = "native", worlds: int = 3, steps: int = 20) -> Simulation:
-    """The machine with everything, on its way."""
     sim = Simulation(machine().finalize(), worlds, backend=backend, config=SolverConfig(dt=2e-3))
     sim.control["motor"] = np.linspace(0.2, 0.6, worlds)
     sim.control["lift"] = np.linspace(-0.5, 0.9, worlds)
@@ -31,7 +28,6 @@ def running(backend: str = "native", worlds: int = 3, steps: int = 20) -> Simula
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_observation_keeps_its_array(backend: str) -> None:
-    """Whoever holds it (torch.from_dlpack) sees new values after a write that gives a joint a row of its own, too."""
     b = ModelBuilder()
     b.add_joint_revolute(-1, ball_body(b, com=(0.1, 0, 0)), axis=(0, 1, 0), label="hinge")
     sim = simulate(b, backend=backend)
@@ -47,7 +43,6 @@ def test_an_observation_keeps_its_array(backend: str) -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_observation_in_float32_has_rounded_numbers(backend: str) -> None:
-    """Those of kernels, of the host, and of a rollout; the array stays the same one."""
     sim = running(backend)
     names = ["joint.hinge.position", "joint.hinge.damping", "cylinder.lift.pressure_a"]
     exact, single = sim.observe(names), sim.observe(names, dtype="float32")
@@ -64,7 +59,6 @@ def test_an_observation_in_float32_has_rounded_numbers(backend: str) -> None:
 
 
 def test_forces_are_those_of_the_step_in_use() -> None:
-    """The same bits read the same, whether the step size stands in the config or was given to step()."""
     usual = Simulation(machine().finalize(), config=SolverConfig(dt=1e-2))
     given = Simulation(machine().finalize(), config=SolverConfig(dt=1e-3))
     for sim in (usual, given):
@@ -80,7 +74,6 @@ def test_forces_are_those_of_the_step_in_use() -> None:
 
 
 def test_schedules_hold_over_the_step_in_use() -> None:
-    """A ramp is written as its mean over the step that is taken."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     ball_body(b, label="x")
     b.add_force(0, (1.0, 0.0, 0.0), label="push")
@@ -97,7 +90,6 @@ def test_schedules_hold_over_the_step_in_use() -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_list_reads_as_its_signals_do(backend: str) -> None:
-    """Every signal, forces too: columns by slices, in the order of the model, equal to read()."""
     sim = running(backend)
     seen = sim.observe("*")
     assert seen.names == list(sim.signals())
@@ -112,7 +104,6 @@ def test_a_list_reads_as_its_signals_do(backend: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_kernels_read_what_numpy_reads(scheme: str) -> None:
-    """All signals that come from the state alone, from the same state, within 1e-12."""
     sims = []
     for backend in ("numpy", "native"):
         sims.append(Simulation(machine().finalize(), 2, backend=backend, config=SolverConfig(dt=2e-3, scheme=scheme)))
@@ -129,7 +120,6 @@ def test_kernels_read_what_numpy_reads(scheme: str) -> None:
 
 
 def test_wildcards_and_their_errors() -> None:
-    """Names stay in the order of the list, wildcards in that of the model; each once; unknown ones name near ones."""
     sim = running(worlds=1, steps=0)
     seen = sim.observe(["sim.time", "joint.*.position", "joint.hinge.position", "body.boom.orient*"])
     joints = [n for n in sim.signals() if n.startswith("joint.") and n.endswith(".position")]
@@ -144,7 +134,6 @@ def test_wildcards_and_their_errors() -> None:
 
 
 def test_only_forces_cost_a_trial() -> None:
-    """``forward`` of signals() tells which signals try the next kick; the others leave no trial behind."""
     sim = running(worlds=1)
     infos = sim.signals()
     assert {n.rpartition(".")[2] for n, i in infos.items() if i.forward} == {
@@ -159,7 +148,6 @@ def test_only_forces_cost_a_trial() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_commands_as_a_list(backend: str) -> None:
-    """Columns in the order of the labels; what is not named stays; one clear sentence for bad values."""
     sim = running(backend)
     before = {label: sim.control[label] for label in sim.control}
     command = sim.command(["lift*", "motor"])
@@ -181,7 +169,6 @@ def test_commands_as_a_list(backend: str) -> None:
 
 
 def tree() -> ModelBuilder:
-    """Two arms of every kind of joint on a base that floats; labels from the base outwards."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     base = ball_body(b, xform=PLACE, label="base")
     parent = {"l": base, "r": base}
@@ -198,7 +185,6 @@ def tree() -> ModelBuilder:
 
 
 def posture(sim: Simulation, seed: int) -> dict[str, Any]:
-    """Random values for the base and all joints."""
     rng, values = np.random.default_rng(seed), dict[str, Any]()
     for name, info in sim.signals().items():
         if info.writable and name.startswith("joint.") and name.endswith((".position", ".velocity")):
@@ -213,7 +199,6 @@ def posture(sim: Simulation, seed: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_whole_posture_at_once(backend: str) -> None:
-    """As written one after another from the base outwards, and as it reads back; joints stay together."""
     once, singly = (Simulation(tree().finalize(), 2, backend=backend) for _ in range(2))
     values = posture(once, 1)
     once.write_state(values)
@@ -229,9 +214,9 @@ def test_a_whole_posture_at_once(backend: str) -> None:
         np.testing.assert_allclose(once.read(name), value, atol=1e-12, err_msg=name)
     for name, array in once.state.arrays.items():
         if name.startswith(("velocity_before", "kick_before", "step_before", "posed")):
-            continue  # a whole posture starts anew; bodies that are written one by one keep what they did
+            continue
         other = singly.state.arrays[name]
-        if name == "orientation":  # q and -q are one orientation
+        if name == "orientation":
             other = other * np.sign(np.sum(array * other, axis=-1, keepdims=True))
         np.testing.assert_allclose(array, other, atol=1e-12, err_msg=name)
     assert np.all(once.read("sim.joint_drift") < 1e-12)
@@ -239,7 +224,6 @@ def test_a_whole_posture_at_once(backend: str) -> None:
 
 @pytest.mark.native
 def test_kernels_write_what_numpy_writes() -> None:
-    """In flight, in one of three worlds: the state agrees, and the other worlds keep their bits."""
     reference, sim = running("numpy", steps=0), running("native")
     before = bits(sim, 0)
     reference.backend.state.restore(sim.state, np.arange(3))
@@ -258,7 +242,6 @@ def test_kernels_write_what_numpy_writes() -> None:
 
 
 def test_write_state_takes_wildcards_parameters_and_commands() -> None:
-    """Numbers of a wildcard stand side by side; what cannot be written is refused before any pose changes."""
     sim = running(worlds=2)
     names = sim.observe("motor.motor.*_constant").names
     sim.write_state({"motor.motor.*_constant": (0.02, 0.03), "body.boom.mass": 7.0, "motor.motor.command": 0.1})
@@ -278,7 +261,6 @@ def test_write_state_takes_wildcards_parameters_and_commands() -> None:
 
 @pytest.mark.native
 def test_parameters_of_chosen_worlds() -> None:
-    """What is derived follows in the worlds that were written, and only there."""
     sim = running(worlds=4, steps=1)
     sim.write("body.boom.mass", 9.0, world=2)
     sim.write("motor.motor.stall_torque", 2.0, world=[0, 3])
@@ -302,7 +284,6 @@ def test_parameters_of_chosen_worlds() -> None:
 
 
 def oscillator(dt: float) -> tuple[Simulation, float]:
-    """1 kg on 400 N/m, let go at 0.1 m; and its frequency, rad/s."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, label="x")
     b.add_torsion_spring(0, stiffness=400.0)
@@ -313,7 +294,6 @@ def oscillator(dt: float) -> tuple[Simulation, float]:
 
 @pytest.mark.nightly
 def test_velocities_at_t_are_second_order() -> None:
-    """Error of a spring's velocity and force against the cosine: a quarter with half the step."""
     errors = []
     for dt in (4e-3, 2e-3, 1e-3):
         sim, w = oscillator(dt)
@@ -333,7 +313,6 @@ def test_velocities_at_t_are_second_order() -> None:
 
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 def test_no_velocity_beyond_an_impact(restitution: float) -> None:
-    """Against a limit at 1 m/s: before it 1 m/s, after it what restitution leaves, nothing else at any time."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, label="x", limit_upper=0.05, limit_restitution=restitution)
     sim = simulate(b, dt=1e-3)
@@ -347,7 +326,6 @@ def test_no_velocity_beyond_an_impact(restitution: float) -> None:
 
 
 def test_velocities_go_through_changes_of_step() -> None:
-    """Free fall is exact at any sequence of steps."""
     b = ModelBuilder()
     ball_body(b, label="x")
     sim = simulate(b)

@@ -1,5 +1,3 @@
-"""Commands of the operator and internals: which are which, and what wildcards, panels and names reach."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -22,7 +20,6 @@ def simulation(b: ModelBuilder) -> Simulation:
 
 
 def shown(sim: Simulation) -> list[str]:
-    """What a panel shows."""
     return [item.name for item in Operator(sim).inputs.values() if not item.idle]
 
 
@@ -33,7 +30,6 @@ def test_unmarked_are_all_that_change_something() -> None:
 
 
 def test_marked_ones() -> None:
-    """Wildcards and panels offer them; a name, and a wildcard that matches none of them, reach internals."""
     b = machine()
     b.set_operator_commands(["lift", "m*"])
     late = b.add_body(1.0, (1, 1, 1), label="late")
@@ -46,7 +42,7 @@ def test_marked_ones() -> None:
     assert sim.command(["servo", "motor"]).names == ["servo", "motor"]
     sim.control["servo"] = 0.1
     operator = Operator(sim)
-    operator.set("push", 0.5)  # by its name
+    operator.set("push", 0.5)
     operator.before_steps(0.0)
     assert sim.control["push"][0] == 0.5
     with pytest.raises(UnknownNameError, match=naming("command 'x*'")):
@@ -69,7 +65,6 @@ def test_other_things_than_names(names: Any) -> None:
 
 
 def test_diagrams_and_copies() -> None:
-    """Inputs of a diagram are the operator's, what it gives is not; marks go along with copies."""
     part = machine()
     part.set_operator_commands(["lift", "motor"])
     b = ModelBuilder()
@@ -88,7 +83,6 @@ def test_diagrams_and_copies() -> None:
     [("excavator", "schedule", 8), ("excavator", "diagram", 7), ("rtk_m", "schedule", 14), ("rtk_m", "diagram", 9)],
 )
 def test_machines_offer_what_their_operator_has(name: str, control: str, count: int) -> None:
-    """Of 44 to 60 commands; with a diagram the inputs of its diagram alone."""
     model = load_scene(name, control=control).builder.finalize()
     assert len(model.operator_commands) == count and len(model.controls) >= 44
     if control == "diagram":

@@ -1,5 +1,3 @@
-"""Overrides and the emergency stop: held commands, by world, over programs and diagrams; part of the state."""
-
 from __future__ import annotations
 
 import sys
@@ -21,7 +19,6 @@ WORLDS = 3
     params=["numpy", pytest.param("native", marks=pytest.mark.native), pytest.param("cuda", marks=pytest.mark.native)]
 )
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each backend; cuda over the stand-in for CuPy."""
     if request.param == "cuda":
         monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
         monkeypatch.setattr(cuda_builds, "compile_cuda", build_plain)
@@ -31,7 +28,6 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def machine(backend: str, diagram: bool = True) -> Simulation:
-    """A cart pushed by a diagram's wish, a second one by a program, and a position servo."""
     b = ModelBuilder(gravity=(0, 0, 0))
     for name in ("driven", "free", "held"):
         body = b.add_body(2.0, (1, 1, 1), label=name)
@@ -67,15 +63,15 @@ def test_all_commands_of_stopped_worlds_are_held(backend: str) -> None:
         sim.control["wish"], sim.control["free"] = 1.0, 5.0
         sim.step()
     assert commands(sim, "driven") == [2.0, 0.0, 2.0] and commands(sim, "free") == [5.0, 0.0, 5.0]
-    assert commands(sim, "wish") == [1.0, 2.0, 1.0]  # the input's default
+    assert commands(sim, "wish") == [1.0, 2.0, 1.0]
     assert commands(sim, "held")[1] == pytest.approx(reached, abs=1e-12)
     after = sim.read("body.driven.linear_velocity", numpy=True)[:, 0]
     assert after[0] > before[0] and after[1] == pytest.approx(before[1], abs=2.5e-2) and after[2] == after[0]
     sim.release()
     sim.step(2)
     assert not sim.overridden.all(axis=1).any()
-    assert commands(sim, "driven") == [2.0, 4.0, 2.0]  # of the input as it was held
-    assert commands(sim, "free") == [5.0, 0.0, 5.0]  # nobody has given it since
+    assert commands(sim, "driven") == [2.0, 4.0, 2.0]
+    assert commands(sim, "free") == [5.0, 0.0, 5.0]
 
 
 def test_a_reset_ends_it_and_a_copy_holds_it(backend: str) -> None:
@@ -120,7 +116,6 @@ def test_native_has_the_bits_of_numpy() -> None:
 
 
 def test_some_commands_at_given_values(backend: str) -> None:
-    """The others go on. A wildcard selects several, and a value may differ by world."""
     sim = machine(backend)
     sim.override({"driven": [1.0, -1.0]}, worlds=[0, 2])
     sim.control["free"] = 5.0
@@ -153,7 +148,6 @@ def test_wrong_overrides(values: object, words: str) -> None:
 
 
 def test_writes_to_held_commands_are_never_seen(backend: str) -> None:
-    """Not even before the next step, and not after the release."""
     sim = machine(backend, diagram=False)
     sim.override({"free": 0.5}, worlds=[0, 2])
     for write in (lambda: sim.control.update(free=5.0), lambda: sim.command(["free"]).write(np.full((3, 1), 5.0))):
@@ -177,7 +171,6 @@ def test_a_stop_replaces_other_overrides(backend: str) -> None:
 
 
 def test_it_stays_when_a_joint_gets_a_row(backend: str) -> None:
-    """A first write of damping changes the backend, which takes the override along."""
     sim = machine(backend)
     sim.override({"free": 2.0})
     sim.step(3)

@@ -1,5 +1,3 @@
-"""The worked example of docs/own_actuator.md, as it stands there: against closed forms, and on every backend."""
-
 from __future__ import annotations
 
 import contextlib
@@ -48,7 +46,6 @@ def model(folder: Path) -> Model:
 
 
 def run(model: Model, time: float, dt: float, **options: object) -> Simulation:
-    """Two worlds, the second with half the voltage."""
     sim = Simulation(model, 2, config=SolverConfig(dt=dt), **options)  # type: ignore[arg-type]
     sim.control["coil"] = [VOLTAGE, 0.5 * VOLTAGE]
     sim.step(round(time / dt))
@@ -63,7 +60,6 @@ def exact(time: float) -> np.ndarray:
 
 
 def found(sim: Simulation) -> np.ndarray:
-    """Velocity and current by world, (2, 2)."""
     return np.stack([sim.read("joint.slide.velocity"), sim.read("coil.coil.current")], axis=1)
 
 
@@ -81,7 +77,6 @@ def test_the_page_prints_what_it_says(folder: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_second_order_towards_the_closed_form(model: Model, backend: str) -> None:
-    """Halving the step takes the error to a quarter; half the voltage gives half of everything."""
     errors = []
     for dt in (1e-3, 5e-4):
         got = found(run(model, 0.05, dt, backend=backend))
@@ -95,7 +90,6 @@ def test_second_order_towards_the_closed_form(model: Model, backend: str) -> Non
 @pytest.mark.native
 @pytest.mark.parametrize(("dtype", "solver", "tolerance"), [("float64", "direct", 1e-12), ("float32", "colored", 1e-5)])
 def test_kernels_follow_the_reference(model: Model, dtype: str, solver: str, tolerance: float) -> None:
-    """NumPy and native agree, fused and staged launches to the bit, and so do a run and one after a reset."""
     config = SolverConfig(dt=1e-3, joint_solver=solver)
     sims = [Simulation(model, 2, backend="numpy", dtype=dtype, config=config)]
     sims += [Simulation(model, 2, backend="native", dtype=dtype, config=config, launch=x) for x in ("fused", "staged")]
@@ -117,7 +111,6 @@ def test_kernels_follow_the_reference(model: Model, dtype: str, solver: str, tol
 
 
 def test_terms_are_those_of_the_kernels() -> None:
-    """Names behind ``own.`` on the page and where kinds are declared, and a row for terms with a limit of their own."""
     root = Path(__file__).parents[2]
     laws = (root / "cuda_kernels/joints/laws.cuh").read_text(encoding="utf-8")
     struct = laws.split("struct ActuatorTerm {", 1)[1].split("};", 1)[0]

@@ -1,5 +1,3 @@
-"""Actuator kinds from outside the package: what a build knows of them, their kernels, and what they may not break."""
-
 from __future__ import annotations
 
 import re
@@ -39,7 +37,6 @@ Register = Callable[[type[ActuatorType]], None]
 
 @pytest.fixture
 def known() -> Iterator[Register]:
-    """Registers kinds, and forgets them after the test."""
     names: set[str] = set()
 
     def add(kind: type[ActuatorType]) -> None:
@@ -52,7 +49,6 @@ def known() -> Iterator[Register]:
 
 
 def servo_hinge() -> Simulation:
-    """A position servo on a hinge, on its way to 0.5 rad."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     arm = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), label="arm")
     hinge = b.add_joint_revolute(-1, arm, label="hinge")
@@ -66,7 +62,6 @@ def state_bits(sim: Simulation) -> dict[str, bytes]:
 
 @pytest.mark.native
 def test_a_kind_that_no_actuator_is_of_changes_nothing(known: Register) -> None:
-    """Registered after the first build, before all others by its name: the same bits."""
     before = servo_hinge()
     before.step(500)
     rate, decay = np.sqrt(200.0 - 25.0), np.exp(-5.0 * 0.5)
@@ -108,8 +103,6 @@ GPUSIM_FN void shove_evaluate(const World& w, int k, ActuatorTerm& own) {
 
 
 class Lag(Shove):
-    """The command of LAG steps before as a force, from an array of the state; and how much that was in all."""
-
     name: ClassVar[str] = "lag"
     prefix: ClassVar[str] = "lag"
     parameters: ClassVar[tuple[Parameter, ...]] = ()
@@ -167,7 +160,7 @@ def simulate(model: Model, backend: str = "native", **options: Any) -> Simulatio
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_models_with_kinds_of_their_own_run_side_by_side(known: Register, backend: str) -> None:
-    """Two kinds in one process, each in a model of its own, in turns: x = F t^2/2, and the same LAG steps later."""
+    """Closed form: x = F t^2/2."""
     known(Shove)
     shoved = simulate(slide(Shove, strength=STRENGTH), backend)
     known(Lag)
@@ -192,7 +185,6 @@ def variant_of(model: Model) -> Any:
 
 
 def test_another_text_is_another_build(known: Register, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain models share one; a kind that is defined anew, as in a notebook, gets one of its own."""
     known(Shove)
     plain, first = slide("servo", axis=0, **SERVO), slide(Shove, strength=1.0)
 
@@ -236,7 +228,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.native
 @pytest.mark.parametrize(("changes", "message"), BAD, ids=[message[:30] for _, message in BAD])
 def test_one_error_says_what_a_kind_lacks(known: Register, changes: dict[str, Any], message: str) -> None:
-    """Before anything is compiled: the kind, the rule, the mend."""
     text = Shove.kernel_source.replace("shove", changes.get("name", "bad"))
     bad = type("Bad", (Shove,), {"name": "bad", "kernel_source": text, "__module__": __name__} | changes)
     known(bad)
@@ -260,7 +251,7 @@ def test_a_package_kind_under_another_name_needs_kernels_of_that_name(known: Reg
 
 
 @pytest.mark.nightly
-@pytest.mark.messages_vary  # the compiler's words
+@pytest.mark.messages_vary
 @pytest.mark.native
 def test_a_fault_in_the_text_is_reported_by_kind_and_line(known: Register) -> None:
     known(type("Torn", (Shove,), {"name": "torn", "kernel_source": "\nGPUSIM_FN void torn_evaluate(int) { oops }\n"}))
@@ -269,7 +260,6 @@ def test_a_fault_in_the_text_is_reported_by_kind_and_line(known: Register) -> No
 
 
 def test_kinds_of_one_text(known: Register) -> None:
-    """Two kinds whose functions stand in one text: it is compiled once."""
     text = Shove.kernel_source + Shove.kernel_source.replace("shove", "pull")
     known(type("Push", (Shove,), {"kernel_source": text}))
     known(type("Pull", (Shove,), {"name": "pull", "kernel_source": text}))
@@ -282,7 +272,6 @@ def test_kinds_of_one_text(known: Register) -> None:
 
 
 def test_headers_of_a_model(known: Register, tmp_path: Path) -> None:
-    """What people read: every accessor of an array with shape, unit and meaning; the kind's own text beside."""
     known(Lag)
     model = slide(Lag)
     files = write_headers(tmp_path, model)
@@ -295,6 +284,6 @@ def test_headers_of_a_model(known: Register, tmp_path: Path) -> None:
     assert re.search(r"real\* jacobian\(\).*// \(sides, block, 6\) -: rows of J by side", world)
     assert re.search(r"stored& lag_given\(int k\).*// N s: impulse of all commands", world)
     compiled = variant_of(model).generated
-    assert "rows of J by side" not in compiled["world.cuh"]  # words are no reason to compile again
+    assert "rows of J by side" not in compiled["world.cuh"]
     assert [line.split("  // ")[0] for line in world.splitlines()] == compiled["world.cuh"].splitlines()
     assert (tmp_path / "own" / "lag.cuh").read_text(encoding="utf-8") == Lag.kernel_source

@@ -1,5 +1,3 @@
-"""The planar pin closes a planar loop without locking anything twice, and nothing else changes."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,11 +12,9 @@ from .helpers import Transform as T
 
 Y = (0.0, 1.0, 0.0)
 PINS = np.array([(0, 0, 0), (0.2, 0, 0.8), (1.3, 0, 1.1), (1.5, 0, 0)], dtype=float)
-"""Of the frame and the crank, the coupler, the rocker and the frame again, m."""
 
 
 def four_bar(closed_by: str, **closing: Any) -> ModelBuilder:
-    """A general linkage in the x-z plane; centers of mass lie off the links; joint c closes it."""
     b = ModelBuilder()
     for k, label in enumerate(("crank", "coupler", "rocker")):
         place = T.from_axis_angle(PINS[k] if k < 2 else PINS[3], Y, 0.3 * k)
@@ -31,7 +27,6 @@ def four_bar(closed_by: str, **closing: Any) -> ModelBuilder:
 
 
 def rank_and_rows(sim: Simulation) -> tuple[int, int]:
-    """Rank and number of the rows of J after a step."""
     sim.step()
     w = sim.backend.work
     t = w.topology
@@ -45,7 +40,6 @@ def rank_and_rows(sim: Simulation) -> tuple[int, int]:
 
 
 def test_it_has_two_rows_and_the_loop_no_row_too_many() -> None:
-    """Three planar bodies of 18 degrees of freedom and one free motion leave 17 rows, which J has; the hinge has 20."""
     pinned, hinged = (simulate(four_bar(kind), backend="numpy") for kind in ("planar_pin", "revolute"))
     assert rows_of(pinned.model, "c") == 2
     assert rank_and_rows(pinned) == (17, 17)
@@ -55,7 +49,6 @@ def test_it_has_two_rows_and_the_loop_no_row_too_many() -> None:
 @pytest.mark.nightly
 @both_backends
 def test_a_four_bar_moves_as_with_a_hinge(backend: str) -> None:
-    """Angles, rates and reactions of all joints while it swings, with a damper at the closing joint too."""
     kinds = ("planar_pin", "revolute")
     sims = [simulate(four_bar(kind, damping=0.1), backend=backend, dt=1e-3, joint_solver="direct") for kind in kinds]
     names = [f"joint.{label}.{name}" for label in "abcd" for name in ("position", "velocity", "reaction")]
@@ -72,7 +65,6 @@ def test_a_four_bar_moves_as_with_a_hinge(backend: str) -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_its_angle_has_limits_and_drives(solver: str) -> None:
-    """A servo at the closing joint holds the built pose to (load)/(stiffness); a limit stops it there."""
     b = four_bar("planar_pin", limit_upper=0.0, limit_lower=0.0)
     sim = simulate(b, dt=2e-3, joint_solver=solver, iterations=60)
     sim.step(300)
@@ -85,7 +77,7 @@ def test_its_angle_has_limits_and_drives(solver: str) -> None:
 
 
 def test_it_leaves_the_axis_and_tilts_free() -> None:
-    """A body on a planar pin alone falls along the axis, g t^2/2, and nothing holds a tilt."""
+    """The body falls along the axis by g t^2/2."""
     b = ModelBuilder()
     body = ball_body(b, angular_velocity=(1.0, 0.0, 0.0), label="ball")
     b.add_joint_planar_pin(-1, body, axis=(0, 0, 1))

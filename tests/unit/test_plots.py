@@ -1,5 +1,3 @@
-"""Plots: what is on them, and that no data can crash them."""
-
 from __future__ import annotations
 
 import os

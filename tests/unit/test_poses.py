@@ -1,5 +1,3 @@
-"""Tests of named postures: add_pose, add_builder, and reset(pose=)."""
-
 import math
 
 import numpy as np
@@ -11,7 +9,6 @@ BACKENDS = ("numpy", "native")
 
 
 def _arm():
-    """Return a free base that carries an arm of two hinges and a wrist on a ball joint, with a servo."""
     b = ModelBuilder()
     base = b.add_body(2.0, (0.1, 0.1, 0.1), label="base")
     b.add_joint_free(-1, base, label="root")

@@ -1,5 +1,3 @@
-"""A joint coordinate that follows a path: positions, forces, sensors on what it carries, work."""
-
 from __future__ import annotations
 
 import math
@@ -37,7 +35,6 @@ def elevator(friction: float = 0.0) -> ModelBuilder:
     [(2e-3, 1, "direct", 0.0), (5e-3, 4, "direct", 0.0), (5e-3, 2, "direct", 500.0), (5e-3, 2, "colored", 0.0)],
 )
 def test_sensors_on_an_elevator(backend: str, dt: float, substeps: int, solver: str, friction: float) -> None:
-    """10 (g + a) on the scale, g + a by both accelerometers, 1010 (g + a) and the friction by the motion."""
     config = SolverConfig(dt=dt, substeps=substeps, joint_solver=solver)
     sim, a = Simulation(elevator(friction).finalize(), backend=backend, config=config), 3.0
     sim.step(int(0.05 / dt))
@@ -59,7 +56,6 @@ def test_sensors_on_an_elevator(backend: str, dt: float, substeps: int, solver: 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("substeps", [1, 2, 4])
 def test_accelerometers_follow_a_smooth_path(backend: str, substeps: int) -> None:
-    """0.3 (1 - cos 5 t) m. One step has 0.19 m/s2, so a reading that is one step late has a mean error of 0.12."""
     dt, size, rate = 5e-3, 0.3, 5.0
     sim = Simulation(elevator(0.0).finalize(), backend=backend, config=SolverConfig(dt=dt, substeps=substeps))
     errors = []
@@ -75,7 +71,6 @@ def test_accelerometers_follow_a_smooth_path(backend: str, substeps: int) -> Non
 
 
 def crank(backend: str, dt: float, substeps: int) -> tuple[float, float, float]:
-    """Errors of position, velocity and torque of an eccentric mass on a hinge that turns as 1 - cos(5 t)."""
     b = ModelBuilder(gravity=(0, 0, -GRAVITY))
     body = b.add_body(2.0, (0.1, 0.3, 0.2), xform=Transform((0.5, 0, 0)), label="x")
     joint = b.add_joint_revolute(-1, body, axis=(0, 1, 0), at=(0, 0, 0), label="hinge")
@@ -112,7 +107,7 @@ def test_a_path_is_followed_at_second_order(backend: str, substeps: int) -> None
 
 @pytest.mark.nightly
 def test_its_work_is_booked() -> None:
-    """Of the first second of the elevator: m g x + m v^2/2, by the motion alone."""
+    """The work is m g x + m v^2/2."""
     sim = Simulation(elevator().finalize(), backend="numpy", config=SolverConfig(dt=5e-3))
     audit, write = EnergyAudit(sim), follow_paths({"lift": Path([(0.0, 0.0), (0.3, 0.2)])})
     for k in range(30):
@@ -127,7 +122,6 @@ def test_its_work_is_booked() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_diagram_drives_it(backend: str) -> None:
-    """A trajectory's three outputs; at its middle the joint is on the spline, at its end at rest."""
     d = Diagram("plan")
     d.add("trajectory", "path", times=[0.0, 0.1, 0.2], points=[0.0, 0.3, 0.4], unit="m")
     for out, command in (("out", "lift"), ("velocity", "lift.velocity"), ("acceleration", "lift.acceleration")):
@@ -164,7 +158,6 @@ def test_a_part_of_a_rotation_vector_and_a_second_motion_are_refused() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("substeps", [1, 3])
 def test_a_start_off_the_path_is_warned_of_once(backend: str, substeps: int) -> None:
-    """With motion, joint, distance and remedy; so is a jump on the way. A ramp of 18 m/s without its rate is none."""
     b = ModelBuilder(gravity=(0, 0, 0))
     joints = [b.add_joint_prismatic(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), label=f"slide{k}") for k in range(2)]
     for joint, label in zip(joints, ("first", "second"), strict=True):
@@ -179,14 +172,13 @@ def test_a_start_off_the_path_is_warned_of_once(backend: str, substeps: int) -> 
         sim.step()
     assert sim.read("sim.health").tolist() == [0, 64, 64] and "world 2: motion 'second'" in sim.health_report()
     sim.control["second"] = 5.0
-    sim.step()  # warned of already
+    sim.step()
     sim.reset()
     assert not sim.read("sim.health").any()
 
 
 @pytest.mark.parametrize("substeps", [1, 4])
 def test_first_step_from_rest_in_the_semi_implicit_scheme(substeps: int) -> None:
-    """Velocities are those of the middle of a substep: the first one has half of the gain, and the force of it."""
     b, a, dt = ModelBuilder(), 3.6, 2e-3
     b.add_motion(b.add_joint_prismatic(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), label="rail"), label="lift")
     config = SolverConfig(dt=dt, substeps=substeps, scheme="semi_implicit")

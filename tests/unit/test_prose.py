@@ -1,5 +1,3 @@
-"""The words that CONTRIBUTING.md bans do not come back into comments, docstrings, messages and documents."""
-
 from __future__ import annotations
 
 import io
@@ -66,7 +64,6 @@ def test_no_banned_words() -> None:
 
 
 def test_no_banned_words_in_identifiers() -> None:
-    """``stream.tell()`` is Python's own."""
     found = []
     for name in tracked():
         if name.endswith(".py") and not name.startswith(("ci/bench/", "docs/", "ci/ptx/")):
@@ -78,7 +75,6 @@ def test_no_banned_words_in_identifiers() -> None:
 
 
 def test_subjects_of_commits_are_short() -> None:
-    """At most 72 characters. Older history has longer ones."""
     log = ["git", "log", "--since=2026-11-27T00:00:00Z", "--format=%s"]
     found = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=False)
     if found.returncode:

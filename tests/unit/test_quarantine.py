@@ -1,5 +1,3 @@
-"""A world that goes wrong stops with a named cause; its neighbors' bits do not change; a reset revives it."""
-
 from __future__ import annotations
 
 import re
@@ -16,7 +14,6 @@ from .machine import machine
 
 
 def run(num_worlds: int, solver: str, dtype: str = "float64") -> Simulation:
-    """The machine, a few steps on its way."""
     sim = Simulation(machine().finalize(), num_worlds, dtype=dtype, config=SolverConfig(dt=2e-3, joint_solver=solver))
     sim.control["motor"], sim.control["lift"] = 0.6, 0.3
     sim.step(10)
@@ -26,7 +23,6 @@ def run(num_worlds: int, solver: str, dtype: str = "float64") -> Simulation:
 @pytest.mark.parametrize("value", [1e200, 1e30])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_bad_world_stops_and_its_neighbors_do_not_notice(solver: str, value: float) -> None:
-    """An enormous speed in world 1 of 3: it stays at its last good state, worlds 0 and 2 keep their bits."""
     sim, calm = run(3, solver), run(3, solver)
     sim.write("body.bucket.linear_velocity", (0.0, value, 0.0), world=1)
     with pytest.warns(UserWarning, match=naming("1")):
@@ -48,7 +44,6 @@ def test_a_bad_world_stops_and_its_neighbors_do_not_notice(solver: str, value: f
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_reset_revives_a_stopped_world(solver: str) -> None:
-    """After reset(mask) it runs its first trajectory again, bit for bit, and the report is clean."""
     sim, fresh = run(2, solver), Simulation(machine().finalize(), config=SolverConfig(dt=2e-3, joint_solver=solver))
     sim.write("joint.hinge.velocity", 1e120, world=0)
     with pytest.warns(UserWarning, match=naming("0")):
@@ -63,7 +58,6 @@ def test_reset_revives_a_stopped_world(solver: str) -> None:
 
 
 def test_the_culprit_of_an_actuator_is_named() -> None:
-    """A chamber pressure beyond all numbers: the cylinder is named."""
     sim = run(2, "direct")
     sim.write("cylinder.lift.pressure_a", 1e308, world=1)
     with pytest.warns(UserWarning, match=naming("1")):
@@ -73,7 +67,6 @@ def test_the_culprit_of_an_actuator_is_named() -> None:
 
 
 def test_float32_overflow_stops_the_world() -> None:
-    """1e30 m/s squares beyond float32."""
     sim, calm = run(2, "direct", "float32"), run(2, "direct", "float32")
     sim.write("body.crank.angular_velocity", (0.0, 1e30, 0.0), world=0)
     with pytest.warns(UserWarning, match=naming("0")):
@@ -83,7 +76,6 @@ def test_float32_overflow_stops_the_world() -> None:
 
 
 def test_every_stopped_world_has_its_line() -> None:
-    """Two of four worlds, stopped at different times."""
     b = ModelBuilder()
     ball_body(b, label="stone")
     sim = simulate(b, num_worlds=4)
@@ -101,7 +93,6 @@ def test_every_stopped_world_has_its_line() -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_large_machines_are_not_taken_for_broken(backend: str) -> None:
-    """5000 t at 0.3 rad/s have an angular momentum of 1.5e9 N m s; what bounds it is the speed that goes with it."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     b.add_body(mass=5e6, inertia=(5e9,) * 3, label="superstructure", angular_velocity=(0.0, 0.0, 0.3))
     sim = Simulation(b.finalize(), backend=backend)

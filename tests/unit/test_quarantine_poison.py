@@ -1,5 +1,3 @@
-"""Numbers that no state has, written into any array of one world's state, stop that world and no other."""
-
 from __future__ import annotations
 
 import warnings
@@ -50,7 +48,6 @@ def test_any_array_may_be_poisoned(scene: str, value: float) -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 def test_a_spinning_pendulum_under_tension(value: float) -> None:
-    """Stiffness of tension of 1e300 made a matrix singular, which ended the step of all worlds."""
     b = gpusim.ModelBuilder()
     arm = b.add_body(1.0, (0.1, 0.1, 0.1), label="arm")
     b.add_joint_revolute(-1, arm, child_xform=gpusim.Transform((-1, 0, 0)), axis=(0, 0, 1), label="hinge")

@@ -1,5 +1,3 @@
-"""Random passive machines with limits, dry friction and damping: energy never rises, joints never come apart."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -14,12 +12,10 @@ BODIES, DT, STEPS = 4, 2e-3, 200
 
 
 def random_frame(rng: np.random.Generator) -> Transform:
-    """A frame about 0.3 m away, turned anyhow."""
     return Transform.from_axis_angle(rng.normal(size=3) * 0.3, rng.normal(size=3), rng.uniform(-3.0, 3.0))
 
 
 def random_machine(seed: int) -> ModelBuilder:
-    """A tree of four bodies; most joints have limits and friction, which switch against each other."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder()
     poses: list[Transform] = []
@@ -46,7 +42,6 @@ def random_machine(seed: int) -> ModelBuilder:
 
 @pytest.mark.parametrize(("seed", "backend"), [*((seed, "auto") for seed in range(12)), (0, "numpy")])
 def test_a_passive_machine_never_gains_energy(seed: int, backend: str) -> None:
-    """Limits, friction and damping take energy out in every 20 ms; gaps stay a thousandfold below what shows."""
     sim = Simulation(random_machine(seed).finalize(), backend=backend, config=SolverConfig(dt=DT))
 
     def energy() -> float:

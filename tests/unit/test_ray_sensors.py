@@ -1,5 +1,3 @@
-"""Sensors of rays at the front door: patterns, what they see, worlds, diagrams, backends, and wrong input."""
-
 from __future__ import annotations
 
 import math
@@ -22,7 +20,6 @@ def _turn(rng: np.random.Generator) -> Any:
 
 
 def zoo(seed: int, rays: int = 400) -> ModelBuilder:
-    """Two of every shape around a sensor, all of them anywhere."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder(gravity=(0, 0, 0))
     b.add_shape_plane(-1, xform=Transform((0, 0, -3), _turn(rng)))
@@ -47,7 +44,6 @@ def zoo(seed: int, rays: int = 400) -> ModelBuilder:
 
 
 def wall(**sensor: Any) -> ModelBuilder:
-    """A body at (0, 0, 1) over the ground, with a wall 3 m ahead and a ball on its own nose."""
     b = ModelBuilder(gravity=(0, 0, 0))
     b.add_shape_plane(-1, group="ground")
     b.add_shape_box(-1, half_extents=(0.5, 5, 5), xform=Transform((3.5, 0, 0)), group="wall", label="wall")
@@ -74,7 +70,6 @@ def test_native_sees_what_numpy_sees(seed: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_worlds_do_not_feel_each_other() -> None:
-    """Permuted worlds, more of them, on two threads, of another number type: each world has its own bits."""
     model = zoo(4, 100).finalize()
     poses = np.random.default_rng(1).normal(size=(5, 3))
     seen = []
@@ -106,7 +101,6 @@ def test_what_a_sensor_reports(backend: str) -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_sensor_rides_on_its_body(backend: str) -> None:
-    """Falling and turning: the pose of each step, not that of the contacts."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     body = b.add_body(1.0, (1, 1, 1), xform=Transform((0, 0, 5)), angular_velocity=(0, 0.5, 0), label="body")
@@ -179,7 +173,6 @@ def test_a_diagram_reads_distances(backend: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_range_finder_as_it_is(backend: str) -> None:
-    """Noise and bias about the distance, within the range, at a rate and late."""
     b = wall(rays=Rays.fan(0.2, 3), max_range=3.1)
     add_range_finder(b, "eye", "measured", rate=100.0, noise=0.02, bias=0.05, latency=0.02, seed=3)
     sim = Simulation(b.finalize(), 3, backend=backend, config=SolverConfig(dt=5e-3))

@@ -22,8 +22,6 @@ class Info:
 
 
 class Seen:
-    """An observation of a ``Clock``."""
-
     def __init__(self, clock: Clock, names: list[str]) -> None:
         self.clock, self.names, self.slices, start = clock, list(dict.fromkeys(names)), {}, 0
         known = clock.signals()
@@ -40,8 +38,6 @@ class Seen:
 
 
 class Clock:
-    """The part of a simulation that a recorder sees: signals that are known functions of time. World 0 has stopped."""
-
     num_worlds = 3
 
     def __init__(self) -> None:
@@ -53,7 +49,7 @@ class Clock:
 
     def step(self) -> None:
         self._time[1:] += 0.5
-        self._state += 0.5  # in place, as a solver does
+        self._state += 0.5
 
     def observe(self, names: list[str]) -> Seen:
         return Seen(self, names)

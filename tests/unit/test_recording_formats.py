@@ -1,5 +1,3 @@
-"""Recordings in all formats: their numbers, steps that feed them, what other readers see, kills."""
-
 from __future__ import annotations
 
 import os
@@ -28,7 +26,6 @@ FORMATS = ["npz", "parquet", "mcap", "csv", "rrd"]
 
 
 def pendulum(worlds: int = 1, **options: Any) -> gpusim.Simulation:
-    """A box that swings; the worlds have different masses and start at different angles."""
     b = gpusim.ModelBuilder()
     arm = b.add_body(mass=2.0, inertia=(0.1, 0.1, 0.1), label="arm", com=(0.0, 0.0, -0.5))
     b.add_joint_revolute(-1, arm, axis=(0, 1, 0), label="hinge")
@@ -84,9 +81,9 @@ def test_the_growing_file_is_readable_and_can_be_recovered(tmp_path: Path, suffi
         recorder.sample()
         sim.step()
     part = tmp_path / f"a.{suffix}.part"
-    assert len(load_recording(part)) == 8  # the last three samples are in memory
-    recorder._stop()  # as if its process had died
-    if suffix != "rrd":  # its library still holds the file open
+    assert len(load_recording(part)) == 8
+    recorder._stop()
+    if suffix != "rrd":
         assert recover(part) == path and not part.exists()
         np.testing.assert_array_equal(load_recording(path)["sim.angle"][:, 2], 0.5 * np.arange(8))
 
@@ -148,7 +145,6 @@ def test_steps_of_other_sizes_keep_the_rate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("suffix", "most"), [("npz", 3.8), ("parquet", 3.2)])
 def test_compressed_numbers_are_small(tmp_path: Path, suffix: str, most: float) -> None:
-    """A number in single precision has 4 bytes. Compression without loss removes some of them."""
     sim, path = pendulum(32), tmp_path / f"a.{suffix}"
     with gpusim.record(sim, path, ["joint.hinge.position", "joint.hinge.velocity"], dtype="float32") as recorder:
         sim.step(400)
@@ -205,7 +201,6 @@ def test_parquet_is_a_plain_table(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_mcap_messages_decode_by_their_schemas(tmp_path: Path) -> None:
-    """Decoded by mcap's own reader and the descriptions in the file, as Foxglove does."""
     from mcap.reader import make_reader
     from mcap_protobuf.decoder import DecoderFactory
 
@@ -237,7 +232,6 @@ def test_mcap_messages_decode_by_their_schemas(tmp_path: Path) -> None:
 
 
 def test_poses_of_mcap_have_the_precision_of_the_signals(tmp_path: Path) -> None:
-    """With float32, they are multiples of 2^-24, and the file of a machine with many bodies is much smaller."""
     from mcap.reader import make_reader
     from mcap_protobuf.decoder import DecoderFactory
 
@@ -278,12 +272,11 @@ def test_rrd_holds_poses_and_shapes(tmp_path: Path) -> None:
     corners = mesh.column("Mesh3D:vertex_positions")[0].as_py()
     placed = scene_chunk(tmp_path / "a.rrd", f"/scene/arm/{arm}", "InstancePoses3D:mat3x3")
     (offset,), (columns,) = (placed.column(f"InstancePoses3D:{name}")[0].as_py() for name in ("translations", "mat3x3"))
-    points = np.array(corners) @ np.reshape(columns, (3, 3)) + offset  # rerun's matrices go by columns
+    points = np.array(corners) @ np.reshape(columns, (3, 3)) + offset
     assert np.max(np.abs(points), axis=0) == pytest.approx([0.1, 0.1, 0.4])
 
 
 def scene_chunk(path: Path, entity: str, column: str) -> Any:
-    """The record batch of an RRD file that holds a column of an entity."""
     from rerun.chunk import RrdReader
 
     with warnings.catch_warnings():
@@ -293,7 +286,6 @@ def scene_chunk(path: Path, entity: str, column: str) -> Any:
 
 
 def on_a_spring() -> gpusim.Simulation:
-    """A weight on a spring from (0, 0, 2) to 0.1 m above its middle, which lies 0.2 m off the origin of its body."""
     b = gpusim.ModelBuilder()
     body = b.add_body(1.0, (0.1,) * 3, com=(0.0, 0.0, 0.2), xform=gpusim.Transform((0.0, 0.0, 1.0)), label="weight")
     b.add_spring(-1, body, (0.0, 0.0, 2.0), (0.0, 0.0, 0.3), stiffness=40.0, rest_length=0.7, label="spring")
@@ -312,7 +304,7 @@ def test_a_spring_in_an_rrd_file_reaches_from_end_to_end(tmp_path: Path) -> None
     end = np.array(top[-1][0]) + np.reshape(columns[-1][0], (3, 3))[2]
     assert top[-1][0] == pytest.approx([0.0, 0.0, 2.0])
     assert end == pytest.approx(sim.read("body.weight.position")[0] + [0.0, 0.0, 0.3], abs=1e-6)
-    assert end[2] < 1.28  # it has fallen
+    assert end[2] < 1.28
 
 
 def test_a_spring_in_an_mcap_file_is_a_cylinder_between_its_ends(tmp_path: Path) -> None:
@@ -334,7 +326,7 @@ def test_a_spring_in_an_mcap_file_is_a_cylinder_between_its_ends(tmp_path: Path)
     drawn = found[-1].entities[0].cylinders[int(np.searchsorted(spans, coil))]
     low = sim.read("body.weight.position")[0, 2] + 0.3
     assert drawn.pose.position.z == pytest.approx(0.5 * (2.0 + low)) and drawn.size.z == pytest.approx(2.0 - low)
-    assert drawn.pose.orientation.x**2 + drawn.pose.orientation.y**2 == pytest.approx(1.0)  # it points down
+    assert drawn.pose.orientation.x**2 + drawn.pose.orientation.y**2 == pytest.approx(1.0)
 
 
 @pytest.mark.nightly

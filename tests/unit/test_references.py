@@ -1,5 +1,3 @@
-"""Kinds declare what their parameters refer to; copies of builders go by that alone."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -19,8 +17,6 @@ ENDS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
 
 
 class Differential(ActuatorType):
-    """Refers to everything that there is; does nothing."""
-
     name: ClassVar[str] = "differential"
     prefix: ClassVar[str] = "differential"
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("teeth", "-", "number of teeth"),)
@@ -38,7 +34,6 @@ def differential() -> Iterator[type[ActuatorType]]:
 
 
 def machine(**more: Any) -> ModelBuilder:
-    """Two bodies on hinges, a motor, a ball, and a differential that refers to all of them."""
     b = ModelBuilder()
     bodies = [ball_body(b, xform=Transform((k, 0.0, 0.0))) for k in range(2)]
     hinges = [b.add_joint_revolute(-1, body) for body in bodies]
@@ -53,7 +48,6 @@ def machine(**more: Any) -> ModelBuilder:
 
 
 def test_copies_refer_to_copies(differential: type[ActuatorType]) -> None:
-    """Indices move by what was there before, points and directions on the world by the pose; the rest stays."""
     b = ModelBuilder()
     first, second = Transform((5.0, 0.0, 0.0)), PLACE
     b.add_builder(machine(), first, "left_")
@@ -69,7 +63,6 @@ def test_copies_refer_to_copies(differential: type[ActuatorType]) -> None:
 
 
 def test_copies_on_a_body_refer_to_it_for_the_world(differential: type[ActuatorType]) -> None:
-    """-1 is that body where it meant the world, alone and in lists; of others it still means none."""
     b = ModelBuilder()
     host = ball_body(b)
     b.add_builder(machine(pump=-1, tendon=[-1, 0]), PLACE, "left_", host)
@@ -81,7 +74,6 @@ def test_copies_on_a_body_refer_to_it_for_the_world(differential: type[ActuatorT
 
 @pytest.mark.parametrize("value", [0, np.int64(0), [0, 1], np.zeros(2, dtype=int), (0.1, 0.2, 0.3), ENDS])
 def test_what_may_be_an_index_must_be_declared(differential: type[ActuatorType], value: Any) -> None:
-    """What the kind says nothing of would refer to the wrong element in a copy, or stay behind."""
     with pytest.raises(ModelError, match=naming("'gear' wheel")):
         machine(wheel=value)
     with pytest.raises(ModelError):
@@ -89,7 +81,6 @@ def test_what_may_be_an_index_must_be_declared(differential: type[ActuatorType],
 
 
 def test_a_misspelt_parameter_is_named() -> None:
-    """Whatever its value; the one that is meant is missing then. Nothing of it stays in the builder."""
     b = ModelBuilder()
     b.add_joint_revolute(-1, ball_body(b))
     for value in (1, 1.0, (1.0, 2.0, 3.0), "stiff"):

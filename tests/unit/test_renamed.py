@@ -1,5 +1,3 @@
-"""Old names of 0.1: the page lists them, and errors say the new ones."""
-
 from __future__ import annotations
 
 import importlib

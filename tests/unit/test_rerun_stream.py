@@ -1,5 +1,3 @@
-"""A run that is streamed to a Rerun viewer: here its server, which keeps what it gets in a file."""
-
 from __future__ import annotations
 
 import importlib.util
@@ -51,7 +49,6 @@ class Viewer:
             time.sleep(0.05)
 
     def rows(self, entity: str, column: str) -> list[Any]:
-        """Values of a component so far, in the order of their times."""
         found: list[tuple[int, Any]] = []
         for batch in self.batches(entity, column):
             times = batch.column("time").cast("int64").to_pylist()
@@ -59,15 +56,13 @@ class Viewer:
         return [value for _, value in sorted(found, key=lambda pair: pair[0])]
 
     def statics(self, entity: str, column: str) -> list[Any]:
-        """Values of a component without a time."""
         return [value for batch in self.batches(entity, column) for value in batch.column(column).to_pylist()]
 
     def batches(self, entity: str, column: str) -> list[Any]:
-        """What the server has kept of a component."""
         from rerun.chunk import RrdReader
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the file has no index yet
+            warnings.simplefilter("ignore")
             found = [c.to_record_batch() for c in RrdReader(self.file).stream() if c.entity_path == entity]
         return [batch for batch in found if column in batch.schema.names]
 
@@ -102,8 +97,8 @@ def test_a_viewer_gets_signals_poses_and_meshes_while_the_run_goes_on(viewer) ->
     with gpusim.record(sim, viewer.address, ["sim.kinetic_energy"], rate=50.0):
         for _ in range(10):
             sim.step(2)
-            time.sleep(0.1)  # a run in real time
-        energy = viewer.wait_for("/signals/sim/kinetic_energy", "Scalars:scalars", 8)  # before the run ends
+            time.sleep(0.1)
+        energy = viewer.wait_for("/signals/sim/kinetic_energy", "Scalars:scalars", 8)
         sim.step(20)
     assert np.ravel(energy) == pytest.approx(0.5 * (9.81 * 0.02 * np.arange(len(energy))) ** 2)
     places = viewer.wait_for("/scene/ball", "Transform3D:translation", 21)
@@ -113,7 +108,7 @@ def test_a_viewer_gets_signals_poses_and_meshes_while_the_run_goes_on(viewer) ->
     assert len(viewer.statics(f"/scene/ball/{ball}", "Mesh3D:vertex_positions")[0]) > 100
 
 
-@pytest.mark.messages_vary  # the free port
+@pytest.mark.messages_vary
 def test_a_viewer_that_is_missing_is_named() -> None:
     pytest.importorskip("rerun")
     address = f"rerun+http://127.0.0.1:{free_port()}/proxy"

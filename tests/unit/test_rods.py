@@ -1,5 +1,3 @@
-"""Rods whose length is written at run time, and lengths that no rope or rod can have."""
-
 from __future__ import annotations
 
 import itertools
@@ -27,7 +25,6 @@ def hanging(damping: float = 0.0) -> Model:
 
 
 def length(sim: Simulation) -> float:
-    """Of the rod, by the place of its load, m."""
     return float(np.linalg.norm(sim.read("body.load.position")[0] - (0, 0, 1)))
 
 
@@ -43,7 +40,6 @@ CASES = [
 def test_load_follows_a_rod(
     rate: float, steps: tuple[float, int], solver: str, order: tuple[str, ...], scheme: str
 ) -> None:
-    """From the first write on, in either order and with one limit alone; both limits read the length."""
     config = SolverConfig(dt=steps[0], substeps=steps[1], joint_solver=solver, scheme=scheme)
     sim = Simulation(hanging(), backend="numpy", config=config)
     assert [sim.read(f"joint.rod.{name}")[0] for name in LIMITS] == [1.0, 1.0]
@@ -61,7 +57,6 @@ def test_load_follows_a_rod(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rods_of_worlds_carry_and_push(backend: str) -> None:
-    """One world's rod is pushed longer, one is pulled shorter, one stays; a damper along it changes nothing."""
     b = ModelBuilder(gravity=(0, 0, 0))
     load = b.add_body(2.0, (0.01, 0.01, 0.01), label="load")
     b.add_joint_prismatic(-1, load, axis=(0, 0, 1), label="guide")
@@ -84,7 +79,6 @@ def test_rods_of_worlds_carry_and_push(backend: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_kernels_move_a_rod_in_a_loop_as_the_reference(solver: str) -> None:
-    """A crank that a jack turns: its angle is that of the triangle of crank, base and jack."""
     angles = []
     for backend in ("numpy", "native"):
         b = ModelBuilder()
@@ -108,7 +102,6 @@ def test_kernels_move_a_rod_in_a_loop_as_the_reference(solver: str) -> None:
 
 @pytest.mark.parametrize("damping", [0.0, 4.0])
 def test_snapshot_of_a_moving_rod(damping: float) -> None:
-    """Runs go on with the same bits from before and after the first write, also in a new simulation."""
     model = hanging(damping)
     sim = Simulation(model, backend="numpy", config=SolverConfig(dt=1e-3))
 
@@ -139,7 +132,6 @@ def test_length_that_a_rod_has_already_costs_no_row() -> None:
 
 
 def test_reset_keeps_the_written_length() -> None:
-    """As it does for ropes: the length is a parameter, and the run begins with it."""
     sim = Simulation(hanging(), backend=FASTEST, config=SolverConfig(dt=1e-3))
     sim.step(2)
     sim.write("joint.rod.limit_upper", 1.001)

@@ -1,5 +1,3 @@
-"""Rollouts: the bits of single steps, in one call of the native backend; commands, records, errors."""
-
 from __future__ import annotations
 
 import sys
@@ -33,7 +31,6 @@ RECORD = [
 
 
 def cart(worlds: int = 1, backend: str = "native", **options: Any) -> Simulation:
-    """Two free bodies without gravity; the command of each is its force in N. The scheme keeps whole steps."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, 0.0))
     for label in ("left", "right"):
         body = b.add_body(mass=2.0, inertia=(0.1, 0.1, 0.1), label=label)
@@ -42,7 +39,6 @@ def cart(worlds: int = 1, backend: str = "native", **options: Any) -> Simulation
 
 
 def controlled(worlds: int, backend: str, **options: Any) -> Simulation:
-    """A plant with diagrams of all blocks, one of which reads the wires of another."""
     sim = Simulation(plant().finalize(), worlds, backend, config=SolverConfig(dt=5e-3), **options)
     sim.write("sim.gravity", np.linspace((0.0, 0.0, -0.5), (0.3, 0.0, -0.5), worlds))
     return sim
@@ -55,7 +51,6 @@ def bits(sim: Simulation) -> dict[str, bytes]:
 
 
 def stepped(sim: Simulation, commands: dict[str, Any], record: Any) -> np.ndarray:
-    """What a rollout gives, by single steps, writes and reads, and with Python between them."""
     seen, samples = sim.observe(record), []
     sim._programs._run, sim._programs._made = None, [sim.runtime.backend, *(r.parameters for r in sim.runtime.running)]
     for step in range(STEPS):
@@ -68,7 +63,7 @@ def stepped(sim: Simulation, commands: dict[str, Any], record: Any) -> np.ndarra
 
 
 def test_the_velocity_is_the_sum_of_the_impulses() -> None:
-    """m v = sum F dt, for forces of each step and world."""
+    """Momentum balance: m v = sum F dt."""
     sim, forces = cart(3), np.random.default_rng(1).uniform(-5.0, 5.0, (STEPS, 3))
     found = sim.rollout(STEPS, {"left": forces, "right": 4.0}, record="body.*.linear_velocity", every=EVERY)
     assert found.shape == (STEPS // EVERY, 3, 6)
@@ -93,7 +88,6 @@ def test_the_bits_are_those_of_single_steps(worlds: int, launch: str, monkeypatc
 
 @pytest.mark.native
 def test_step_with_diagrams_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also after writes of a block's parameter, and with an overridden command."""
     sims = [controlled(3, "native") for _ in range(2)]
     for sim in sims:
         sim.step(2)
@@ -110,7 +104,6 @@ def test_step_with_diagrams_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_any_signal_can_be_recorded(backend: str) -> None:
-    """Those that the host reads too, as parameters and forces of a trial step."""
     sims = [controlled(2, backend) for _ in range(2)]
     commands, record = {"stick": np.linspace(-2.0, 2.0, STEPS)}, [*RECORD, "joint.rail.*"]
     found = sims[0].rollout(STEPS, commands, record=record, every=EVERY)
@@ -137,7 +130,6 @@ def test_the_cuda_backend_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_schedule_acts_by_its_mean(backend: str) -> None:
-    """A ramp's impulse is its integral; a second rollout takes it from the time that was reached."""
     sim, ramp = cart(2, backend), Schedule([(0.0, 0.0), (1.0, 10.0)])
     for _ in range(2):
         found = sim.rollout(STEPS, {"left": ramp, "r*": np.zeros((STEPS, 1))}, record=["body.*.linear_velocity"])
@@ -160,7 +152,6 @@ def test_a_wildcard_takes_the_numbers_of_its_commands() -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_short_and_empty_rollouts(backend: str) -> None:
-    """Too few steps for a sample, and no steps; steps after the last sample are taken too."""
     sim = cart(2, backend)
     assert sim.rollout(2, {"left": 1.0}, record="body.left.position", every=3).shape == (0, 2, 3)
     assert sim.rollout(0, {"left": []}, record="body.left.position").shape == (0, 2, 3)
@@ -180,7 +171,6 @@ def test_a_failed_world_keeps_its_last_state() -> None:
 
 
 def test_recordings_get_their_samples(tmp_path: Path) -> None:
-    """A recording of every second step, through rollouts of three."""
     sim = cart(1, "numpy")
     with gpusim.record(sim, tmp_path / "a.npz", ["body.left.position"], rate=50.0):
         for _ in range(4):

@@ -1,5 +1,3 @@
-"""Ropes: lengths that move at run time, and the tension of ropes, rods and tendons."""
-
 from __future__ import annotations
 
 import itertools
@@ -25,7 +23,6 @@ def hoist() -> Model:
 
 
 def reel(sim: Simulation, rate: float, steps: int, joint: str = "rope", start: float = 10.0) -> float:
-    """Shorten a rope by ``rate`` in every step; how far the load was from its length at most, m."""
     worst, dt = 0.0, sim.config.dt
     for k in range(steps):
         length = start - rate * (k + 1) * dt
@@ -47,7 +44,6 @@ CASES = [
 def test_load_follows_a_rope_that_is_reeled_in(
     rate: float, steps: tuple[float, int], solver: str, backend: str, scheme: str
 ) -> None:
-    """It is at the written length after every step, moves with its rate, and the rope bears the load's weight."""
     config = SolverConfig(dt=steps[0], substeps=steps[1], joint_solver=solver, scheme=scheme)
     sim = Simulation(hoist(), backend=backend, config=config)
     sim.step(3)
@@ -84,7 +80,6 @@ def test_load_goes_on_when_the_rope_stops_and_holds_when_it_is_taut_again() -> N
 
 @pytest.mark.nightly
 def test_length_that_jumps_pulls_as_a_limit_that_was_passed() -> None:
-    """A metre in a step is no reeling: the load follows with at most 1 m/s; so does one written before the start."""
     sim = Simulation(hoist(), backend="numpy", config=SolverConfig(dt=1e-3))
     sim.write("joint.rope.limit_upper", 9.99)
     sim.step(5)
@@ -97,7 +92,6 @@ def test_length_that_jumps_pulls_as_a_limit_that_was_passed() -> None:
 
 
 def test_reset_and_worlds() -> None:
-    """Each world has its length; a reset leaves no motion behind."""
     sim = Simulation(hoist(), 2, backend="numpy", config=SolverConfig(dt=2e-3))
     sim.step(3)
     for k in range(10):
@@ -112,7 +106,6 @@ def test_reset_and_worlds() -> None:
 
 
 def test_rope_starts_to_be_reeled_at_run_time() -> None:
-    """A joint without a length gets its row at the first write, and follows from then on."""
     b = ModelBuilder()
     load = b.add_body(10, (1, 1, 1), xform=Transform((0, 0, -2)), label="load")
     b.add_joint_distance(-1, load, at_a=(0, 0, 0), at_b=(0, 0, -2), label="rope")
@@ -127,7 +120,6 @@ def test_rope_starts_to_be_reeled_at_run_time() -> None:
 
 
 def test_jacks_push_with_their_lower_limit() -> None:
-    """A least distance that grows lifts what stands on it."""
     b = ModelBuilder()
     load = b.add_body(10, (1, 1, 1), xform=Transform((0, 0, 1)), label="load")
     guide = b.add_joint_prismatic(-1, load, axis=(0, 0, 1), at=(0, 0, 1))
@@ -144,7 +136,6 @@ def test_jacks_push_with_their_lower_limit() -> None:
 
 
 def test_bounce_on_a_rope_that_moves_is_relative_to_it() -> None:
-    """A load that falls with 1 m/s into a rope reeled in with 0.5 m/s leaves it with e times their difference."""
     b = ModelBuilder(gravity=(0, 0, 0))
     load = b.add_body(10, (1, 1, 1), xform=Transform((0, 0, -1)), linear_velocity=(0, 0, -1.0), label="load")
     line = b.add_joint_distance(-1, load, at_a=(0, 0, 0), at_b=(0, 0, -1), label="line")
@@ -176,7 +167,6 @@ def pulleys(**length: Any) -> Model:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("substeps", [1, 4])
 def test_tension_is_the_same_all_along_a_rope_over_pulleys(backend: str, solver: str, substeps: int) -> None:
-    """Atwood's machine with a movable pulley; the parts need no length, and diagrams read the tension."""
     config = SolverConfig(dt=5e-3, substeps=substeps, joint_solver=solver, iterations=100)
     sim = Simulation(pulleys(), backend=backend, config=config)
     sim.step(40)
@@ -188,7 +178,6 @@ def test_tension_is_the_same_all_along_a_rope_over_pulleys(backend: str, solver:
 
 
 def test_rope_over_a_trolley() -> None:
-    """500 kg at rest: the rope pulls with their weight, though its reaction adds what it does to several bodies."""
     b = ModelBuilder()
     trolley = b.add_body(100.0, (10, 10, 10), xform=Transform((0, 0, 5)), label="trolley")
     rail = b.add_joint_prismatic(-1, trolley, axis=(1, 0, 0), at=(0, 0, 5), label="rail")
@@ -204,7 +193,6 @@ def test_rope_over_a_trolley() -> None:
 
 
 def test_tension_of_rods_springs_and_slack_ropes() -> None:
-    """A rod that carries is pushed; springs on the coordinate count; a slack rope pulls nothing, nor does time zero."""
     b = ModelBuilder()
     for name, x, z in (("up", 0, 1.0), ("down", 1, -1.0), ("sprung", 2, -1.0), ("slack", 3, -1.0)):
         body = b.add_body(2.0, (0.1, 0.1, 0.1), xform=Transform((x, 0, z)), label=name)
@@ -227,7 +215,6 @@ def test_tension_of_rods_springs_and_slack_ropes() -> None:
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("substeps", [1, 2, 3, 4])
 def test_tension_is_the_mean_over_the_step(substeps: int, scheme: str, backend: str) -> None:
-    """A rope that speeds up by 2 m/s2 bears m (g + a); the rate of its length changes at the begin of each step."""
     config = SolverConfig(dt=5e-3, substeps=substeps, scheme=scheme)
     sim = Simulation(hoist(), backend=backend, config=config)
     sim.step(3)
@@ -243,7 +230,6 @@ def test_tension_is_the_mean_over_the_step(substeps: int, scheme: str, backend: 
 @pytest.mark.parametrize("bounce", [0.0, 0.5])
 @pytest.mark.parametrize(("substeps", "solver"), [(1, "direct"), (2, "direct"), (4, "direct"), (4, "colored")])
 def test_tension_holds_the_whole_catch_of_a_fall(substeps: int, solver: str, bounce: float) -> None:
-    """Its sum over time is the momentum that the rope took, bounces included; the load falls before and after."""
     b = ModelBuilder()
     load = b.add_body(1.0, (0.01, 0.01, 0.01), label="load")
     fall = b.add_joint_distance(-1, load, at_a=(0, 0, 1), at_b=(0, 0, 0), label="fall")
@@ -264,7 +250,6 @@ def test_tension_holds_the_whole_catch_of_a_fall(substeps: int, solver: str, bou
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_kernels_reel_as_the_reference(solver: str) -> None:
-    """A load that swings on a rope over a pulley whose length moves to and fro, world by world."""
     b = ModelBuilder()
     load = b.add_body(20, (1, 1, 1), xform=Transform((0.5, 0, -2)), label="load")
     other = b.add_body(5, (1, 1, 1), xform=Transform((2.0, 0, -1)), label="other")

@@ -1,5 +1,3 @@
-"""The bridge to ROS 2, heard by a second Zenoh session that decodes the messages with rosbags. No ROS runs here."""
-
 from __future__ import annotations
 
 import queue
@@ -28,7 +26,6 @@ COMMANDS, TICK = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Empty"
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Wait for another session."""
     pause = threading.Event()
     for _ in range(12000):
         if done():
@@ -43,8 +40,6 @@ def matched(publisher: Any) -> None:
 
 
 class Ros:
-    """Stand-in of a ROS 2 node with rmw_zenoh: a session that hears everything in domain 0."""
-
     def __init__(self, session: Any) -> None:
         self.session, self.samples = session, queue.Queue[Any]()
         self.publishers: dict[str, Any] = {}
@@ -83,7 +78,6 @@ def opened(**endpoints: str) -> Any:
 
 @pytest.fixture
 def sessions() -> Iterator[tuple[Any, Ros]]:
-    """A session for the bridge, and one for the stand-in, connected by TCP."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         endpoint = f"tcp/127.0.0.1:{free.getsockname()[1]}"
@@ -104,7 +98,6 @@ def cart() -> gpusim.Simulation:
 
 
 def test_keys_and_tokens_are_those_of_rmw_zenoh() -> None:
-    """The examples of its design page."""
     topic = Topic("/chatter", "std_msgs/msg/String", TYPES.hash_rihs01("std_msgs/msg/String"))
     assert topic.key(0) == f"0/chatter/std_msgs::msg::dds_::String_/{STRING}"
     assert topic.key(7, any_hash=True) == "7/chatter/std_msgs::msg::dds_::String_/*"
@@ -214,7 +207,7 @@ def test_without_lockstep_the_newest_commands_act(sessions: tuple[Any, Ros]) -> 
     session, ros = sessions
     sim = cart()
     with RosBridge(sim, session=session) as bridge:
-        bridge(sim, 0.0)  # nothing has arrived
+        bridge(sim, 0.0)
         ros.command(1.0)
         ros.command(2.0)
         ros.send("/tick", TICK, 0)

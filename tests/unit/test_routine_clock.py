@@ -1,5 +1,3 @@
-"""Where a step's time goes: the routines that are clocked, and that steps are the same meanwhile."""
-
 from __future__ import annotations
 
 import sys
@@ -28,7 +26,6 @@ from tests.unit import fake_cupy
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU's backend without one; what is told of its time is of so many steps as are asked for."""
     monkeypatch.setattr(routine_clock, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(phases, "BUSY_BYTES", 1)
 
@@ -79,7 +76,7 @@ def test_a_step_is_reported_by_stage_and_kernel_on_a_gpu(stand_in: None, launch:
     assert {"broad_phase", "narrow_phase", "solve", "drift"} <= set(stages)
     assert ("find_manifold" if launch == "staged" else "free_solve") in kernels
     assert all(time > 0.0 for time in (*stages.values(), *kernels.values()))
-    other.step(4 if launch == "fused" else 3)  # once clocked and once for its time, or one to count launches
+    other.step(4 if launch == "fused" else 3)
     for name, array in other.state.variables().items():
         np.testing.assert_array_equal(sim.state.variables()[name], array, err_msg=name)
 

@@ -1,5 +1,3 @@
-"""Finding scenes by name, their parameters, and the conversion of values from a command line."""
-
 from __future__ import annotations
 
 from typing import Literal

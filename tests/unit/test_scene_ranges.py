@@ -1,5 +1,3 @@
-"""Ranges that scenes ask of their parameters are told where a user looks: ``gpusim list SCENE``."""
-
 from __future__ import annotations
 
 import importlib
@@ -24,7 +22,6 @@ def _numbers(text: str) -> set[float]:
 
 
 def _rules(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What a scene asks: parameters and rules."""
     found: list[tuple[str, str]] = []
 
     def asked(condition: bool, scene: str, parameter: str, value: object, rule: str) -> None:

@@ -28,9 +28,8 @@ def test_constant_holds_each_value():
 
 @pytest.mark.parametrize("period", [None, 1.3])
 def test_the_mean_of_a_value_that_holds_is_that_value(period):
-    """To the last bit, also after jumps and, with a period, in later turns."""
     table = Schedule([(0.0, 0.1), (0.6, -0.7), (1.0, 0.3)], kind="constant", period=period)
-    for t in np.arange(0.0005, 4.0, 0.001):  # no jump of the table, or of its turns, lies within
+    for t in np.arange(0.0005, 4.0, 0.001):
         at = t % 1.3 if period else t
         if all(not at < jump < at + 1e-4 for jump in (0.6, 1.0, 1.3)):
             assert table.mean(t, t + 1e-4) == table.value(t)

@@ -1,5 +1,3 @@
-"""SDF import: joints, springs, gears and forces against closed forms, bodies, labels and the report."""
-
 from __future__ import annotations
 
 import math
@@ -24,7 +22,6 @@ def simulate(text, dt=1e-3, backend=FASTEST, **options):
 
 
 def hanging(kind, content, tip="", gravity="0 0 0"):
-    """A link on the world by one joint."""
     parts = (link("tip", tip), joint("j", kind, "world", "tip", content))
     return sdf(f'<world name="w"><gravity>{gravity}</gravity>{model(*parts)}</world>')
 
@@ -34,7 +31,6 @@ def read(sim, signal):
 
 
 def test_a_pendulum_swings_with_its_period():
-    """2 kg at 0.5 m with 0.1 kg m2 about its center: small swings, one quarter of a period."""
     text = hanging("revolute", axis("0 1 0"), inertial(2.0, (0.1, 0.1, 0.1), "0 0 -0.5 0 0 0"), "0 0 -9.81")
     sim, report = simulate(text)
     assert report.exact and report.joints["j"].load_inertia == pytest.approx(0.6)
@@ -75,7 +71,6 @@ def test_springs_pull_to_their_reference(kind):
 
 
 def test_axes_are_in_the_frame_that_the_file_says():
-    """The joint's frame is turned by 90 degrees about x against the model's."""
     turned = "1.5707963267948966 0 0"
     parts = [link("base"), link("tip", pose=f"0 0 0 {turned}")]
 
@@ -134,7 +129,7 @@ def test_a_screw_moves_with_its_angle(pitch, travel):
 
 
 def test_a_gearbox_couples_two_hinges():
-    """theta_2 = -ratio * theta_1, from the reference body."""
+    """Closed form: theta_2 = -ratio theta_1."""
     gear = "<gearbox_ratio>3</gearbox_ratio><gearbox_reference_body>base</gearbox_reference_body>"
     parts = (
         link("base"), link("a"), link("b"), joint("fix", "fixed", "world", "base"),
@@ -184,7 +179,7 @@ def test_a_follower_of_a_screw_follows_its_angle_and_gets_no_servo():
     ), version="1.11")  # fmt: skip
     builder, report = load_sdf(text, gravity=(0, 0, 0))
     assert report.joints["jb"].mimic == Mimic("screw", 2.0, 0.1)
-    assert [f.element for f in report.findings] == ["joint 'jb'"]  # it does not start where it belongs
+    assert [f.element for f in report.findings] == ["joint 'jb'"]
     sim = gpusim.Simulation(builder.finalize(), backend="numpy")
     sim.write_state({"joint.screw.velocity": (0.25 / math.pi, 1.0), "joint.jb.velocity": 2.0, "joint.jb.position": 0.1})
     sim.step(100)
@@ -280,7 +275,7 @@ def test_holding_servos_hold():
     assert add_holding_servos(builder, report) == ["j"]
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
     sim.step(60)
-    assert abs(read(sim, "joint.j.position")) < 1e-6  # its center of mass is on the axis
+    assert abs(read(sim, "joint.j.position")) < 1e-6
 
 
 def test_masses_that_cannot_be():
@@ -303,7 +298,6 @@ def test_masses_that_cannot_be():
 
 
 def robots(seed):
-    """The same random tree as URDF and as SDF with poses relative to parents."""
     rng = np.random.default_rng(seed)
     kinds = [("revolute", "prismatic", "continuous", "fixed")[k] for k in rng.integers(0, 4, 9)]
     links_u, links_s, joints_u, joints_s = ['<link name="l0"/>'], [link("l0")], [], []
@@ -363,7 +357,6 @@ def test_pose_is_unknown():
 
 
 def test_a_closed_loop_and_a_start_outside_of_its_limits():
-    """A parallelogram: all joints turn by the same angle. The limit at the start pushes it back to 0.2 rad."""
     inside = "<limit><lower>0.2</lower><upper>1</upper></limit>"
     text = sdf(model(
         link("base"), link("crank"), link("rod", pose="0 0 1 0 0 0"), link("rocker", pose="2 0 0 0 0 0"),

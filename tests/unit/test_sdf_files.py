@@ -1,5 +1,3 @@
-"""SDF import: frames, models inside models, includes, shapes, materials, colors, findings and errors."""
-
 from __future__ import annotations
 
 import io
@@ -32,7 +30,6 @@ def findings(report, severity):
 
 
 def test_poses_relative_to_links_joints_and_frames():
-    """A chain of quarter turns about z, each a step of 1 along x."""
     step = f"1 0 0 0 0 {QUARTER}"
     text = sdf(model(
         f"<pose>0 0 5 0 0 {QUARTER}</pose>", link("a", pose="1 0 0 0 0 0"), link("b", "", step, "a"),
@@ -68,7 +65,6 @@ def test_models_inside_models_and_names_into_them():
 
 
 def test_joints_between_frames_joints_and_models():
-    """They join the links that carry these frames."""
     inner = model(link("x"), link("y", pose="0 0 1 0 0 0"), name="inner", more=' canonical_link="y"')
     for end, expected in (("f", "a"), ("g", "a"), ("j", "a"), ("inner", "inner::y"), ("inner::x", "inner::x")):
         text = sdf(model(
@@ -88,7 +84,6 @@ def test_placement_frame():
 
 
 def test_worlds_have_several_models_and_joints_between_them():
-    """The whole path is in the labels, and the first model is the base."""
     text = sdf(
         f'<world name="w"><frame name="f"><pose>0 0 1 0 0 0</pose></frame>{model(link("l"), name="a")}'
         f"{model(link('l'), name='b')}{joint('j', 'revolute', 'a::l', 'b::l')}</world>"
@@ -127,7 +122,7 @@ def test_includes(models):
     }  # fmt: skip
     path = models / "car.sdf"
     path.write_text(text)
-    assert places(path) == found  # models next to the file
+    assert places(path) == found
     assert places(models / "wheel") == {"hub": [0, 0, 10], "rim": [0, 1, 10]}
     fuel = text.replace("model://wheel", "https://fuel.gazebosim.org/1.0/OpenRobotics/models/wheel/3")
     assert places(fuel, asset_dirs=[models]) == found
@@ -185,7 +180,6 @@ CUBE = trimesh.creation.box((1, 1, 1)).export(file_type="stl")
 
 @pytest.mark.parametrize(("geometry", "kind", "volume"), SHAPES.values(), ids=SHAPES)
 def test_shapes_have_their_volumes(geometry, kind, volume):
-    """By the mass of <inertial auto="true">."""
     content = '<inertial auto="true"><density>2</density></inertial>' + collision(geometry, pose="1 0 0 0 0 0")
     look = f'<visual name="v"><geometry>{geometry}</geometry></visual>' if kind != "hull" else ""
     builder, report = load_sdf(sdf(model(link("a", content + look))), assets={"a.stl": CUBE})
@@ -209,7 +203,6 @@ def test_planes():
 
 
 def test_static_meshes_collide_as_triangles():
-    """A hollow box: a ball inside falls onto its floor."""
     mesh = collision("<mesh><uri>a.stl</uri><scale>4 4 4</scale></mesh>")
     ball = link("ball", inertial() + collision("<sphere><radius>0.5</radius></sphere>"), "0.1 0 -1.45 0 0 0")
     text = sdf(model("<static>1</static>", link("room", mesh), name="room"), model(ball, name="m"))
@@ -221,7 +214,6 @@ def test_static_meshes_collide_as_triangles():
 
 
 def test_heightmaps():
-    """A slope from 0 to 3 m along x, over 4 m."""
     image = pytest.importorskip("PIL.Image")
     picture = io.BytesIO()
     image.fromarray(np.tile(np.array([0, 85, 170, 255], np.uint8), (4, 1))).save(picture, "PNG")
@@ -387,7 +379,6 @@ def test_lights():
 
 
 def test_cameras_look_along_x():
-    """With the angle of their picture: 90 degrees across and half as high."""
     camera = "<camera><horizontal_fov>{}</horizontal_fov><image><width>200</width><height>100</height></image></camera>"
     sensor = f'<sensor name="eye" type="camera"><pose>0 0 1 0 0 0</pose>{camera.format(QUARTER)}</sensor>'
     builder, report = load_sdf(sdf(model(link("l", inertial() + sensor))))

@@ -1,5 +1,3 @@
-"""Sensors of forces report the whole step: force times dt, added up, is the momentum exchanged, bounces included."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -22,7 +20,6 @@ def half_step_velocity(sim: Simulation, body: str) -> np.ndarray:
 
 
 def kicked(config: SolverConfig, steps: int) -> float:
-    """Time that the kicks of some steps after a start cover."""
     h = config.dt / config.substeps
     return steps * config.dt - (0.0 if config.scheme == "semi_implicit" else 0.5 * h)
 
@@ -33,7 +30,6 @@ def kicked(config: SolverConfig, steps: int) -> float:
 def test_sum_of_contact_forces_is_the_momentum(
     backend: str, solver: str, scheme: str, substeps: int, dt: float, restitution: float
 ) -> None:
-    """Two balls that fall on a plane, one of them jointed to a twin: m (v + g t), to rounding of the solve."""
     b = ModelBuilder(gravity=(0, 0, -GRAVITY))
     b.add_shape_plane(-1)
     for k in range(2):
@@ -60,7 +56,6 @@ def test_sum_of_contact_forces_is_the_momentum(
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("scheme", "substeps", "restitution"), [(s, n, e) for s, n, _, e in CASES])
 def test_sum_of_joint_forces_is_the_momentum(backend: str, scheme: str, substeps: int, restitution: float) -> None:
-    """A slide that runs into its stop: the sensor in its joint adds up to what the slide has lost."""
     b = ModelBuilder(gravity=(0, 0, 0))
     slide = b.add_body(2.0, (1, 1, 1), linear_velocity=(1, 0, 0), label="slide")
     stops = {"limit_upper": 0.03, "limit_restitution": restitution}
@@ -77,7 +72,7 @@ def test_sum_of_joint_forces_is_the_momentum(backend: str, scheme: str, substeps
 
 
 def tumbler(material: Material) -> ModelBuilder:
-    """Build a box and a cylinder that tumble over a plane."""
+    """Build a box and a cylinder that tumble on a plane."""
     b = ModelBuilder(gravity=(0, 0, -GRAVITY))
     b.add_shape_plane(-1, material=material)
     for k in range(2):
@@ -102,7 +97,6 @@ def tumbler(material: Material) -> ModelBuilder:
 def test_torque_of_contacts_is_the_angular_momentum(
     backend: str, material: Material, scheme: str, substeps: int
 ) -> None:
-    """The search direction of the sweeps must move friction torques together with the velocities."""
     config = SolverConfig(dt=2e-3, substeps=substeps, scheme=scheme)
     sim = Simulation(tumbler(material).finalize(), backend=backend, config=config)
     start, total = np.array(sim.read_state()["angular_momentum"][0, :2]), np.zeros((2, 3))

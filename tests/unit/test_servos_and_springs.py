@@ -15,7 +15,7 @@ MASS, INERTIA = 2.0, 0.1
 
 @both_solvers
 def test_position_servo_sags_by_the_load_over_its_stiffness(solver: str) -> None:
-    """At rest q = target + T/k, and the servo's effort is -T; so for a travel and for a turn."""
+    """At rest, q = target + T/k, and the servo's effort is -T."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     turn = wheel(b, INERTIA)
     b.add_servo(turn, stiffness=200.0, damping=9.0, target=0.3, label="turn")
@@ -38,7 +38,7 @@ def test_position_servo_sags_by_the_load_over_its_stiffness(solver: str) -> None
 
 @both_solvers
 def test_velocity_servo_slips_by_the_load_over_its_gain(solver: str) -> None:
-    """Steady speed v = target + T/damping, approached as exp(-c t/I)."""
+    """Steady state: v = target + T/damping, approached as exp(-c t/I)."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = wheel(b, INERTIA)
     b.add_servo(joint, mode="velocity", damping=2.0, target=5.0, label="s")
@@ -54,7 +54,7 @@ def test_velocity_servo_slips_by_the_load_over_its_gain(solver: str) -> None:
 @pytest.mark.parametrize("mode", ["position", "velocity"])
 @both_solvers
 def test_effort_limit_saturates_exactly(solver: str, mode: str) -> None:
-    """Far from its target a servo is a constant force F_max: x = F_max t^2/(2 m) to rounding."""
+    """A saturated servo is a constant force: x = F_max t^2/(2 m)."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = slider(b, MASS)
     b.add_servo(joint, mode=mode, stiffness=1e5, damping=1e4, effort_limit=6.0, target=50.0, label="s")
@@ -71,7 +71,7 @@ def test_effort_limit_saturates_exactly(solver: str, mode: str) -> None:
 
 @both_solvers
 def test_two_servos_on_one_joint_keep_their_own_limits(solver: str) -> None:
-    """One saturates at 1 N, the other holds the rest: q = (F - 1)/k."""
+    """The saturated servo applies 1 N, so q = (F - 1)/k."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = slider(b, MASS)
     b.add_servo(joint, stiffness=1e3, damping=100.0, label="strong")
@@ -87,7 +87,6 @@ def test_two_servos_on_one_joint_keep_their_own_limits(solver: str) -> None:
 @pytest.mark.parametrize("stiffness", [1e6, 1e9, 1e12])
 @both_solvers
 def test_huge_gains_are_stable_at_ten_milliseconds(solver: str, stiffness: float) -> None:
-    """A pendulum held level: after the start it stays within m g l/k + what half a period of a step allows."""
     b = ModelBuilder()
     body = b.add_body(MASS, (0.02, 0.02, 0.02), com=(0.5, 0, 0))
     joint = b.add_joint_revolute(-1, body, axis=(0, 1, 0), label="hinge")
@@ -133,7 +132,7 @@ def test_spring_damper_oscillation_converges_with_second_order(solver: str, kind
 
 @both_solvers
 def test_an_undamped_spring_keeps_its_energy(solver: str) -> None:
-    """Amplitude after 50 periods at 25 steps a period is still x0, within 1e-3; w is off by less than (w h)^2/12."""
+    """After 50 periods with 25 steps each, the amplitude is x0 within 1e-3."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, MASS)
     b.add_spring(-1, 0, (-1.0, 0, 0), (0, 0, 0), stiffness=MASS * (2 * np.pi) ** 2, rest_length=1.0)
@@ -148,7 +147,7 @@ def test_an_undamped_spring_keeps_its_energy(solver: str) -> None:
 @pytest.mark.parametrize("stiffness", [1e5, 1e9])
 @both_solvers
 def test_stiff_springs_are_stable_and_hold_the_weight(solver: str, stiffness: float) -> None:
-    """Hung on a spring far stiffer than 4 m/h^2 it stays bounded; where the step resolves it, it rests at x = m g/k."""
+    """At rest, x = m g/k."""
     b = ModelBuilder()
     body = ball_body(b, MASS, label="x")
     b.add_joint_prismatic(-1, body, axis=(0, 0, 1), label="rail")
@@ -164,7 +163,7 @@ def test_stiff_springs_are_stable_and_hold_the_weight(solver: str, stiffness: fl
 
 
 def test_spring_between_two_bodies_pulls_both() -> None:
-    """Two bodies, reduced mass: w = sqrt(k (1/m1 + 1/m2)); the center of mass stays."""
+    """The two bodies oscillate with w = sqrt(k (1/m1 + 1/m2))."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     first = ball_body(b, 3.0, xform=Transform((0, 0, 0)), label="a")
     second = ball_body(b, 1.0, xform=Transform((0, 0, 1.1)), label="b")
@@ -178,7 +177,6 @@ def test_spring_between_two_bodies_pulls_both() -> None:
 
 
 def test_torsion_spring_on_each_axis_of_a_universal_joint() -> None:
-    """T/k on either axis, small angles: the axes do not mix."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     body = ball_body(b, 1.0, INERTIA)
     joint = b.add_joint_universal(-1, body, label="cross")
@@ -191,7 +189,6 @@ def test_torsion_spring_on_each_axis_of_a_universal_joint() -> None:
 
 
 def test_servos_on_a_ball_hold_a_rotation_vector() -> None:
-    """One servo for each component of the rotation vector in the parent's axes; the targets are reached."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     body = ball_body(b, 1.0, INERTIA)
     joint = b.add_joint_ball(-1, body, label="ball")

@@ -1,5 +1,3 @@
-"""Signals: every name reads and has unit and meaning; what may be written, and what writing does."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +15,6 @@ from .machine import machine
 
 @pytest.fixture(scope="module")
 def running() -> Simulation:
-    """The machine with everything, three worlds, some steps on its way."""
     sim = Simulation(machine().finalize(), num_worlds=3, config=gpusim.SolverConfig(dt=2e-3))
     sim.control["motor"] = (0.2, 0.5, -0.7)
     sim.control["lift"] = (0.1, -0.5, 0.9)
@@ -26,7 +23,6 @@ def running() -> Simulation:
 
 
 def test_every_signal_reads_with_its_shape_unit_and_doc(running: Simulation) -> None:
-    """(num_worlds, *shape), finite, and a doc for all names that the API promises."""
     infos = running.signals()
     for name, info in infos.items():
         value = running.read(name)
@@ -46,7 +42,6 @@ def test_every_signal_reads_with_its_shape_unit_and_doc(running: Simulation) -> 
 
 
 def test_reading_changes_nothing() -> None:
-    """All signals read between steps: the same bits as without."""
     quiet = Simulation(machine().finalize(), config=gpusim.SolverConfig(dt=2e-3))
     curious = Simulation(machine().finalize(), config=gpusim.SolverConfig(dt=2e-3))
     for sim in (quiet, curious):
@@ -60,7 +55,6 @@ def test_reading_changes_nothing() -> None:
 
 
 def test_reads_are_copies(running: Simulation) -> None:
-    """Writing into what read() returned changes nothing."""
     for name in (
         "body.boom.position",
         "joint.hinge.position",
@@ -74,7 +68,6 @@ def test_reads_are_copies(running: Simulation) -> None:
 
 
 def test_unknown_names_show_the_nearest(running: Simulation) -> None:
-    """UnknownNameError with suggestions, for reads, writes and commands; it is a GpusimError and a KeyError."""
     with pytest.raises(UnknownNameError, match=naming("joint.hinge.position")):
         running.read("joint.hinge.positon")
     with pytest.raises(UnknownNameError, match=naming("cylinder.lift.pressure_a")):
@@ -117,7 +110,6 @@ BAD_WRITES: list[tuple[str, Any, Any, str]] = [
 def test_bad_writes_are_refused_and_change_nothing(
     running: Simulation, name: str, value: Any, world: Any, words: str
 ) -> None:
-    """One clear sentence; state and parameters keep their bits."""
     before = bits(running, 0), running.read(name).tobytes()
     with pytest.raises(ModelError, match=naming(words)):
         running.write(name, value, world=world)
@@ -127,13 +119,11 @@ def test_bad_writes_are_refused_and_change_nothing(
 
 @pytest.mark.parametrize("value", ["fast", (1.0, 2.0), float("nan"), float("inf")])
 def test_bad_commands_are_refused(running: Simulation, value: Any) -> None:
-    """A command is a finite number or one for each world."""
     with pytest.raises(ModelError, match=naming("command 'motor'")):
         running.control["motor"] = value
 
 
 def test_commands_are_a_mapping(running: Simulation) -> None:
-    """By label; the second command of an actuator behind a dot; none can be removed."""
     assert set(running.control) == {"motor", "lift", "lift.brake", "servo", "push"}
     assert len(running.control) == 5
     running.write("cylinder.lift.command", 0.25, world=1)
@@ -144,7 +134,6 @@ def test_commands_are_a_mapping(running: Simulation) -> None:
 
 
 def test_writing_a_joint_moves_its_subtree() -> None:
-    """Shoulder by 0.5: elbow and hand turn rigidly about it; the elbow's own coordinate and all gaps stay."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     upper = ball_body(b, xform=PLACE, label="upper")
     lower = ball_body(b, xform=PLACE * FRAME_A, label="lower")
@@ -174,7 +163,7 @@ def test_writing_a_joint_moves_its_subtree() -> None:
 
 
 def test_writing_a_joint_rate_gives_the_subtree_a_rigid_velocity_field() -> None:
-    """w = q' a for all bodies behind the joint, v = w x (x - point), added to what they have."""
+    """All bodies behind the joint get w = q' a and v = w x (x - point)."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     upper = ball_body(b, xform=PLACE, label="upper", com=(0.1, 0, 0.2))
     lower = ball_body(b, xform=PLACE * FRAME_A, label="lower", com=(0, 0.3, 0))
@@ -196,7 +185,6 @@ def test_writing_a_joint_rate_gives_the_subtree_a_rigid_velocity_field() -> None
 
 
 def test_body_pose_and_velocity_round_trip() -> None:
-    """Position and orientation are the body frame's, the linear velocity the center of mass's; w stays on a turn."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     b.add_body(2.0, (0.1, 0.2, 0.15), com=(0.3, -0.1, 0.2), label="x", angular_velocity=(1, 2, 3))
     sim = simulate(b, num_worlds=2)
@@ -213,7 +201,6 @@ def test_body_pose_and_velocity_round_trip() -> None:
 
 
 def test_a_write_in_flight_keeps_the_other_velocities() -> None:
-    """Writing one body's velocity restarts the half steps from the values at t: the others read the same."""
     b = ModelBuilder()
     slider(b, label="a")
     wheel(b, label="b", y=1.0)
@@ -228,7 +215,7 @@ def test_a_write_in_flight_keeps_the_other_velocities() -> None:
 
 
 def test_rates_are_the_derivatives_of_the_coordinates() -> None:
-    """(q(t + h) - q(t - h))/(2 h) for every joint and the cylinder, in full motion."""
+    """The central difference (q(t + h) - q(t - h))/(2 h) agrees for every joint."""
     sim = simulate(machine(), dt=1e-3)
     sim.control["motor"], sim.control["lift"] = 0.8, 0.4
     sim.step(80)
@@ -244,7 +231,7 @@ def test_rates_are_the_derivatives_of_the_coordinates() -> None:
 
 
 def test_energies_are_synchronised() -> None:
-    """A falling, spinning body: kinetic m (g t)^2/2 + L w/2, potential -m g z; their sum is exact at every step."""
+    """Kinetic energy m (g t)^2/2 + L w/2, potential energy -m g z."""
     b = ModelBuilder()
     b.add_body(2.0, (0.1, 0.1, 0.1), label="x", angular_velocity=(0, 0, 3.0))
     sim = simulate(b, dt=5e-3)

@@ -42,7 +42,6 @@ def test_signals_are_those_of_a_point_fixed_in_the_body(backend: str) -> None:
 
 @both_backends
 def test_the_velocity_is_the_rate_of_the_position(backend: str) -> None:
-    """Against central differences of the position: second order in the step."""
     sim = simulate(spinning(xform=FRAME_A), backend=backend, dt=1e-4)
     positions, velocities = [], []
     for _ in range(3):
@@ -71,7 +70,6 @@ def test_a_place_in_the_world_is_the_same_site() -> None:
 
 
 def test_sites_change_no_bits() -> None:
-    """A model with sites steps as one without."""
     with_sites, without = spinning(), spinning()
     without.sites.clear()
     sims = [Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3)) for b in (with_sites, without)]
@@ -82,7 +80,6 @@ def test_sites_change_no_bits() -> None:
 
 
 def test_copies_of_a_builder_keep_their_sites() -> None:
-    """Prefixes, moved worlds, sites of the world that come onto a body, worlds side by side."""
     part = spinning(xform=FRAME_A)
     part.add_site(-1, FRAME_A, label="mark")
     b = ModelBuilder()

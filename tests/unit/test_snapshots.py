@@ -1,5 +1,3 @@
-"""Snapshots (``sim.state.copy()``): a restored world continues with the same bits; what does not fit is refused."""
-
 from __future__ import annotations
 
 import pickle
@@ -21,11 +19,9 @@ from .machine import machine
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 WORLDS = 3
 ROW = "joint.rod.damping"
-"""The rod's joint has no row before this is written."""
 
 
 def builder(contacts: bool = False, mass: float = 1.0) -> ModelBuilder:
-    """The machine, a loose rod, a servo that is late, a noisy diagram; and a ball that rolls."""
     b = machine()
     rod = ball_body(b, mass, 0.05, com=(0.1, 0, 0), xform=Transform((5, 0, 0)), label="rod")
     b.add_joint_revolute(-1, rod, Transform((5, 0, 0)), axis=(0, 1, 0), label="rod")
@@ -48,12 +44,11 @@ def builder(contacts: bool = False, mass: float = 1.0) -> ModelBuilder:
 
 
 def simulation(backend: str, b: ModelBuilder | None = None, worlds: int = WORLDS, **options: Any) -> Simulation:
-    model = (b or builder(backend == "native")).finalize()  # contacts take NumPy a minute to compile
+    model = (b or builder(backend == "native")).finalize()
     return Simulation(model, worlds, backend, config=SolverConfig(dt=2e-3), **options)
 
 
 def drive(sim: Simulation, steps: int) -> Simulation:
-    """Steps with commands by the time."""
     for _ in range(steps):
         time = sim.read("sim.time")
         sim.control["motor"] = np.sin(30.0 * time + np.arange(sim.num_worlds))
@@ -63,7 +58,6 @@ def drive(sim: Simulation, steps: int) -> Simulation:
 
 
 def varied(backend: str) -> Simulation:
-    """Under way, with parameters of all sorts that differ by world, and a row that a joint has got."""
     sim = drive(simulation(backend), 15)
     each = np.array([1.0, 1.2, 0.9])
     sim.write("body.bucket.mass", 3.0 * each)
@@ -79,7 +73,6 @@ def varied(backend: str) -> Simulation:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_continues_with_the_same_bits(backend: str) -> None:
-    """In the same simulation, in a fresh one by a file, in one world alone, and after a reset."""
     sim = varied(backend)
     kept = sim.state.copy()
     assert isinstance(kept, Snapshot)
@@ -106,7 +99,6 @@ def test_continues_with_the_same_bits(backend: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_some_worlds_and_other_rows(backend: str) -> None:
-    """World 1 alone, into a simulation whose rod has no row, or one by another parameter; the others do not change."""
     sim = varied(backend)
     kept = sim.state.copy()
     drive(sim, 20)
@@ -115,7 +107,7 @@ def test_some_worlds_and_other_rows(backend: str) -> None:
         if name:
             other.write(name, 0.2)
             alone.write(name, 0.2)
-        alone.write(ROW, 1e-9)  # the same rows
+        alone.write(ROW, 1e-9)
         alone.write(ROW, 0.0)
         other.state.restore(kept, [False, True, False])
         np.testing.assert_allclose(other.read("body.bucket.mass"), (3.0, 3.6, 3.0))
@@ -128,7 +120,6 @@ def test_some_worlds_and_other_rows(backend: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_before_and_after_the_first_write_of_damping(backend: str) -> None:
-    """A snapshot from before the row comes back, without the damping and with the bits of a run that never had it."""
     sim, calm = drive(simulation(backend), 10), drive(simulation(backend), 30)
     kept = sim.state.copy()
     sim.write(ROW, 5.0, world=1)
@@ -141,7 +132,6 @@ def test_before_and_after_the_first_write_of_damping(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_quarantine_comes_along(backend: str) -> None:
-    """A failed world is failed in a fresh simulation too, for the same reason; a healthy snapshot lets it run."""
     sim = simulation(backend)
     healthy = sim.state.copy()
     sim.write("body.rod.linear_velocity", (0.0, 1e30, 0.0), world=1)
@@ -154,7 +144,7 @@ def test_quarantine_comes_along(backend: str) -> None:
         warnings.simplefilter("error")
         fresh.step(3)
         assert fresh.health_report() == report and list(fresh.health()) == [True, False, True]
-        fresh.write(ROW, 1.0)  # another row: another backend
+        fresh.write(ROW, 1.0)
         fresh.step(3)
         assert fresh.health_report() == report and list(fresh.health()) == [True, False, True]
         fresh.state.restore(healthy, 1)
@@ -166,7 +156,6 @@ def test_quarantine_comes_along(backend: str) -> None:
 
 
 def test_refuses_what_does_not_fit() -> None:
-    """By one sentence with the reason; nothing of the simulation changes."""
     sim = drive(simulation("numpy"), 3)
     before = [bits(sim, k) for k in range(WORLDS)]
 
@@ -195,8 +184,6 @@ def test_refuses_what_does_not_fit() -> None:
 
 
 def test_machines_of_the_same_shapes() -> None:
-    """A lift of another mass and circuit is another model, and the same one loaded twice is not."""
-
     def lift(**options: Any) -> Simulation:
         scene = load_scene("hydraulic_lift", **options)
         return Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)

@@ -1,5 +1,3 @@
-"""Soft rows of one joint that drive each other, in the colored solver: by the direct one, and what it reports."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +13,6 @@ G = 9.81
 
 
 def heavy_arm(stiffness: float) -> ModelBuilder:
-    """300 kg on one bushing, its mass center 1.5 m to the side (NVIDIAGameWorks/PhysX#112)."""
     b = ModelBuilder()
     arm = b.add_body(300.0, (30.0,) * 3, com=(1.5, 0, 0), label="arm")
     k, c = (stiffness,) * 3 + (1e7,) * 3, (1e-4 * stiffness,) * 3 + (1e5,) * 3
@@ -34,7 +31,6 @@ def six_springs(**options: Any) -> ModelBuilder:
 
 
 def universal(limit: float) -> ModelBuilder:
-    """Rigid rows next to soft ones."""
     b = ModelBuilder()
     body = b.add_body(50.0, (5.0, 6.0, 7.0), com=(1.0, 0.4, -0.2))
     b.add_joint_universal(-1, body, Transform((0, 0, 0)), label="mount", limit_lower=-limit, limit_upper=limit)
@@ -54,7 +50,6 @@ def run(b: ModelBuilder, backend: str, solver: str = "colored", steps: int = 60,
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("stiffness", [1e7, 1e8, 1e9])
 def test_a_heavy_arm_hangs_in_a_stiff_bushing(backend: str, stiffness: float) -> None:
-    """It flew off at 1e9 m/s, one row after another."""
     sim = run(heavy_arm(stiffness), backend, steps=100)
     assert sim.read("joint.mount.position")[0, 4] == pytest.approx(300.0 * G * 1.5 / 1e7, rel=1e-3)
     assert sim.read("sim.not_converged")[0] == 0 and sim.read("sim.residual")[0] < 1e-10
@@ -90,7 +85,6 @@ def test_single_precision_and_the_papers_scheme_hold_it_too(backend: str) -> Non
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_sweeps_leave_of_soft_rows_is_reported(backend: str) -> None:
-    """Three arms on stiff bushings in a row, with one sweep."""
     b, parent = ModelBuilder(), -1
     for k in range(3):
         body = b.add_body(100.0, (10.0,) * 3, com=(0.7, 0, 0), xform=Transform((1.5 * k, 0, 0)))

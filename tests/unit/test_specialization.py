@@ -1,5 +1,3 @@
-"""Native kernels with a model's sizes as constants, which follow those for all models in long runs."""
-
 from __future__ import annotations
 
 import math
@@ -21,7 +19,6 @@ pytestmark = pytest.mark.native
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> list[BackgroundBuild]:
-    """Builds that wait: each is made here when the test says so, and not found before."""
     waiting: list[BackgroundBuild] = []
 
     class Queue:
@@ -71,7 +68,7 @@ def test_a_long_run_takes_specialized_kernels_with_the_same_bits(
     assert equal(sim, never)
     again = pendulum(**options)
     again.step(1)
-    assert library(again) is library(sim) and len(queue) == 1  # from the cache
+    assert library(again) is library(sim) and len(queue) == 1
 
 
 def test_a_build_that_fails_leaves_the_run_alone(queue: list[BackgroundBuild], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,3 @@
-"""Kinds of actuators tell people how to steer, stop and gauge them; the viewer knows none of them by name."""
-
 from __future__ import annotations
 
 import re
@@ -28,8 +26,6 @@ from tests.message_snapshot import naming
 
 
 class Winch(ActuatorType):
-    """Does nothing, but can be steered."""
-
     name: ClassVar[str] = "winch"
     prefix: ClassVar[str] = "winch"
     commands: ClassVar[tuple[str, ...]] = ("speed", "clutch", "trim")
@@ -97,12 +93,12 @@ def test_a_new_kind_is_gauged(winch: Simulation) -> None:
 def test_all_kinds_with_commands_declare_them(kind: ActuatorType) -> None:
     if kind.commands:
         assert type(kind).ui_hints is not ActuatorType.ui_hints
-        assert "afe" in (type(kind).ui_hints.__doc__ or "")  # what an emergency stop does
+        assert "afe" in (type(kind).ui_hints.__doc__ or "")
 
 
 def test_the_viewer_knows_no_kind_by_name() -> None:
     kinds = {kind.name for kind in (*actuator_kinds(), *JOINTS.all(), *shape_kinds())}
-    names = "|".join(kinds - {"motion", "spring", "wheel"})  # words of overlays, keys and mice, too
+    names = "|".join(kinds - {"motion", "spring", "wheel"})
     by_name = re.compile(rf"""["']({names})["']|\.kind\s*(==|!=|in|not in)\s*[\[({{]?["']""")
     folders = [Path(room.__file__ or "").parent for room in (gpusim.viewer, gpusim.stage)]
     files = {
@@ -129,7 +125,6 @@ def test_steering_has_its_values_in_its_range() -> None:
 
 
 def test_a_servo_offers_the_range_that_it_is_given() -> None:
-    """Sticks go to its ends; ranges that fall, or that leave out standing still, are refused with the mend."""
     b = ModelBuilder()
     slide = b.add_joint_prismatic(-1, b.add_body(1.0, (1, 1, 1)), axis=(0, 0, 1))
     b.add_servo(slide, "velocity", damping=1.0, label="lift", command_range=(-0.2, 7.0))

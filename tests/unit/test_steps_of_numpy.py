@@ -1,5 +1,3 @@
-"""Numbers of NumPy are taken wherever plain ones are."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -52,7 +50,6 @@ def test_a_joint_written_down_without_its_parameters() -> None:
 
 
 def test_every_signal_of_a_limited_ball_joint_can_be_read() -> None:
-    """The limit of its whole turn has a row, and is none of its coordinates."""
     b = gpusim.ModelBuilder()
     a = b.add_body(1.0, (1.0, 1.0, 1.0), label="a")
     b.add_joint_ball(-1, a, limit=0.5, label="hitch")

@@ -1,5 +1,3 @@
-"""Recordings that grow on the disk: the arrays of those in memory, in bounded memory, and what broken ones keep."""
-
 from __future__ import annotations
 
 import os
@@ -74,7 +72,6 @@ def broken_off(path: Path, samples: int) -> Path:
 
 
 def test_whole_blocks_of_a_broken_file_can_be_read(tmp_path: Path, monkeypatch) -> None:
-    """And the next recording keeps it under another name."""
     monkeypatch.setattr(stream, "_MOST", 4)
     part = broken_off(tmp_path / "a.npz", 11)
     found = load_stream(part)
@@ -132,7 +129,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for the peak of memory in kB")
 def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
-    """120 MB of samples, in a process that takes less than 20 MB more than for one sample."""
     peaks = []
     for samples in (1, 500):
         command = [sys.executable, "-c", LONG, str(tmp_path / "a.npz"), str(samples)]
@@ -145,7 +141,6 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_full_disk_names_the_file_and_keeps_what_there_was(tmp_path: Path) -> None:
-    """The limit on the size of files stands in for the disk."""
     code = (
         "import resource, signal, sys\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

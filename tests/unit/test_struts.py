@@ -1,5 +1,3 @@
-"""Springs as they are built, against closed forms: preload, stops, dampers of two rates, tables."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,7 +21,6 @@ LAWS = {"progressive": PROGRESSIVE, "corners": CORNERS, "table": TABLE}
 
 
 def mass_on_a_spring(solver: str, dt: float, at: float = 0.0, speed: float = 0.0, **spring: Any) -> Simulation:
-    """A slider at ``at``, with a spring of length 1 m + its position."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, MASS)
     b.add_spring(-1, 0, (-1.0, 0, 0), label="s", **spring)
@@ -48,7 +45,7 @@ def hung(solver: str, dt: float = 1e-2, **spring: Any) -> Simulation:
 
 @both_solvers
 def test_preload_is_the_force_as_built(solver: str) -> None:
-    """And length = built length + (preload - F)/k under a force F, so that m g alone holds where it is the preload."""
+    """The length is built length + (preload - F)/k under a force F."""
     sim = hung(solver, stiffness=K, damping=60.0, preload=-MASS * G)
     assert sim.read("spring.s.force")[0] == pytest.approx(-MASS * G, rel=1e-12)
     sim.step(200)
@@ -65,8 +62,6 @@ def test_preload_is_the_force_as_built(solver: str) -> None:
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @both_solvers
 def test_without_corners_it_is_the_linear_spring(solver: str, scheme: str) -> None:
-    """The same motion to rounding, by stiffness and by table."""
-
     def motion(**spring: Any) -> np.ndarray:
         b = ModelBuilder()
         body = ball_body(b, MASS, label="x")
@@ -86,7 +81,8 @@ def test_without_corners_it_is_the_linear_spring(solver: str, scheme: str) -> No
 
 @both_solvers
 def test_a_hardening_spring_swings_by_an_elliptic_integral(solver: str) -> None:
-    """F = -k x - c x^3 from A crosses zero after K(A^2 c/(2 (k + c A^2)))/sqrt((k + c A^2)/m); error ~ h^2."""
+    """F = -k x - c x^3 crosses zero after K(A^2 c/(2 (k + c A^2)))/sqrt((k + c A^2)/m), with the elliptic integral
+    K."""
     k, c, amplitude = K + 1e3, 1e3 / 0.02**2, 0.03
     top = k + c * amplitude**2
     mean, other = 1.0, np.sqrt(1.0 - c * amplitude**2 / (2.0 * top))
@@ -105,7 +101,7 @@ def test_a_hardening_spring_swings_by_an_elliptic_integral(solver: str) -> None:
 
 @both_solvers
 def test_a_spring_with_a_corner_swings_by_its_two_halves(solver: str) -> None:
-    """Stiffness k outward and k + s inward: x = -(v/w2) sin w2 t after the crossing at pi/(2 w1), w1 A = v."""
+    """With stiffness k outward and k + s inward, x = -(v/w2) sin w2 t after the zero crossing at pi/(2 w1)."""
     stop, amplitude = 4e3, 0.04
     out, inward = np.sqrt(K / MASS), np.sqrt((K + stop) / MASS)
     time = 0.5 * np.pi / out + np.pi / inward + 0.3 / out
@@ -122,7 +118,6 @@ def test_a_spring_with_a_corner_swings_by_its_two_halves(solver: str) -> None:
 
 
 def mass_on_a_joint(solver: str, dt: float, at: float, rest_length: float | None = None, **spring: Any) -> Simulation:
-    """The same with a spring on the coordinate, where most of the inertia is too."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     body = ball_body(b, 0.2 * MASS, label="x")
     joint = b.add_joint_prismatic(-1, body, Transform((-1.0, 0, 0)), axis=(1, 0, 0), armature=0.8 * MASS, label="slide")
@@ -138,7 +133,7 @@ def mass_on_a_joint(solver: str, dt: float, at: float, rest_length: float | None
 @pytest.mark.parametrize("make", [mass_on_a_spring, mass_on_a_joint])
 @both_solvers
 def test_no_step_gains_or_loses_energy(solver: str, make: Callable[..., Simulation], law: str, dt: float) -> None:
-    """Energy at the middles of steps, m v^2/2 + V, is that of the start after 10 s, however few steps a period has."""
+    """m v^2/2 + V at the middle of steps stays constant for 10 s."""
     sim = make(solver, dt, 0.1, **LAWS[law])
 
     def energy() -> np.ndarray:
@@ -154,7 +149,6 @@ def test_no_step_gains_or_loses_energy(solver: str, make: Callable[..., Simulati
 
 @pytest.mark.parametrize("dt", [1e-3, 5e-2])
 def test_two_springs_do_not_swing_against_each_other(dt: float) -> None:
-    """Each would lead the other's row too far, by turns; their energy stays all the same, whatever the step."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, MASS)
     for label, law in (("a", PROGRESSIVE), ("b", CORNERS)):
@@ -171,7 +165,6 @@ def test_two_springs_do_not_swing_against_each_other(dt: float) -> None:
 
 @both_solvers
 def test_signals_of_energy_close(solver: str) -> None:
-    """Potential and kinetic energy add up to what was there, through both stops."""
     sim = mass_on_a_spring(solver, 2e-4, 0.12, stiffness=K, rest_length=1.0, bump=BumpStop(0.95, 2e4, 0.05))
     begin = sim.read("sim.potential_energy")[0]
     assert begin == pytest.approx(0.5 * K * 0.12**2, rel=1e-12)
@@ -184,7 +177,7 @@ def test_signals_of_energy_close(solver: str) -> None:
 @pytest.mark.parametrize("length", [np.inf, 0.01])
 @both_solvers
 def test_greatest_compression_of_a_bump_stop(solver: str, length: float) -> None:
-    """m v^2/2 = s d^2/2 (1 + d^2/(2 l^2)), after which it leaves as fast as it came."""
+    """Energy balance: m v^2/2 = s d^2/2 (1 + d^2/(2 l^2))."""
     stop, speed = 2e4, 0.8
     sim = mass_on_a_spring(solver, 2e-4, 0.0, -speed, bump=BumpStop(0.98, stop, length))
     depth = 0.98 - history(sim, "spring.s.length", 400)[:, 0].min()
@@ -195,7 +188,7 @@ def test_greatest_compression_of_a_bump_stop(solver: str, length: float) -> None
 
 @both_solvers
 def test_bound_and_rebound_damp_their_own_half_cycles(solver: str) -> None:
-    """Each half cycle shrinks by exp(-d t), d = c/(2 m), t = pi/sqrt(k/m - d^2), with the damping of its direction."""
+    """Each half cycle shrinks by exp(-d t), d = c/(2 m), t = pi/sqrt(k/m - d^2)."""
     bound, rebound, amplitude = 8.0, 30.0, 0.05
     d = np.array([bound, rebound]) / (2.0 * MASS)
     t = np.pi / np.sqrt(K / MASS - d * d)
@@ -213,7 +206,6 @@ def test_bound_and_rebound_damp_their_own_half_cycles(solver: str) -> None:
 
 @both_solvers
 def test_table_of_a_damper_holds_a_load(solver: str) -> None:
-    """Steady speed where the table has the load, in both directions, beyond the last point too."""
     curve = [(-0.5, -40.0), (-0.1, -30.0), (0.0, 0.0), (0.2, 10.0), (1.0, 50.0)]
     for load, speed in ((-35.0, -0.3), (20.0, 0.4), (60.0, 1.2), (-60.0, -1.3)):
         b = ModelBuilder(gravity=NO_GRAVITY)
@@ -229,7 +221,7 @@ def test_table_of_a_damper_holds_a_load(solver: str) -> None:
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 @both_solvers
 def test_a_damper_that_flattens_out_does_not_swing(solver: str, dt: float) -> None:
-    """Nearly dry friction F: stops after v/a s and v^2/(2 a) m, then stands, though Newton's steps overshoot by far."""
+    """Nearly dry friction F stops the mass after v^2/(2 a)."""
     friction, speed = 40.0, 1.0
     curve = [(-1.0, -friction), (-1e-6, -friction), (0.0, 0.0), (1e-6, friction), (1.0, friction)]
     sim = mass_on_a_spring(solver, dt, 0.0, speed, damping=curve)
@@ -241,7 +233,6 @@ def test_a_damper_that_flattens_out_does_not_swing(solver: str, dt: float) -> No
 
 @both_solvers
 def test_table_of_forces_at_rest(solver: str) -> None:
-    """The length where the table has the load, within it and beyond its end."""
     for load, wanted in ((-210.0, 0.975), (-1000.0, 0.77), (10.0, 1.08)):
         b = ModelBuilder(gravity=NO_GRAVITY)
         slider(b, MASS)
@@ -254,7 +245,7 @@ def test_table_of_forces_at_rest(solver: str) -> None:
 
 @both_solvers
 def test_stops_of_a_joint(solver: str) -> None:
-    """q = at + T/(k + s) beyond either stop; the preload is the torque at q = 0."""
+    """Beyond a stop at the angle at, q = at + T/(k + s)."""
     for torque, wanted in ((-6.0, -0.2 - (6.0 - 2.0 - 2.0) / 60.0), (6.0, 0.3 + (6.0 - 3.0 + 2.0) / 110.0)):
         b = ModelBuilder(gravity=NO_GRAVITY)
         b.add_torsion_spring(
@@ -270,7 +261,6 @@ def test_stops_of_a_joint(solver: str) -> None:
 
 
 def test_copies_keep_their_laws() -> None:
-    """A strut and a joint's in a builder that is copied, moved, behind other joints."""
     one = ModelBuilder(gravity=NO_GRAVITY)
     joint = slider(one, MASS)
     one.add_spring(-1, 0, (-1.0, 0, 0), label="line", stiffness=K, preload=5.0, bump=BumpStop(1.1, K))
@@ -287,8 +277,6 @@ def test_copies_keep_their_laws() -> None:
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @both_solvers
 def test_worlds_with_constants_of_their_own(solver: str, launch: str) -> None:
-    """Each has the bits that it has alone, and the motion that its own constants give."""
-
     def run(stiffness: list[float], launch: str) -> Simulation:
         b = ModelBuilder(gravity=NO_GRAVITY)
         slider(b, MASS)
@@ -307,7 +295,6 @@ def test_worlds_with_constants_of_their_own(solver: str, launch: str) -> None:
 
 
 def test_constants_are_checked_when_written() -> None:
-    """As by the builder; points of tables stay as they are."""
     sim = mass_on_a_spring("direct", 1e-2, **CORNERS)
     for name, value in (("bump_stiffness", -1.0), ("bound_damping", -1.0), ("droop_length", 0.0), ("bump_at", 2.0)):
         with pytest.raises(ModelError, match=naming(name)):

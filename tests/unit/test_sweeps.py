@@ -1,5 +1,3 @@
-"""Sweeps: points together have the bits of points alone; points, files, resumption, bad input, Ray."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -28,7 +26,6 @@ SIGNALS = ("joint.slide.*", "body.box.position")
 
 def build(mass: float = 1.0, stiffness: float = 50.0, start: float = 0.1, damping: float = 0.5, extra: bool = False,
           reads: str = "") -> Scene:  # fmt: skip
-    """A mass on a spring that a force drives; ``reads`` chooses what its schedule uses."""
     b = gpusim.ModelBuilder()
     box = b.add_body(mass=mass, inertia=(0.1, 0.1, 0.1), label="box", xform=gpusim.Transform((start, 0.0, 0.0)))
     slide = b.add_joint_prismatic(-1, box, axis=(1, 0, 0), damping=damping, label="slide")
@@ -47,7 +44,6 @@ def build(mass: float = 1.0, stiffness: float = 50.0, start: float = 0.1, dampin
 
 
 def alone(point: dict[str, Any], plan: Plan) -> np.ndarray:
-    """The samples of a plain simulation, stepped as ``gpusim run`` does."""
     scene = build(**point)
     sim = gpusim.Simulation(scene.builder.finalize(), 1, plan.backend, config=scene.config)
     seen, found = sim.observe(list(plan.signals)), []
@@ -80,7 +76,7 @@ def test_a_schedule_that_needs_the_whole_simulation_runs_alone(monkeypatch) -> N
     simulation = runs.Simulation
     monkeypatch.setattr(runs, "Simulation", lambda *a, **k: made.append(1) or simulation(*a, **k))
     plan = Plan(SIGNALS, backend=FASTEST, duration=0.01)
-    for reads, expected in (("signals", 1), ("observe", 3)):  # the first one has all points
+    for reads, expected in (("signals", 1), ("observe", 3)):
         made.clear()
         run_points(lambda point: build(**point), [{"reads": reads}, {"reads": reads, "mass": 2.0}], plan)
         assert len(made) == expected
@@ -93,7 +89,7 @@ def test_a_schedule_that_needs_the_whole_simulation_runs_alone(monkeypatch) -> N
         ({"start": 0.5}, True),
         ({"damping": 1.0}, True),
         ({"stiffness": 70.0}, True),
-        ({"damping": 0.0}, True),  # the force has a row
+        ({"damping": 0.0}, True),
         ({"extra": True}, False),
     ],
 )
@@ -104,7 +100,6 @@ def test_models_that_differ_in_numbers_have_one_structure(change: dict[str, Any]
 
 
 def test_a_simulation_takes_a_model_for_each_world() -> None:
-    """World i has the bits of model i alone, from its start on and after a reset; other models are refused."""
     changes = [{}, {"mass": 2.0}, {"start": 0.5}, {"stiffness": 70.0}]
     scenes = [build(**change) for change in changes]
     models = [scene.builder.finalize() for scene in scenes]
@@ -214,7 +209,6 @@ def test_the_table_has_a_row_for_each_point_and_sample() -> None:
 
 @pytest.mark.parametrize("together", [1, 9])
 def test_models_of_other_structure_share_a_table(tmp_path: Path, together: int) -> None:
-    """Signals that a model does not have are null. Values keep their kind, whichever points run together."""
     from pyarrow import parquet
 
     axes: dict[str, Any] = {"extra": np.array([False, True]), "mass": [1, np.float32(1.5)], "reads": ["", "signals"]}
@@ -296,7 +290,6 @@ def test_what_is_no_scene_or_list_is_named(scene: Any, parameters: Any, words: s
 
 @pytest.mark.nightly
 def test_a_killed_worker_of_ray_loses_nothing() -> None:
-    """Two workers; one is killed while it runs."""
     ray = pytest.importorskip("ray")
     psutil = pytest.importorskip("psutil")
     killed: list[int] = []

@@ -1,5 +1,3 @@
-"""Sums of coordinates: tendons, differentials, anti-roll bars; and brakes. Against closed forms."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -16,12 +14,11 @@ LEFT, RIGHT, SHAFT, RATIO, TORQUE = 0.2, 0.3, 0.05, 4.0, 3.0
 
 
 def within(solver: str) -> float:
-    """Relative, for closed forms."""
     return 1e-9 if solver == "direct" else 1e-5
 
 
 def axle(shaft: bool, **options: object) -> tuple[ModelBuilder, dict[str, int]]:
-    """Two wheels with a differential; the torque acts on the shaft, or on the input without one."""
+    """Two wheels with a differential."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joints = {"left": wheel(b, LEFT, "left"), "right": wheel(b, RIGHT, "right", y=1.0)}
     if shaft:
@@ -42,7 +39,7 @@ def run(b: ModelBuilder, solver: str, seconds: float = 0.1) -> Simulation:
 @pytest.mark.parametrize("shaft", [True, False])
 @both_solvers
 def test_open_differential_halves_the_torque(solver: str, shaft: bool) -> None:
-    """Accelerations of two degrees of freedom: M a = T ratio/2 (1, 1), M = diag(I) + I_s ratio^2/4 (1, 1)(1, 1)^T."""
+    """M a = T ratio/2 (1, 1) with M = diag(I) + I_s ratio^2/4 (1, 1)(1, 1)^T."""
     sim = run(axle(shaft)[0], solver)
     half = 0.5 * RATIO
     mass = np.diag([LEFT, RIGHT]) + (SHAFT * half**2 if shaft else 0.0) * np.ones((2, 2))
@@ -69,10 +66,7 @@ def test_locked_differential_turns_both_sides_alike(solver: str) -> None:
 @pytest.mark.parametrize("held", [True, False])
 @both_solvers
 def test_limited_slip_gives_the_slower_side_its_preload(solver: str, held: bool) -> None:
-    """Slipping: I_l a = T r/2 - F, I_r a = T r/2 + F for the faster and the slower side; below, both turn alike.
-
-    Both sides alike need |T r/2 (I_r - I_l)/(I_l + I_r)| = 1.2 N m between them.
-    """
+    """While slipping: I_l a = T r/2 - F, I_r a = T r/2 + F."""
     preload = 2.0 if held else 0.5
     sim = run(axle(False, kind="limited_slip", preload=preload)[0], solver)
     load = 0.5 * RATIO * TORQUE
@@ -86,7 +80,7 @@ def test_limited_slip_gives_the_slower_side_its_preload(solver: str, held: bool)
 
 @both_solvers
 def test_anti_roll_bar_stiffens_roll_and_not_heave(solver: str) -> None:
-    """Two masses on springs k: heave swings with sqrt(k/m), roll with sqrt((k + 2 bar)/m)."""
+    """Heave oscillates with sqrt(k/m), roll with sqrt((k + 2 bar)/m)."""
     mass, k, bar = 2.0, 800.0, 600.0
 
     def travel(other: float) -> np.ndarray:
@@ -108,7 +102,6 @@ def test_anti_roll_bar_stiffens_roll_and_not_heave(solver: str) -> None:
 
 @both_solvers
 def test_tendon_stops_at_the_limits_of_its_sum(solver: str) -> None:
-    """Two sliders pushed apart stop where x_l + 2 x_r reaches its limit; each takes its share of the force."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joints = [slider(b, 1.0, name, y) for name, y in (("a", 0.0), ("b", 1.0))]
     b.add_tendon([(joints[0], 1.0), (joints[1], 2.0)], limit_upper=0.05, label="rope")
@@ -121,7 +114,6 @@ def test_tendon_stops_at_the_limits_of_its_sum(solver: str) -> None:
 
 
 def test_tendon_of_a_tendon_is_the_sum_of_its_terms() -> None:
-    """Factors multiply, and what cancels is an error."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     left, right = wheel(b, LEFT, "left"), wheel(b, RIGHT, "right", y=1.0)
     inner = b.add_tendon([(left, 2.0), (right, -1.0)])
@@ -132,7 +124,6 @@ def test_tendon_of_a_tendon_is_the_sum_of_its_terms() -> None:
 
 
 def test_copied_builders_keep_their_own_joints() -> None:
-    """add_builder moves the terms of tendons and couplings."""
     part, joints = axle(True)
     whole = ModelBuilder(gravity=NO_GRAVITY)
     slider(whole, 1.0, "other")
@@ -146,7 +137,6 @@ def test_copied_builders_keep_their_own_joints() -> None:
 
 
 def test_parameters_of_a_tendon_without_a_row_can_be_written() -> None:
-    """Damping of a bare tendon: the model gets its row; offsets of gears are kept."""
     b, _ = axle(True)
     sim = simulate(b, num_worlds=2, dt=5e-3)
     sim.step(5)
@@ -159,7 +149,6 @@ def test_parameters_of_a_tendon_without_a_row_can_be_written() -> None:
 
 @both_solvers
 def test_brake_stops_a_flywheel_and_holds_it(solver: str) -> None:
-    """Speed falls by T/I, then the wheel stands: below the brake's torque it stays, above it turns with the rest."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = wheel(b, 0.1, "wheel")
     b.add_brake(joint, torque=4.0, label="brake")
@@ -176,7 +165,7 @@ def test_brake_stops_a_flywheel_and_holds_it(solver: str) -> None:
     sim.step(2000)
     assert sim.read("joint.wheel.position")[0] == pytest.approx(rest, abs=1e-10)
     sim.control["load"] = 3.0
-    sim.step(4)  # the command changes in the middle of the first kick
+    sim.step(4)
     speed = sim.read("joint.wheel.velocity")[0]
     sim.step(20)
     assert sim.read("joint.wheel.velocity")[0] - speed == pytest.approx((3.0 - 2.0) / 0.1 * 0.1, rel=1e-9)
@@ -185,7 +174,6 @@ def test_brake_stops_a_flywheel_and_holds_it(solver: str) -> None:
 
 @both_solvers
 def test_brake_holds_a_load_on_a_travel(solver: str) -> None:
-    """98.1 N on a brake of 99 N: no creep in a minute of steps of 10 ms."""
     b = ModelBuilder(gravity=(0.0, 0.0, -G))
     body = ball_body(b, 10.0, label="load")
     joint = b.add_joint_prismatic(-1, body, axis=(0, 0, 1), label="guide")
@@ -199,8 +187,6 @@ def test_brake_holds_a_load_on_a_travel(solver: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_backends_and_worlds_agree(solver: str) -> None:
-    """NumPy and kernels to rounding; a world among others has the bits that it has alone."""
-
     def build(n: int, backend: str) -> Simulation:
         b, joints = axle(True, kind="limited_slip", preload=0.5)
         b.add_brake(joints["left"], 1.0, command=0.3, label="pad")
@@ -216,7 +202,6 @@ def test_backends_and_worlds_agree(solver: str) -> None:
 
 @both_backends
 def test_sums_are_read_alike(backend: str) -> None:
-    """Position and rate of a tendon without a row."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     joints = wheel(b, LEFT, "left"), slider(b, 1.0, "slide", 1.0)
     b.add_tendon([(joints[0], 0.5), (joints[1], -2.0)], label="sum")

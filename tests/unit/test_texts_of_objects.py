@@ -1,5 +1,3 @@
-"""``repr`` of objects that users print: one line with numbers."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The number of threads of a staged step follows the time that steps take, and never changes the bits."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +13,6 @@ from tests.parity.bits import make_room
 
 
 def stepped(team: Team, seconds: float, cost: Callable[[int], float]) -> list[int]:
-    """Return the threads of each step, over a time in s. ``cost``: seconds of a step by its threads."""
     sizes, spent = [], 0.0
     while spent < seconds:
         sizes.append(team.size)
@@ -55,7 +52,6 @@ def test_threads_leave_a_busy_computer_and_return() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_trials_keep_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step has another number of threads."""
     make_room(monkeypatch, 8, coupled=True)  # the build of parity/test_bits_heaps.py
     monkeypatch.setattr(trials, "TRIAL", 1)
     monkeypatch.setattr(trials, "FIRST", 0.0)

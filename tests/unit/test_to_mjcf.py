@@ -1,5 +1,3 @@
-"""MJCF export, compared with MuJoCo: masses, kinematics, mass matrices, motion, contacts' filters, and the report."""
-
 from __future__ import annotations
 
 import math
@@ -46,7 +44,6 @@ def gap(builder, model, data, read=None):
 
 
 def after(builder, model, data, seconds=0.1):
-    """Return the gap after a smooth motion, by small steps in both."""
     model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 2.5e-4
     config = gpusim.SolverConfig(dt=1e-3)
     sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, dtype="float64", config=config)
@@ -58,7 +55,6 @@ def after(builder, model, data, seconds=0.1):
 
 
 def link(b, parent, kind, at=(0.3, 0, 0), **more):
-    """Add a body that a joint of some kind carries, in a turned posture that the joint allows."""
     base = b.bodies[parent].xform if parent >= 0 else Transform()
     inertia, pose = np.diag([0.02, 0.03, 0.04]) + 0.002, base * Transform(at) * TURN * more.pop("moved") * BACK
     body = b.add_body(1.5, inertia, com=(0.05, 0.02, -0.1), xform=pose)
@@ -169,7 +165,7 @@ def test_ropes_rods_springs_and_tendons():
     b.add_spring(-1, ball, (1, 0, 0), stiffness=20.0, damping=1.0, rest_length=0.6, label="coil")
     model, data, report = compiled(b)
     assert report.exact and model.ntendon == 2
-    assert after(b, model, data, 0.1) < 2e-3  # the rod is soft in MuJoCo
+    assert after(b, model, data, 0.1) < 2e-3
     assert np.linalg.norm(data.xpos[body_of(model, "ball")]) == pytest.approx(0.5, abs=1e-3)
 
 
@@ -276,7 +272,6 @@ def test_shapes_lie_where_they_lay(kind):
 
 
 def ray_on(b, start, way):
-    """Return the distance to the only shape, by the triangles that gpusim draws."""
     from gpusim.description.shape_kinds import shape_type
 
     shape = b.shapes[0]

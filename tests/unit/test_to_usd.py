@@ -1,5 +1,3 @@
-"""USD export, read back: masses, kinematics, joints, drives, colliders, filters, and the report."""
-
 from __future__ import annotations
 
 import math
@@ -21,7 +19,6 @@ pytest.importorskip("pxr")
 
 
 def again(builder, **options):
-    """Write a builder, and read the file."""
     text, report = to_usd(builder)
     read, read_report = load_usd(text, merge_fixed=False, **options)
     return read, report, read_report
@@ -182,7 +179,7 @@ def test_maps_of_commands_keep_their_drives_and_are_reported():
     read, report, _ = again(b)
     servos = {a.params["joint"]: a.params for a in read.actuators}
     assert sorted(servos) == [0, 1, 2, 3]
-    assert servos[1]["upper"] == pytest.approx(10.0)  # the range of the command, in N m
+    assert servos[1]["upper"] == pytest.approx(10.0)
     assert servos[2]["first_target"] == pytest.approx(0.5 * 0.6 + 0.1)
     said = {f.element: f for f in report.findings if "command '" in f.what}
     assert {element: f.severity for element, f in said.items()} == {

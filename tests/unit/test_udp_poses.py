@@ -125,7 +125,6 @@ def test_many_bodies_are_split_into_packets(receiver: socket.socket) -> None:
     ],
 )
 def test_axes_of_other_programs(program: str, forward, up, left, quarter_about_up) -> None:
-    """Known directions, a quarter turn to the left, and the rule R'p' = (Rp)' for random rotations."""
     frame = FRAMES[program]
     half = np.sqrt(0.5)
     known = np.zeros((4, 7))

@@ -1,5 +1,3 @@
-"""URDF import: every joint type, frames, merged links, mimics, what the report says."""
-
 from __future__ import annotations
 
 import math
@@ -82,7 +80,6 @@ def test_links_stand_where_yourdfpy_puts_them(all_joints):
 
 
 def check_poses(builder, report, path):
-    """Body pose times the link's frame in it equals yourdfpy's forward kinematics, for every link."""
     reference = yourdfpy.URDF.load(str(path), load_meshes=False)
     bodies = body_specs(builder)
     assert set(report.link_frames) == set(reference.link_map)
@@ -114,8 +111,6 @@ def test_inertia_is_rotated_into_the_link_frame():
 
 
 def test_merging_keeps_mass_first_and_second_moments():
-    """Total mass, center of mass and inertia about the world's origin do not change by merging."""
-
     def moments(builder):
         mass, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
         for body in builder.bodies:
@@ -265,7 +260,6 @@ def test_names_with_dots_and_spaces_become_labels():
 
 
 def test_one_warning_for_one_fact():
-    """A hand with dotted names and twelve joints without an effort: two sentences with counts, not 36."""
     links = [link(f"l{k}.0") for k in range(13)]
     joints = [joint(f"j{k}.0", f"l{k}.0", f"l{k + 1}.0", content=LIMIT.replace('"10"', '"0"')) for k in range(12)]
     assert sorted(load_urdf(robot(*links, *joints))[1].warnings, reverse=True) == [
@@ -276,7 +270,6 @@ def test_one_warning_for_one_fact():
 
 
 def test_facts_that_differ_are_distinguished():
-    """Numbers differ from link to link, rules do not."""
     flat = [inertial(mass, ("1", "1", "3", "0", "0", "0")) for mass in ("1", "2", "3")]
     text = robot(
         link("a", flat[0]), link("b", flat[1]), link("c", flat[2]), link("d", ""),
@@ -292,7 +285,6 @@ def test_facts_that_differ_are_distinguished():
 
 
 def test_slips_that_other_readers_pass_over(tmp_path):
-    """A repeated axis, vectors of four numbers, an XML version that there is not: read, and told once each."""
     collision = (
         '<collision><origin xyz="1 2 3 4"/><geometry><mesh filename="cube.stl" scale="2 3 4 5"/></geometry></collision>'
     )

@@ -1,5 +1,3 @@
-"""URDF import: every broken file gets one sentence with the file, the element, the rule and the mend."""
-
 from __future__ import annotations
 
 import sys
@@ -161,7 +159,6 @@ PIECES = (DATA / "all_joints.urdf").read_text()
 @settings(deadline=None, max_examples=300)
 @given(st.integers(0, len(PIECES) - 1), st.integers(0, 40), st.text(max_size=6))
 def test_a_damaged_file_is_read_or_refused_with_a_sentence(start, length, filling):
-    """Whatever is cut out or put in: a model or a ModelError, never another exception."""
     text = PIECES[:start] + filling + PIECES[start + length :]
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         return

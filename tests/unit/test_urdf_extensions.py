@@ -1,5 +1,3 @@
-"""URDF import: <gazebo>, <contact>, <transmission>, <ros2_control>, <mujoco>, filter groups, and colors of meshes."""
-
 from __future__ import annotations
 
 import io
@@ -73,7 +71,6 @@ def test_friction_of_gazebo_and_of_pybullet():
 
 
 def test_a_block_slides_at_the_angle_of_its_friction():
-    """tan(a) above mu: acceleration g (sin a - mu cos a)."""
     block = '<inertial><mass value="1"/><inertia ixx="0.2" iyy="0.2" izz="0.2" ixy="0" ixz="0" iyz="0"/></inertial>'
     text = robot(
         link("block", block + BOX.replace("1 1 1", "1 1 0.2")),
@@ -134,7 +131,6 @@ def test_gravity_off_holds_a_free_arm_still():
 
 
 def test_a_weightless_part_of_a_body_pulls_with_the_others_alone():
-    """A part of 2 kg at 1 m without gravity, and one of 1 kg at 0.5 m: torque of the latter."""
     mass = inertial("2", ("0.1", "0.1", "0.1", "0", "0", "0"), '<origin xyz="1 0 0"/>')
     other = inertial("1", ("0.1", "0.1", "0.1", "0", "0", "0"), '<origin xyz="0.5 0 0"/>')
     text = arm(
@@ -150,7 +146,6 @@ def test_a_weightless_part_of_a_body_pulls_with_the_others_alone():
 
 
 def test_springs_of_joints():
-    """Period of a spring of 2 N m/rad on 1 kg m2 about the axis."""
     spring = (
         '<gazebo reference="elbow"><springStiffness>2</springStiffness><springReference>0.4</springReference></gazebo>'
     )
@@ -190,10 +185,9 @@ def transmission(interface: str, name: str = "motor", more: str = "", kind: str 
 
 @pytest.mark.parametrize("interface", ["EffortJointInterface", ""])
 def test_transmissions_with_efforts_become_joint_forces(interface):
-    """An effort of 2 N m on 1 kg m2, and of the greatest 10."""
     builder, report = load_urdf(arm(transmission(interface), tip=SOLID))
     assert report.commands == {"motor": CommandInfo("motor", lower=-10.0, upper=10.0)}
-    add_holding_servos(load_urdf(arm(transmission(interface, "elbow")))[0], report)  # no label is taken twice
+    add_holding_servos(load_urdf(arm(transmission(interface, "elbow")))[0], report)
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=1e-3))
     sim.control["motor"] = 2.0
     sim.step(20)
@@ -233,7 +227,6 @@ def test_transmissions_without_efforts_are_reported():
     ],
 )
 def test_inertia_of_rotors(ratio, rotor):
-    """1 kg m2 with 2500 times 4e-4: 2 N m accelerate it by 1 rad/s2."""
     builder, _ = load_urdf(arm(transmission("EffortJointInterface", more=ratio + rotor), tip=SOLID))
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=1e-3))
     sim.control["motor"] = 2.0
@@ -290,7 +283,6 @@ FOUR_BAR = robot(
 
 
 def test_a_joint_of_gazebo_closes_a_loop():
-    """A parallelogram: the rod keeps its direction, and the rocker's angle is the crank's."""
     builder, report = load_urdf(FOUR_BAR)
     assert report.joints["d"].parent == "rod" and report.exact
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=2e-3))

@@ -1,5 +1,3 @@
-"""URDF import: slips in XML, xacro, SRDF, the search for meshes, files in memory, and starts within limits."""
-
 from __future__ import annotations
 
 import math
@@ -59,7 +57,7 @@ def test_spherical_joints_of_pybullet():
 
 def test_severities():
     heavy = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="3" ixy="0" ixz="0" iyz="0"/></inertial>'
-    assert load_urdf(arm(base=heavy))[1].exact  # the base cannot move
+    assert load_urdf(arm(base=heavy))[1].exact
     assert not load_urdf(arm(base=heavy), fixed_base=False)[1].exact
     report = load_urdf(arm(tip=heavy))[1]
     assert [finding.severity for finding in report.findings] == ["motion"]
@@ -125,7 +123,7 @@ def test_decomposed_meshes(monkeypatch: pytest.MonkeyPatch):
     builder, report = load_urdf(text, assets={"l.stl": mesh.export(file_type="stl")}, meshes="decompose")
     assert len(builder.shapes) == len(report.shapes["base"]) == 2
     assert {shape.label for shape in builder.shapes} == {"base", "base_part2"}
-    monkeypatch.setattr(coacd, "run_coacd", None)  # the parts are in the cache
+    monkeypatch.setattr(coacd, "run_coacd", None)
     load_urdf(text, assets={"l.stl": mesh.export(file_type="stl")}, meshes="decompose")
     with pytest.raises(ModelError, match=naming("'spheres'")):
         load_urdf(text, meshes="spheres")
@@ -201,7 +199,6 @@ def test_srdf_gives_poses_and_pairs_that_do_not_collide(tmp_path):
 
 
 def test_a_posture_places_a_floating_base():
-    """Position and quaternion of the joint of the root, which the URDF does not have."""
     root = '<joint name="root_joint" value="0 0 0.5 0 0 0.6 0.8"/><joint name="ab" value="0.3"/>'
     srdf = f'<robot name="bot"><group_state name="stand" group="all">{root}</group_state></robot>'
     up = gpusim.Transform((0, 0, 2))
@@ -291,7 +288,6 @@ def test_xacro_errors(monkeypatch):
 
 
 def test_merged_links_are_sites_that_carry_models():
-    """A gripper is mounted on a tool frame that a fixed joint merged into the wrist."""
     arm = """<robot name="arm"><link name="base"/><link name="wrist"><inertial><mass value="2"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="tool0"/>
     <joint name="turn" type="continuous"><parent link="base"/><child link="wrist"/><axis xyz="0 0 1"/></joint>

@@ -1,5 +1,3 @@
-"""URDF import: masses and inertias that no body can have, and what is put instead."""
-
 from __future__ import annotations
 
 import math
@@ -47,7 +45,6 @@ def test_a_repaired_tensor_is_always_possible(values, mass):
     st.lists(st.floats(0.01, 10), min_size=8, max_size=8),
 )
 def test_a_possible_tensor_is_left_bit_identical(points, masses):
-    """Any set of point masses has a possible tensor, unless all of them are on one line, or in one point."""
     parts = [
         MassProperties(m, np.array(p), np.zeros((3, 3)))
         for p, m in zip(points, masses[: len(points)], strict=True)
@@ -68,7 +65,6 @@ def test_a_tensor_that_is_not_finite_becomes_a_sphere(bad):
 
 
 def test_repair_is_small():
-    """Axes and largest moment stay; only what is lacking is added."""
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
     repaired = repair_inertia(turn @ np.diag([1.0, 2.0, 3.5]) @ turn.T, 1.0)
     np.testing.assert_allclose(turn.T @ repaired @ turn, np.diag([1.25, 2.25, 3.5]), atol=1e-5)
@@ -94,7 +90,6 @@ ROUND_OFF = {
 @pytest.mark.nightly
 @pytest.mark.parametrize("values", ROUND_OFF.values(), ids=ROUND_OFF)
 def test_round_off_is_repaired_as_zero_is(values):
-    """And holds: the link hangs between two hinges 0.1 m apart, which pull it open where it turns too easily."""
     free = '<limit effort="1" velocity="1"/>'
     text = robot(
         link("base"), link("cross", inertial("0.2", values)), link("bar", inertial("1", ("0.01",) * 3 + ("0",) * 3)),
@@ -119,7 +114,6 @@ def test_a_single_moment_of_round_off_is_raised():
 
 
 def test_what_is_small_and_possible_is_kept():
-    """A gripper's plate with a tenth of the moments that it has: authors mean such numbers."""
     values = ("2e-8", "3e-8", "2e-8", "0", "0", "0")
     builder, report = load_urdf(arm(tip=inertial("0.3", values)))
     np.testing.assert_array_equal(builder.bodies[1].inertia, np.diag([2e-8, 3e-8, 2e-8]))
@@ -128,7 +122,6 @@ def test_what_is_small_and_possible_is_kept():
 
 @pytest.mark.parametrize(("own", "kept"), [("1e-6", False), ("1", True)])
 def test_a_point_that_a_speck_is_welded_to_is_repaired(own, kept):
-    """A trunk of 4.72 kg without inertia, its weld to a link of 1 mg; a link with inertia lends it enough."""
     speck, none = inertial("1e-6", (own,) * 3 + ("0",) * 3), inertial("4.72", ("0",) * 6)
     text = robot(link("base", speck), link("trunk", none), joint("weld", "base", "trunk", "fixed", ""))
     builder, report = load_urdf(text, fixed_base=False)
@@ -185,7 +178,6 @@ def test_good_bodies_get_no_warning():
 
 
 def test_a_point_mass_or_a_rod_may_be_part_of_a_body():
-    """What a body cannot be, a part of it can: no warning, and the parallel axis theorem does the rest."""
     rod = inertial("1", ("0", "0.1", "0.1", "0", "0", "0"))
     text = robot(
         link("base"), link("bar", rod), link("lead", inertial("3", ZERO)),

@@ -1,5 +1,3 @@
-"""URDF import of robots that others wrote: masses, joints, poses, and that they swing and hold in the simulator."""
-
 from __future__ import annotations
 
 from xml.etree import ElementTree
@@ -22,7 +20,6 @@ ROBOTS = {"upkie": ("upkie_description", "URDF_PATH", 6), "jvrc1": ("jvrc_descri
 
 @pytest.fixture(params=ROBOTS)
 def robot_file(request):
-    """Path of the file and number of movable joints."""
     package, attribute, joints = ROBOTS[request.param]
     return getattr(pytest.importorskip(package), attribute), joints
 
@@ -67,7 +64,6 @@ def total_energy(sim):
 
 
 def test_it_swings_from_its_base_without_gaining_energy(robot_file):
-    """Tipped to one side, so that every limb falls; limits may take energy, nothing may give any."""
     tipped = gpusim.Transform.from_rpy((0, 0, 1), (0.7, 0.9, 0.0))
     builder, report = load_urdf(robot_file[0], xform=tipped)
     sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend=FASTEST)
@@ -109,7 +105,6 @@ def swing(path, steps=300, **options):
 
 @pytest.mark.parametrize("fixed_base", [True, False], ids=["fixed", "floating"])
 def test_merged_links_move_as_separate_ones_do(fixed_base):
-    """The parallel axis theorem against the fixed joints that it replaces."""
     lens = link("lens", inertial("0.05", ("1e-5",) * 3 + ("0",) * 3))
     text = (DATA / "all_joints.urdf").read_text().replace('<link name="lens"/>', lens)
     merged, report = swing(text, merge_fixed=True, fixed_base=fixed_base)
@@ -134,7 +129,6 @@ def test_followers_follow_while_the_gripper_swings():
 
 @pytest.mark.parametrize("links", [1, 2])
 def test_massless_links_between_hinges_do_not_change_the_motion(links):
-    """The arm behind them swings as behind links of a microgram."""
     tilt = '<origin xyz="0 0 0" rpy="1 0 0"/>'
     bar = inertial("1", ("0.03", "0.03", "0.001", "0", "0", "0"), '<origin xyz="0 0 -0.5"/>')
     free, axes = '<limit effort="1" velocity="1"/>', ("1 0 0", "0 1 0", "0.6 0 0.8")

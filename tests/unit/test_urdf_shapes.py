@@ -1,5 +1,3 @@
-"""Collision geometry of URDF files: shapes, their poses, meshes, and what is left out."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -124,7 +122,6 @@ def two_legs(apart: float = 0.0, more: str = "", **options: object) -> tuple[gpu
 
 
 def may_touch(builder: gpusim.ModelBuilder) -> list[list[int]]:
-    """For every shape those with a higher number that it may touch."""
     return builder.finalize().contact.candidates or []
 
 
@@ -135,7 +132,6 @@ def test_links_pass_through_each_other_unless_asked() -> None:
 
 @pytest.mark.parametrize(("apart", "touch"), [(0.1001, True), (0.1, True), (0.0999, False), (0.0, False)])
 def test_links_that_overlap_in_the_file_do_not_touch(apart: float, touch: bool) -> None:
-    """Where they only meet they may."""
     builder, report = two_legs(apart, self_collisions=True)
     assert may_touch(builder) == [[1] if touch else [], []]
     reported = [warning for warning in report.warnings if "overlap" in warning]
@@ -147,7 +143,6 @@ def test_links_that_overlap_in_the_file_do_not_touch(apart: float, touch: bool) 
 
 
 def test_all_shapes_of_links_that_overlap_pass() -> None:
-    """Not only the two that do; the pose of the robot in the world does not matter."""
     more = collision('<sphere radius="0.1"/>', '<origin xyz="0.5 0 0"/>')
     turned = Transform.from_rpy((3.0, 2.0, 1.0), (0.3, 0.2, 0.1))
     assert may_touch(two_legs(0.05, more, self_collisions=True, xform=turned)[0]) == [[], [], []]
@@ -166,7 +161,6 @@ def test_many_overlaps_are_one_warning() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_robot_of_others_falls_on_its_feet() -> None:
-    """A wheeled biped dropped by 1 cm comes to lie on the ground, not in it."""
     path = pytest.importorskip("upkie_description").URDF_PATH
     builder, report = load_urdf(path, fixed_base=False, xform=Transform((0, 0, 0.62)))
     builder.add_shape_plane(-1)
@@ -180,7 +174,6 @@ def test_robot_of_others_falls_on_its_feet() -> None:
 
 
 def test_slips_in_vectors_are_read_as_other_readers_do_and_reported(tmp_path) -> None:
-    """Commas, a fourth number, one scale for all axes; each warning names the link."""
     trimesh.creation.box((1.0, 1.0, 1.0)).export(tmp_path / "cube.stl")
     shapes = (
         '<collision><origin xyz="0, 0, 1"/><geometry><box size="1 2 3 4"/></geometry></collision>'
@@ -197,14 +190,13 @@ def test_slips_in_vectors_are_read_as_other_readers_do_and_reported(tmp_path) ->
 
 
 def test_labels_of_many_shapes_on_a_link() -> None:
-    """Each is numbered once: looking all of them through for each one would be quadratic."""
     from types import SimpleNamespace
 
     taken: list[Any] = [SimpleNamespace(label="b_2")]
     labels = FreeLabels(taken)
     found = []
     for name in ["a", "a", "b", "a", "b", "b"]:
-        assert labels.next(name) == labels.next(name)  # until something has it
+        assert labels.next(name) == labels.next(name)
         found.append(labels.next(name))
         taken.append(SimpleNamespace(label=found[-1]))
     assert found == ["a", "a_2", "b", "a_3", "b_3", "b_4"]

@@ -1,5 +1,3 @@
-"""Looks of URDF files: visuals, their places and colors, meshes, and what is drawn where one cannot be read."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -29,7 +27,6 @@ BALL = '<sphere radius="0.3"/>'
 
 
 def world_place(builder: ModelBuilder, index: int) -> np.ndarray:
-    """Origin of a visual in the world, m."""
     spec = builder.visuals[index]
     body = builder.bodies[spec.body].xform
     return np.asarray(body.apply(spec.xform.position))
@@ -78,10 +75,10 @@ def test_a_root_that_is_the_world_has_visuals_there() -> None:
 
 def test_materials_by_value_and_by_name() -> None:
     looks = [
-        visual(BALL, material("rust", "0.5 0.25 0.125 1")),  # its own, though the robot has another of this name
+        visual(BALL, material("rust", "0.5 0.25 0.125 1")),
         visual(BALL, material("sky")),
         visual(BALL, material("rust")),
-        visual(BALL, material("moss")),  # which another <visual> defines
+        visual(BALL, material("moss")),
         visual(BALL, material("moss", "0 0.5 0 1")),
         visual(BALL, material("", "2 0 0 1")),
         visual(BALL),
@@ -134,13 +131,12 @@ MISSING = visual('<mesh filename="package://bot/meshes/cover.stl"/>')
 def test_a_missing_mesh_is_reported_once_and_no_error() -> None:
     content = SOLID + collision('<box size="1 1 1"/>')
     builder, report = load_urdf(robot(link("base", content + MISSING + MISSING)))
-    assert not builder.visuals and len(builder.shapes) == 1  # so the body is drawn by its shape
+    assert not builder.visuals and len(builder.shapes) == 1
     (warning,) = report.warnings
     assert "link 'base'" in warning and "package://bot/meshes/cover.stl" in warning and "asset_dirs" in warning
 
 
 def test_a_merged_link_whose_mesh_is_missing_is_drawn_by_its_shapes() -> None:
-    """Its body has visuals of other links, which take the place of all of its shapes."""
     lid = collision('<box size="0.2 0.4 0.6"/>', '<origin xyz="0 0 1"/>') + MISSING
     text = robot(
         link("base", SOLID + collision('<sphere radius="0.5"/>') + visual(BALL)) + link("lid", lid),
@@ -191,7 +187,6 @@ def test_robots_of_others_have_their_colors() -> None:
 
 
 def test_huge_textures_are_skipped_quietly(tmp_path, monkeypatch, recwarn) -> None:
-    """The piece keeps its shape, and Pillow's warning is not shown."""
     image = pytest.importorskip("PIL.Image")
     image.new("RGB", (12, 12), (255, 0, 0)).save(tmp_path / "paint.png")
     monkeypatch.setattr(image, "MAX_IMAGE_PIXELS", 100)

@@ -1,5 +1,3 @@
-"""USD import: units, bodies, joints, drives, bases, merging, and what the report says."""
-
 from __future__ import annotations
 
 import math
@@ -64,7 +62,7 @@ def by_hand():
 def test_a_pendulum_in_any_unit_swings_like_one_that_the_builder_made(units):
     builder, report = load_usd(pendulum(**units))
     expected = simulate(by_hand(), 0.1).read("joint.pin.position")
-    sign = 1.0 if units.get("up", "Z") == "Z" else -1.0  # the axis z of a y-up file points along -y
+    sign = 1.0 if units.get("up", "Z") == "Z" else -1.0
     assert np.allclose(sign * simulate(builder, 0.1).read("joint.pin.position"), expected, atol=1e-6)
     assert np.allclose(builder.gravity, (0, 0, -9.81), atol=1e-12)
     assert report.total_mass == pytest.approx(2.0, rel=1e-6)
@@ -328,7 +326,6 @@ def spherical(first, second, axis="Y"):
 @pytest.mark.nightly
 @pytest.mark.parametrize("limits", [(25, 25), (40, 25), (0, 30), (180, 180), (-1, 25)])
 def test_cone_limits_hold_a_pendulum(limits):
-    """It swings down in the y-z plane to the lesser angle, 0 is a hinge, and the parser ignores a negative one."""
     builder, report = load_usd(spherical(*limits))
     assert report.exact == (limits[0] == limits[1] or limits[0] < 0)
     assert said(report, "elliptic cone limit") == (not report.exact)
@@ -345,7 +342,6 @@ def test_cone_limits_hold_a_pendulum(limits):
 
 @pytest.mark.parametrize("units", [{}, {"meters": 0.01, "kilograms": 0.001}], ids=str)
 def test_a_fixed_joint_breaks_at_its_force(units):
-    """It holds a body of 2 kg up to 25 N, through 30 m/s2 of gravity in the second world alone."""
     kilo, meter = 1.0 / units.get("kilograms", 1.0), 1.0 / units.get("meters", 1.0)
     parts = [
         body("rod", mass=2.0 * kilo, inertia=[0.02 * kilo * meter**2] * 3, at=(0, 0, -0.3 * meter)),

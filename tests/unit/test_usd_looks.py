@@ -41,7 +41,6 @@ ASSETS = {"quarters.png": png(picture())}
 
 
 def paint(*lines: str, image_lines: tuple[str, ...] = (), transform: str = "") -> str:
-    """A material with a texture on its diffuse color, and more lines of its surface."""
     to = "transform" if transform else "reader"
     reads = ('uniform token info:id = "UsdPrimvarReader_float2"', 'string inputs:varname = "st"')
     moves = (
@@ -91,7 +90,6 @@ def piece(builder: ModelBuilder) -> Any:
 
 
 def uv_of(builder: ModelBuilder) -> dict[tuple[float, float], tuple[float, float]]:
-    """Texture coordinates by x and z of the corners."""
     found = piece(builder)
     places = found.vertices[found.triangles].reshape(-1, 3)
     pairs = zip(places.tolist(), found.uv.reshape(-1, 2).round(5).tolist(), strict=True)
@@ -193,7 +191,7 @@ def test_normals_of_a_mesh_without_subdivision_are_kept(subdivided: bool) -> Non
 
 def test_cameras_keep_their_place_and_angle() -> None:
     lens = ("float focalLength = 10", "float verticalAperture = 20")
-    quarter = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)  # about x: it looks along +y of the file
+    quarter = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
     cameras = [
         prim("Camera", "eye", *lens, at=(0, 1, 0), turn=quarter),
         prim("Camera", "flat", 'token projection = "orthographic"'),
@@ -204,7 +202,7 @@ def test_cameras_keep_their_place_and_angle() -> None:
     assert report.cameras == ["eye", "flat"] and looks(report) == ["has no perspective"]
     assert (eye.body, eye.fov_y, other.fov_y) == (0, pytest.approx(math.pi / 2), pytest.approx(math.pi / 4))
     place = b.bodies[0].xform * eye.xform
-    assert place.position == pytest.approx([0.1, -0.3, 0.3])  # y of the file is up
+    assert place.position == pytest.approx([0.1, -0.3, 0.3])
     assert -place.matrix()[:, 2] == pytest.approx([0.0, 0.0, 1.0], abs=1e-9)
 
 

@@ -92,7 +92,7 @@ def test_approximations_of_meshes():
     for how, kind in kinds.items():
         builder, report = load_usd(usd(solid("a", mesh(how, scale=(0.1, 0.1, 0.1)))))
         shape = builder.shapes[0]
-        assert shape.kind == kind and not said(report, "convex hull")  # a pyramid is its own hull
+        assert shape.kind == kind and not said(report, "convex hull")
         if kind == "sphere":
             assert shape.params["radius"] == pytest.approx(0.1 * math.sqrt(3))
         if kind == "box":
@@ -270,7 +270,6 @@ def test_broken_colliders_are_left_out_with_a_finding():
 
 @pytest.mark.nightly
 def test_static_meshes_collide_as_triangles():
-    """A ball comes to rest in a pit, which a hull would cover."""
     pit = """def Mesh "pit" ( prepend apiSchemas = ["PhysicsCollisionAPI"] )
     {
         point3f[] points = [(-2,-2,0), (2,-2,0), (2,2,0), (-2,2,0), (0,0,-1)]
@@ -337,7 +336,6 @@ def test_sheared_colliders_are_reported():
 
 
 def test_poses_without_a_default_value_are_reported():
-    """The physics parser of usd-core reads default values only."""
     moved = solid("a", at=(0, 0, 5)).replace("translate = (0, 0, 5)", "translate.timeSamples = {0: (0, 0, 5)}")
     _, report = load_usd(usd(moved))
     (found,) = (f for f in report.findings if f.severity == "motion")

@@ -1,5 +1,3 @@
-"""sim.project_velocities(): rates that fit the loops; and what writes of rates move in a loop."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +15,6 @@ CONSISTENT = {"joint.main.velocity": RATE, "joint.big.velocity": -RATE * (1 + CR
 
 
 def slider_crank(armature: float = 0.0) -> Model:
-    """At top dead center, where the piston rests; its slide is its own joint, a pin closes the loop."""
     b, y = ModelBuilder(gravity=(0, 0, 0)), (0, 1, 0)
     crank = b.add_body(2.0, (0.01, 0.01, 0.01), label="crank")
     rod = b.add_body(0.5, (1e-5, 1e-3, 1e-3), com=(ROD / 2, 0, 0), xform=Transform((CRANK, 0, 0)), label="rod")
@@ -45,7 +42,6 @@ def test_rates_in_a_loop_leave_the_piston_on_its_slide(backend: str) -> None:
 
 
 def test_a_closing_joint_that_is_written_moves_its_child() -> None:
-    """The rocker of a four-bar hangs on the coupler, unless its own pin is written."""
     for written in "ad":
         sim = Simulation(four_bar(None).finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
         sim.write_state({f"joint.{written}.velocity": 3.0})
@@ -55,7 +51,6 @@ def test_a_closing_joint_that_is_written_moves_its_child() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_partial_rates_become_those_of_the_loop(backend: str) -> None:
-    """One held rate of a machine with one freedom gives all others, in each world."""
     sim = Simulation(slider_crank(), 2, backend, config=SolverConfig(dt=1e-3))
     sim.write_state({"joint.main.velocity": np.array([RATE, -3.0])})
     report = sim.project_velocities("joint.main.velocity")
@@ -64,12 +59,11 @@ def test_partial_rates_become_those_of_the_loop(backend: str) -> None:
     assert sim.read("joint.big.velocity") == pytest.approx(np.array([RATE, -3.0]) * -(1 + CRANK / ROD), rel=1e-12)
     assert sim.read("sim.kinetic_energy")[0] == pytest.approx(51.4734, abs=1e-4)
     sim.step(20)
-    sim.reset()  # projected before the first step: what reset returns to
+    sim.reset()
     assert sim.read("joint.big.velocity")[1] == pytest.approx(3.0 * (1 + CRANK / ROD), rel=1e-12)
 
 
 def test_fitting_velocities_stay() -> None:
-    """Also those of a machine that runs, which live at half steps."""
     sim = Simulation(slider_crank(), backend="numpy", config=SolverConfig(dt=1e-4))
     sim.write_state(CONSISTENT)
     sim.step(50)
@@ -81,10 +75,6 @@ def test_fitting_velocities_stay() -> None:
 
 
 def test_nothing_held_changes_the_least_kinetic_energy() -> None:
-    """Momentum along the freedom is kept, as in an impact that closes the loop; armature counts.
-
-    By hand: the crank gets (I w) / (I + armature + what rod and piston add), here at top dead center.
-    """
     armature = 0.02
     sim = Simulation(slider_crank(armature), backend="numpy", config=SolverConfig(dt=1e-3))
     sim.write("body.crank.angular_velocity", (0.0, RATE, 0.0))

@@ -1,5 +1,3 @@
-"""What bodies look like: kept in the model, checked as shapes are, and no business of physics."""
-
 from __future__ import annotations
 
 import copy
@@ -34,7 +32,6 @@ def tumbling(visuals: bool) -> Model:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal values, arrays bit for bit, at any depth."""
     if isinstance(a, np.ndarray):
         return bool(a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
     if isinstance(a, dict):

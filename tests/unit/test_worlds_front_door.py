@@ -1,5 +1,3 @@
-"""Worlds side by side: parameters, writes, reset and precision, each against a simulation of its own."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +17,6 @@ STEPS = 40
 
 
 def start(num_worlds: int = 1, **options: Any) -> Simulation:
-    """The machine with its motor and cylinder at work."""
     dtype = options.pop("dtype", "float64")
     sim = Simulation(machine().finalize(), num_worlds, dtype=dtype, config=SolverConfig(dt=2e-3, **options))
     sim.control["motor"], sim.control["lift"] = 0.8, 0.4
@@ -50,7 +47,7 @@ PARAMETERS: list[tuple[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def worlds() -> Simulation:
-    """One world for each parameter, which alone has it; and a last one as built."""
+    """Return one world per parameter, and one without changes."""
     sim = start(len(PARAMETERS) + 1)
     for world, (name, value) in enumerate(PARAMETERS):
         sim.write(name, value, world=world)
@@ -61,7 +58,6 @@ def worlds() -> Simulation:
 @pytest.mark.nightly
 @pytest.mark.parametrize("world", range(len(PARAMETERS)), ids=[name for name, _ in PARAMETERS])
 def test_a_parameter_of_one_world_is_that_of_a_simulation_of_its_own(worlds: Simulation, world: int) -> None:
-    """Bit for bit; the parameter reads differently in that world only, and it does change the motion."""
     name, value = PARAMETERS[world]
     alone = start()
     alone.write(name, value)
@@ -76,19 +72,17 @@ def test_a_parameter_of_one_world_is_that_of_a_simulation_of_its_own(worlds: Sim
     if name not in (
         "cylinder.lift.linear_orifice",
         "cylinder.lift.anticavitation_gain",
-    ):  # both work at other pressures
+    ):
         assert different(bits(worlds, world), bits(worlds, worlds.num_worlds - 1)) != []
 
 
 def test_the_world_without_changes_is_the_plain_simulation(worlds: Simulation) -> None:
-    """Its neighbors' parameters do not reach it."""
     alone = start()
     alone.step(STEPS)
     assert different(bits(worlds, worlds.num_worlds - 1), bits(alone, 0)) == []
 
 
 def test_parameters_of_the_builder_and_written_ones_agree() -> None:
-    """A mass and a damping given to the builder or written give the same bits."""
     sims = []
     for built in (True, False):
         b = machine()
@@ -105,7 +99,6 @@ def test_parameters_of_the_builder_and_written_ones_agree() -> None:
 
 
 def test_an_inertia_that_is_written_acts_as_one_that_was_built() -> None:
-    """The angular velocity stays (as the linear one does when a mass is written), now and after a reset."""
     tensor, omega = np.diag([0.2, 0.4, 0.5]), (1.0, 2.0, 3.0)
     sims = []
     for inertia in ((0.1, 0.2, 0.25), tensor):
@@ -123,7 +116,6 @@ def test_an_inertia_that_is_written_acts_as_one_that_was_built() -> None:
 
 
 def test_simulations_of_one_model_do_not_share_anything_that_changes() -> None:
-    """Writing parameters, states and commands of one leaves the other and the model as they were."""
     model = machine().finalize()
     first, second = Simulation(model), Simulation(model)
     before = bits(second, 0)
@@ -140,7 +132,7 @@ def test_simulations_of_one_model_do_not_share_anything_that_changes() -> None:
 
 
 def test_closed_forms_with_a_parameter_for_each_world() -> None:
-    """x = (g_x + F/m) t^2/2 with gravity and mass of each world; w = v0 exp(-c t/I) with its damping."""
+    """Closed forms: x = (g_x + F/m) t^2/2 and w = v0 exp(-c t/I)."""
     mass, push = np.array([1.0, 2.0, 5.0, 0.3]), 3.0
     b = ModelBuilder(gravity=(0, 0, 0))
     slider(b, 1.0)
@@ -161,7 +153,6 @@ def test_closed_forms_with_a_parameter_for_each_world() -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_reset_restores_the_trajectory_bit_for_bit(solver: str) -> None:
-    """Worlds reset in mid-run repeat their first run; the others go on as if nothing had happened."""
     sim, calm = start(4, joint_solver=solver), start(4, joint_solver=solver)
     for s in (sim, calm):
         s.control["motor"] = (0.1, 0.4, 0.8, -0.5)
@@ -183,7 +174,6 @@ def test_reset_restores_the_trajectory_bit_for_bit(solver: str) -> None:
 
 
 def test_reset_of_everything_and_of_one_world() -> None:
-    """None means all; a number or a list of numbers choose; parameters stay."""
     sim = start(3)
     initial = [bits(sim, world) for world in range(3)]
     sim.write("body.bucket.mass", 4.0, world=1)
@@ -202,7 +192,6 @@ def test_reset_of_everything_and_of_one_world() -> None:
 
 
 def test_writes_reach_the_chosen_worlds_only() -> None:
-    """By number, list and mask, for poses, velocities, joints, commands and actuator states."""
     sim = start(4)
     sim.step(10)
     before = [bits(sim, world) for world in range(4)]
@@ -217,7 +206,6 @@ def test_writes_reach_the_chosen_worlds_only() -> None:
 
 
 def test_time_of_each_world() -> None:
-    """sim.time counts from each world's own reset."""
     sim = start(2)
     sim.step(10)
     sim.reset(0)
@@ -227,7 +215,6 @@ def test_time_of_each_world() -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_float32_keeps_poses_in_float64_and_gaps_small(solver: str) -> None:
-    """Poses are float64, the rest float32; joints stay closed below 1e-4 m and the motion is the float64 one's."""
     # The machine stands a kilometer off: float32 poses would be 6e-5 m apart there.
     far = ModelBuilder()
     far.add_builder(machine(), Transform((1000.0, -500.0, 0.0)))
@@ -248,7 +235,6 @@ def test_float32_keeps_poses_in_float64_and_gaps_small(solver: str) -> None:
 
 
 def test_float32_falls_exactly_enough() -> None:
-    """Free fall over 1 s in 1 ms steps: the rounding of float32 speeds is below 1e-5 m."""
     b = ModelBuilder()
     ball_body(b, label="x")
     sim = Simulation(b.finalize(), dtype="float32", config=SolverConfig(dt=1e-3))
@@ -257,7 +243,6 @@ def test_float32_falls_exactly_enough() -> None:
 
 
 def test_scatter_writes_every_world() -> None:
-    """Arrays over worlds: each world gets its own value."""
     sim = start(5)
     for name, values in scatter(5).items():
         sim.write(name, values)
@@ -267,8 +252,6 @@ def test_scatter_writes_every_world() -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_kept_state_comes_back_bit_for_bit(backend: str) -> None:
-    """In all worlds or in one; the others go on, and a state of other worlds or another model is refused."""
-
     def run(num_worlds: int) -> Simulation:
         sim = Simulation(machine().finalize(), num_worlds, backend=backend, config=SolverConfig(dt=2e-3))
         sim.control["motor"], sim.control["lift"] = 0.8, 0.4
@@ -296,7 +279,6 @@ def test_a_kept_state_comes_back_bit_for_bit(backend: str) -> None:
 
 @pytest.mark.parametrize("given", [[], [3], [-1], [0, 1, 2], [2, 1], [0, 0, 2], [1, 3], [5, 6], [0, 2, 1, 3]])
 def test_consecutive_indices_are_a_slice(given: list[int]) -> None:
-    """Whatever the indices, they choose the same elements."""
     numbers, found = np.arange(9), as_slice(np.array(given, np.int64))
     assert numbers[found].tolist() == numbers[np.array(given, np.int64)].tolist()
     assert isinstance(found, slice) == (given in ([3], [0, 1, 2], [5, 6]))

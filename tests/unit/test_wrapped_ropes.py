@@ -1,5 +1,3 @@
-"""Ropes around spheres and cylinders: closed forms, order of the steps, and the backends against each other."""
-
 from __future__ import annotations
 
 import json
@@ -20,7 +18,6 @@ from tests.message_snapshot import naming
 from .helpers import NO_GRAVITY, G, ball_body, both_backends, simulate
 
 ACROSS = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * np.pi)
-"""Frame whose z axis lies along y: drums whose ropes hang in the x-z plane."""
 ABOVE = (0.0, 0.0, 50.0)
 RADIUS = 0.3
 
@@ -45,7 +42,7 @@ def atwood(shape: str = "cylinder", masses: tuple[float, float] = (2.0, 3.0)) ->
 @both_backends
 @pytest.mark.parametrize("shape", ["cylinder", "sphere"])
 def test_atwood_machine(backend: str, shape: str) -> None:
-    """a = g (m2 - m1)/(m1 + m2), and the tension is 2 m1 m2 g/(m1 + m2)."""
+    """Closed form: a = g (m2 - m1)/(m1 + m2), tension 2 m1 m2 g/(m1 + m2)."""
     sim = simulate(atwood(shape), backend=backend, dt=2e-3)
     near(sim.read("joint.rope.position"), 2.0 + np.pi * RADIUS, abs=1e-12)
     sim.step(100)
@@ -57,7 +54,7 @@ def test_atwood_machine(backend: str, shape: str) -> None:
 
 @pytest.mark.parametrize("solver", ["direct", pytest.param("colored", marks=pytest.mark.nightly)])
 def test_rope_unwinds_from_a_drum(solver: str) -> None:
-    """Without gravity the speed v stays, and the free length is s^2 = s0^2 + 2 r v t: the involute of the drum."""
+    """Without gravity, the speed v stays, and the free length is s^2 = s0^2 + 2 r v t (involute of the drum)."""
     b, free, speed = ModelBuilder(gravity=NO_GRAVITY), 0.5, 2.0
     mass = ball_body(b, 1.0, xform=Transform((RADIUS, 0, -free)), label="mass", linear_velocity=(speed, 0, 0))
     path = [(-1, (-RADIUS, 0, -3.0)), Wrap(-1, RADIUS, ACROSS, side=ABOVE), (mass, (0, 0, 0))]
@@ -71,7 +68,6 @@ def test_rope_unwinds_from_a_drum(solver: str) -> None:
 
 
 def test_hook_block_hangs_on_two_lines() -> None:
-    """A rope from the world around a sheave on the load back to the world: each line bears half of the weight."""
     b = ModelBuilder()
     load = ball_body(b, 10.0, xform=Transform((0, 0, -2.0)), label="load")
     b.add_joint_prismatic(-1, load, axis=(0, 0, 1), label="guide")
@@ -123,7 +119,6 @@ def swinging(shape: str, tight: bool) -> Model:
 @pytest.mark.native
 @pytest.mark.parametrize(("shape", "tight"), [("cylinder", True), ("sphere", True), ("sphere", False)])
 def test_steps_are_of_second_order(shape: str, tight: bool) -> None:
-    """Halving the step quarters the error, whether the length is locked or a spring acts along it."""
     model = swinging(shape, tight)
 
     def run(dt: float) -> np.ndarray:
@@ -143,7 +138,6 @@ def test_steps_are_of_second_order(shape: str, tight: bool) -> None:
 
 @pytest.mark.native
 def test_energy_is_conserved() -> None:
-    """A weight swings on a locked rope around a drum: kinetic and potential energy, to second order in the step."""
     b = ModelBuilder()
     mass = ball_body(b, 1.0, xform=Transform((RADIUS + 0.6, 0, 0)), label="mass")
     path = [(-1, (-RADIUS, 0, -1.0)), Wrap(-1, RADIUS, ACROSS, side=ABOVE), (mass, (0, 0, 0))]
@@ -166,7 +160,6 @@ def test_energy_is_conserved() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_backends_and_launches_agree(dtype: str) -> None:
-    """NumPy to round-off, and all launches of the kernels bit for bit."""
     model, config = swinging("cylinder", True), SolverConfig(dt=2e-3)
 
     def run(worlds: int, backend: str, **launch: Any) -> dict[str, np.ndarray]:
@@ -194,7 +187,6 @@ def test_pulleys_divide_and_constant_parts_are_left_out() -> None:
 
 
 def test_copies_keep_the_path() -> None:
-    """Copies in another builder, on a body there, and through a file."""
     part, host = atwood(), ModelBuilder()
     carrier = host.add_body(5.0, (1, 1, 1), xform=Transform((1, 2, 3), (0, 0, 0.6, 0.8)), label="carrier")
     host.add_builder(part, Transform((0, 0, 0.5), (0, 0.6, 0, 0.8)), "one_", parent=carrier)
@@ -264,7 +256,6 @@ def test_force_sensor_and_tree_inertia_are_refused() -> None:
 
 
 def test_machine_files_have_paths(tmp_path: Path) -> None:
-    """Labels name the bodies of points and wraps."""
     body = "{label: %s, mass: 2, inertia: [1, 1, 1], xform: {position: [%s, 0, -1]}}"
     drum = "{Wrap: {body: world, radius: 0.3, xform: {axis: [1, 0, 0], angle: = pi / 2}, side: [0, 0, 9]}}"
     more = "{Pulley: {divisor: 2}}, [world, [0, 0, 1]], [left, [0, 0, 0]]"

@@ -1,5 +1,3 @@
-"""Wrong types and sizes where users give values: a sentence of the library, never a traceback of Python or NumPy."""
-
 from __future__ import annotations
 
 import contextlib
@@ -31,7 +29,6 @@ GIVEN: dict[str, Any] = {
 }  # fmt: skip
 
 SIZE = 7
-"""Elements of ``machine``."""
 
 
 def machine() -> ModelBuilder:
@@ -46,20 +43,17 @@ def machine() -> ModelBuilder:
 
 
 def calls() -> Iterator[tuple[str, str, Any]]:
-    """Every method that adds or sets something, every parameter of it, every wrong value."""
     for method in sorted(n for n in dir(ModelBuilder) if n.startswith(("add_", "exclude_", "replicate", "set_"))):
         values = [*WRONG, 10**400, [10**400] * 3]  # more digits than a float has
         yield from ((method, parameter.name, value) for parameter in parameters(method) for value in values)
 
 
 def parameters(method: str) -> list[inspect.Parameter]:
-    """Those that have a name of their own."""
     known = list(inspect.signature(getattr(ModelBuilder, method)).parameters.values())[1:]
     return [p for p in known if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
 
 
 def refused(what: str, call: Callable[[], Any]) -> str | None:
-    """What is wrong: an error that is not of the library. A value may be good, and then nothing is."""
     try:
         call()
     except GpusimError as error:

@@ -16,7 +16,6 @@ def robot(*elements: str) -> str:
 
 
 def link(name: str, content: str = SOLID) -> str:
-    """A link, of 1 kg unless told otherwise."""
     return f'<link name="{name}">{content}</link>'
 
 
@@ -28,7 +27,6 @@ def inertial(mass: str, inertia: tuple[str, ...], origin: str = "") -> str:
 
 
 def joint(name: str, parent: str, child: str, kind: str = "revolute", content: str = LIMIT) -> str:
-    """A joint; the content holds everything but parent and child."""
     return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{content}</joint>'
 
 

@@ -22,7 +22,7 @@ def prim(kind: str, name: str, *lines: str, apis: str = "", at=None, scale=None,
 
 
 def body(name: str, *lines: str, mass=None, apis: str = "", inertia=None, **where) -> str:
-    """Return a rigid body, with its mass and inertia if given."""
+    """Return a rigid body with optional mass and inertia."""
     given = [] if mass is None else [f"float physics:mass = {mass}", "point3f physics:centerOfMass = (0, 0, 0)"]
     if inertia is not None:
         given.append(f"float3 physics:diagonalInertia = {tuple(inertia)}")
@@ -33,7 +33,6 @@ def body(name: str, *lines: str, mass=None, apis: str = "", inertia=None, **wher
 def joint(
     kind: str, name: str, first: str, second: str, *lines: str, apis: str = "", at0=(0, 0, 0), at1=(0, 0, 0)
 ) -> str:
-    """Return a joint between two prims of /World. An empty name is the world."""
     ends = [f"rel physics:body{k} = </World/{end}>" for k, end in enumerate((first, second)) if end]
     points = [f"point3f physics:localPos{k} = {tuple(at)}" for k, at in enumerate((at0, at1))]
     return prim(f"Physics{kind}Joint" if kind else "PhysicsJoint", name, *ends, *points, *lines, apis=apis)

@@ -71,8 +71,6 @@ def above_ground(
 ) -> PinholeCamera:
     """Return a camera that follows a body. The camera is raised if it is below a level ground.
 
-    If the body is below a ground, the camera may also be below this ground.
-
     Args:
         stage: everything that is drawn.
         poses: current poses.

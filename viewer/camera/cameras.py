@@ -180,7 +180,7 @@ def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamer
 
 
 def _needed_retreat(camera: PinholeCamera, points: Array, aspect: float) -> float:
-    """Return the distance (m) that the eye must move back to make all points visible. The distance may be negative."""
+    """Return the distance (m) that the eye must move back to make all points visible."""
     rise = math.tan(0.5 * camera.field_of_view) * _INSIDE
     local = (np.asarray(points, dtype=float).reshape(-1, 3) - camera.position) @ camera.axes().T
     if not len(local):

@@ -66,8 +66,7 @@ def _missing(what: str) -> ViewerError:
 class OffscreenContext:
     """OpenGL core context without a window or surface, for drawing into framebuffer objects.
 
-    Call :meth:`make_current` before any OpenGL call. A context belongs to the
-    thread that created it.
+    Call :meth:`make_current` before any OpenGL call.
 
     Attributes:
         version: (major, minor) of the core profile.
@@ -144,7 +143,7 @@ def _check_process() -> None:
 
 
 def _shared_display() -> Any:
-    """Return the first EGL display that works. The process never closes the display, because contexts share it."""
+    """Return the first EGL display that works."""
     global _display, _process
     _check_process()
     if _display is None:

@@ -71,10 +71,7 @@ class Rig:
 
 
 def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
-    """Return the model's lights to draw. Lights that cast shadows come first.
-
-    With several worlds, the list is empty and the viewer's key light is used.
-    """
+    """Return the model's lights to draw."""
     lights = list(model.lights) if num_worlds == 1 else []
     return sorted(lights, key=lambda light: not light.shadow)
 
@@ -82,8 +79,7 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    All shadows of a point or spot light have the same direction: from the light to the center of ``bounds``. If all
-    lights together are brighter than the viewer's key light, all of them are dimmed.
+    If all lights together are brighter than the viewer's key light, all of them are dimmed.
 
     Args:
         model: model with the bodies on which lights are mounted.
@@ -132,7 +128,7 @@ def _exposure(lights: list[LightSpec], arms: Array) -> float:
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:
-    """Return a square view from the light that contains a sphere. The texels do not move when the eye moves.
+    """Return a square view from the light that contains a sphere.
 
     Args:
         bounds: bounding sphere of the objects that cast shadows, in the world frame.

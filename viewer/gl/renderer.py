@@ -173,7 +173,7 @@ class Renderer:
             self._draw_ground(program, ground, view)
 
     def _draw_transparent(self, view: View, shadow: ShadowView) -> None:
-        """Draw glass and transparent visuals last, from back to front. Back faces are drawn only for open meshes."""
+        """Draw glass and transparent visuals last, from back to front."""
         chosen = self._buffers.transparent
         if not chosen.size:
             return

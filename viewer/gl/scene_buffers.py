@@ -28,9 +28,8 @@ _DRESSED: list[tuple[str, str]] = [*_VERTEX, ("texcoords", "3f4"), ("color", "4u
 class SceneBuffers:
     """Buffers of a stage. Call :meth:`move` once per frame, then :meth:`draw` as often as needed.
 
-    Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 ``Stage.finish``,
-    7 body, 8 texture coordinates, 9 vertex color. Locations 8 and 9 are only used if the stage has textures or
-    vertex colors.
+    Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 ``Stage.finish``, 7
+    body, 8 texture coordinates, 9 vertex color.
 
     Args:
         stage: everything that is drawn.
@@ -189,7 +188,7 @@ class SceneBuffers:
 
 
 def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
-    """Return the meshes of all batches. If they have too many triangles, round meshes get fewer segments."""
+    """Return the meshes of all batches."""
     segments = quality.segments
     meshes = [batch.mesh.make(segments) for batch in stage.batches]
     totals = {True: 0, False: 0}

@@ -1,4 +1,4 @@
-"""Detection of world shapes between the eye and the bodies. The renderer draws these shapes as glass."""
+"""Detection of world shapes between the eye and the bodies."""
 
 from __future__ import annotations
 

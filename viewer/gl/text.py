@@ -93,7 +93,7 @@ class GlyphAtlas:
         self._places[letter] = (u, v, width, advance)
 
     def _room(self, width: int) -> tuple[int, int]:
-        """Reserve space for a glyph. If the atlas is full, double its height."""
+        """Reserve space for a glyph."""
         u, v = self._next
         if u + width > _WIDTH:
             u, v = 0, v + self._cell

@@ -44,7 +44,7 @@ class Devices:
             drive.disarm()
 
     def key(self, name: str, down: bool) -> bool:
-        """Record a key press or release. Return whether the key is bound."""
+        """Record a key press or release."""
         if name not in self._bound:
             return False
         if down:

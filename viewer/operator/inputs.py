@@ -80,8 +80,7 @@ def held_value(item: Input, sim: Simulation) -> Value:
 def command_inputs(model: Model) -> dict[str, Input]:
     """Return the inputs of a model: one per command, in the order of the control columns, then those of diagrams.
 
-    Each kind of actuator declares the range and the unit of its commands. Commands that a diagram writes get no input.
-    Commands that are not in ``operator_commands`` of the model are ``idle``.
+    Each kind of actuator declares the range and the unit of its commands.
     """
     found: dict[str, Input] = {}
     hints = command_steering(model)
@@ -104,7 +103,7 @@ def command_inputs(model: Model) -> dict[str, Input]:
 
 
 def _diagram_input(item: OperatorInput, label: str) -> Input:
-    """Return an input of a diagram. Its safe value is its default."""
+    """Return an input of a diagram."""
     springs = item.lower < 0.0 < item.upper and item.default == 0.0
     return Input(
         item.lower, item.upper, item.default, item.unit or "-", item.switch, springs, name=item.label,

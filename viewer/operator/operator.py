@@ -82,10 +82,7 @@ class Operator:
         self.reset()
 
     def attach(self, sim: Simulation, scene: Scene | None = None, parameters: Mapping[str, Any] | None = None) -> None:
-        """Switch to another simulation after a restart. A latched emergency stop and added inputs are kept.
-
-        If the mapping does not fit the new commands, the mapping "auto" replaces it and ``note`` gives the reason.
-        """
+        """Switch to another simulation after a restart. A latched emergency stop and added inputs are kept."""
         self._end_recording()
         self._adopt(sim, scene, parameters)
         why = ""
@@ -121,7 +118,7 @@ class Operator:
         springs: bool = True,
         doc: str = "",
     ) -> Input:
-        """Add an input that is not a command. For example, a block diagram can compute commands from this input.
+        """Add an input that is not a command.
 
         The panel shows the input, and recordings contain the input. :meth:`value` returns its value.
 
@@ -251,7 +248,7 @@ class Operator:
         return [KeyGroup("Operator", [*own, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
     def taken_keys(self) -> Collection[str]:
-        """Return the window's names of the operator's keys. The window gets these keys only with Ctrl."""
+        """Return the window's names of the operator's keys."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
         return {window_name(key) for key in driving | {key for key, _ in self._own_keys}}
 
@@ -318,7 +315,7 @@ class Operator:
     def reset(self) -> None:
         """Reset all inputs after a reset of the simulation. A latched emergency stop stays.
 
-        A running recording ends. If the recording's file cannot be written, ``note`` gives the reason.
+        A running recording ends.
         """
         self._end_recording()
         self.stop_replay("")
@@ -368,7 +365,7 @@ class Operator:
         self._channels.changed |= {name for name, channel in self._channels.items() if channel.source}
 
     def stop_recording(self) -> OperatorRecording | None:
-        """End a recording and write its file. Return None if nothing is being recorded.
+        """End a recording and write its file.
 
         Raises:
             ModelError: the file cannot be written. The recording continues, so you can try again.

@@ -49,7 +49,7 @@ class LogWriter:
         self._recording.stops[self.step] = stopped
 
     def finish(self) -> OperatorRecording:
-        """Write the file. If writing fails, you can call this method again.
+        """Write the file.
 
         Raises:
             ModelError: the file cannot be written.

@@ -42,7 +42,7 @@ PATTERNS: dict[str, tuple[Lever, ...]] = {
     "iso": (_SWING, Lever("stick", "left_y", ("S", "W")), Lever("boom", "right_y", ("K", "I")), _BUCKET),
     "sae": (_SWING, Lever("boom", "left_y", ("S", "W")), Lever("stick", "right_y", ("K", "I")), _BUCKET),
 }
-"""Pattern name -> lever axes. The first key of an axis is for left or back. Source: ISO 10968 and SAE J1177."""
+"""Pattern name -> lever axes. Source: ISO 10968 and SAE J1177."""
 
 WHEELED = "wheeled"
 """Name of the pattern of wheeled vehicles."""
@@ -110,7 +110,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
 
 
 def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
-    """Return bindings without the keys, sticks and buttons that ``taken`` uses. Empty bindings are removed."""
+    """Return bindings without the keys, sticks and buttons that ``taken`` uses."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
     found = []
@@ -147,7 +147,7 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
 
 
 def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return the command of each excavator function. Functions with several matching commands are left out."""
+    """Return the command of each excavator function."""
     found: dict[str, str] = {}
     for function, words in WORDS.items():
         named = [item for name, item in inputs.items() if not item.switch and set(words) & _words(name)]

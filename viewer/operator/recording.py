@@ -159,7 +159,7 @@ def _numbered(path: Path) -> list[tuple[int, Path]]:
 
 
 def _reserved(file: Path) -> bool:
-    """Create an empty file to reserve the name. Return False if the file exists."""
+    """Create an empty file to reserve the name."""
     try:
         with open(file, "x"):
             return True

@@ -99,12 +99,12 @@ class Frame:
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Add to each point (n, 3) the drawn offset of its world (m). ``world`` contains the world indices (n,)."""
+        """Add to each point (n, 3) the drawn offset of its world (m)."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
     def mass(self) -> Array:
-        """Masses of the bodies (worlds, bodies), kg. Bodies that forces cannot move have mass 0."""
+        """Masses of the bodies (worlds, bodies), kg."""
         bodies, drawn = len(self.model.bodies), self.num_worlds
         kept = (self.model if self.sim is None else self.sim.runtime).parameters["mass"][:, :bodies]
         own = kept if len(kept) == 1 else kept[list(self.worlds)]
@@ -119,7 +119,7 @@ class Frame:
 
     @cached_property
     def body_radius(self) -> float:
-        """Median radius of the moving shapes (m). Without moving shapes, this is 20 % of the scene's radius."""
+        """Median radius of the moving shapes (m)."""
         shapes = self.model.contact
         moving = shapes.radius[self.model.topology.dynamic[shapes.body] & (shapes.radius < 1e9)]
         return float(np.median(moving)) if moving.size else 0.2 * self.stage.home.radius

@@ -59,7 +59,7 @@ class Links:
 
 @once_a_stage
 def _hubs(stage: Stage) -> tuple[Array, Array]:
-    """Return body (n,) and point (n, 3) of joint constraints. For other constraints, the body is num_bodies + 1."""
+    """Return body (n,) and point (n, 3) of joint constraints."""
     model, t = stage.model, stage.model.topology
     joints = {joint.label: joint for joint in model.joints}
     body = np.full(t.num_constraints, t.num_bodies + 1, dtype=np.int64)

@@ -11,7 +11,7 @@ from gpusim.viewer.overlays.canvas import INK, PAPER, Canvas
 from gpusim.viewer.overlays.placing import place_boxes
 
 _MOST = 150
-"""Maximum number of labels. The bodies nearest to the eye are labeled first."""
+"""Maximum number of labels."""
 
 
 @register

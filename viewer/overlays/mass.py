@@ -37,8 +37,6 @@ class Support:
 def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> Support | None:
     """Return the support polygon of one world: the convex hull of the contact points, projected along gravity.
 
-    The function uses only contacts of a dynamic body with the world or with a kinematic body.
-
     Args:
         contacts: contacts of the world.
         dynamic: (bodies + 1,) True for bodies that forces can move.

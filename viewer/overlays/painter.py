@@ -116,7 +116,7 @@ class Painter:
 
 
 class _Instances:
-    """Buffer of records of one type. The fields are the shader attributes 0, 1, ... in order."""
+    """Buffer of records of one type."""
 
     def __init__(self, record: np.dtype, each_instance: bool) -> None:  # type: ignore[type-arg]
         self._array = GL.glGenVertexArrays(1)

@@ -15,7 +15,7 @@ from gpusim.viewer.overlays.panels import Row, add_panel
 MOST = 3000
 """Maximum number of drawn rays per sensor. With more rays, only every second, third, ... ray is drawn."""
 _COLORS = ((0.93, 0.20, 0.16), (0.10, 0.45, 0.92), (0.10, 0.62, 0.26), (0.80, 0.42, 0.04), (0.55, 0.25, 0.85))
-"""Colors of sensors. They repeat if there are more sensors."""
+"""Colors of sensors."""
 _HIT, _MISSED = 0.55, 0.15
 """Opacity of rays that hit and of rays that miss."""
 

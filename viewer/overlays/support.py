@@ -39,7 +39,7 @@ def _turn(a: Array, b: Array, c: Array) -> float:
 def margin(hull: Array, point: Array) -> float:
     """Return the distance (m) of a point (2,) from the edge of a hull (n, 2) of :func:`convex_hull`.
 
-    The distance is positive inside and negative outside. For a hull without corners, the distance is -inf.
+    The distance is positive inside and negative outside.
     """
     hull, point = np.asarray(hull, dtype=float).reshape(-1, 2), np.asarray(point, dtype=float)
     if not len(hull):

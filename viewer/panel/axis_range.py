@@ -23,9 +23,6 @@ _STEPS = 5.0
 class Span:
     """Axis limits for the values of the last seconds.
 
-    The limits expand to round numbers if a value exceeds the limits. The limits shrink if the values use less than half
-    the span.
-
     Args:
         least: minimum span. The minima :data:`FLOOR` and :data:`SHARE` also apply.
     """

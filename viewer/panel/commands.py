@@ -38,7 +38,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
 
 
 def _head(operator: Operator, item: Input, value: float) -> None:
-    """Draw name, value and unit. The color shows the source of the value."""
+    """Draw name, value and unit."""
     source = operator.source(item.name)
     span = item.upper - item.lower
     text = number(value, span, "+" if item.lower < 0.0 else "")
@@ -77,7 +77,7 @@ def _hint(operator: Operator, item: Input, source: str) -> str:
 
 
 def _slider(operator: Operator, item: Input, value: float) -> None:
-    """Draw a thin slider without text, with a mark at zero. A right click releases the input."""
+    """Draw a thin slider without text, with a mark at zero."""
     source = operator.source(item.name)
     f = imgui.get_font_size()
     imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))

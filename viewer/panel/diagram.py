@@ -143,7 +143,7 @@ class _Pen:
     def text(
         self, x: float, y: float, text: str, size: float, rgba: Rgba, align: float = 0.5, paper: bool = False
     ) -> None:
-        """Draw text, vertically centered at y. The text starts (``align`` 0), is centered (0.5) or ends (1) at x."""
+        """Draw text, vertically centered at y."""
         height = float(round(self._view.zoom * size))
         if height < _LEAST_LETTERS or not text:
             return
@@ -186,7 +186,7 @@ class _Pen:
                 self.text(x + dx, y, name, _SMALL, theme.FAINT, 1.0 if output else 0.0)
 
     def wire(self, points: list[tuple[float, float]], rgba: Rgba) -> None:
-        """Draw a wire with an arrowhead. ``points`` are the start and three points for each cubic Bezier curve."""
+        """Draw a wire with an arrowhead."""
         line, zoom = [self.at(*point) for point in points], self._view.zoom
         for k in range(0, len(line) - 1, 3):
             self.list.add_bezier_cubic(*line[k : k + 4], theme.color(rgba), max(1.0, 1.2 * zoom))
@@ -229,7 +229,7 @@ def _picked(panel_state: PanelState, view: DiagramView, box: Box, values: dict[s
 
 
 def _field(panel_state: PanelState, view: DiagramView, name: str, signal: str) -> None:
-    """Draw a number field. The value is written when the user leaves the field or presses Enter."""
+    """Draw a number field."""
     imgui.align_text_to_frame_padding()
     full = widgets.wide()
     imgui.text(widgets.clipped(name, 0.5 * full))

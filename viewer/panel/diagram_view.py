@@ -98,7 +98,7 @@ class DiagramView:
     # Values.
 
     def values(self, world: int) -> dict[str, Array]:
-        """Return the wire values in one world: signal -> array (numbers,). Empty for a recording without wires."""
+        """Return the wire values in one world: signal -> array (numbers,)."""
         if isinstance(self._source, Played):
             return {name: rows[world] for name, rows in self._source.player.read_signals().items()}
         running = [one for one in self._running() if one.program.label == self.label]
@@ -109,7 +109,7 @@ class DiagramView:
         return found
 
     def inputs(self, box: Box) -> dict[str, str | None]:
-        """Return port -> signal for the inputs of a box. The signal is None if a port is open or not recorded."""
+        """Return port -> signal for the inputs of a box."""
         wires = {w.target[1]: w.signal for w in self.picture.wires if w.target[0] == box.path}
         return {port: wires.get(port) for port in box.inputs}
 
@@ -121,7 +121,7 @@ class DiagramView:
     # Parameters.
 
     def parameters(self, box: Box) -> dict[str, str]:
-        """Return parameter name -> signal for the block's tunable parameters. Empty while a recording is played."""
+        """Return parameter name -> signal for the block's tunable parameters."""
         start = f"diagram.{self.label}.{box.path.replace('/', '.')}."
         return {
             signal.removeprefix(start): signal

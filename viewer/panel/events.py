@@ -10,7 +10,7 @@ _KEYS = {
     **{266: "page_up", 267: "page_down", 268: "home", 269: "end", 335: "keypad_enter"},
     **{65: "a", 67: "c", 86: "v", 88: "x", 89: "y", 90: "z"},
 }
-"""Keys for text editing. Other keys arrive as characters."""
+"""Keys for text editing."""
 _MODIFIERS = {1: "mod_shift", 2: "mod_ctrl", 4: "mod_alt", 8: "mod_super"}
 
 

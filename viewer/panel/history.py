@@ -98,7 +98,7 @@ class History:
     def sample(self) -> None:
         """Sample the current values if enough time has passed. After a reset, discard older samples.
 
-        Sampling forces runs a trial step. Call this method only while the panel is visible.
+        Sampling forces runs a trial step.
         """
         if not self.scopes:
             return

@@ -169,7 +169,7 @@ class Panel:
         imgui.end()
 
     def _left(self, roomy: bool) -> None:
-        """Draw the left column. The buttons for emergency stop and time do not scroll."""
+        """Draw the left column."""
         panel_state, operator = self.panel_state, self.panel_state.operator
         if operator is not None:
             running.emergency_stop(panel_state, operator)

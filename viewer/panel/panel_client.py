@@ -70,7 +70,7 @@ class PanelClient:
         return mine
 
     def _button(self, number: int, down: bool, mine: bool) -> bool:
-        """Handle a mouse button. If the panel gets the press, it also gets the release."""
+        """Handle a mouse button."""
         self.panel.events.button(number, down)
         if down and mine:
             self._held += 1

@@ -83,7 +83,7 @@ class PanelState:
         return source if isinstance(source, Live) else None
 
     def history(self) -> History | None:
-        """Return the signal history of the running simulation in the drawn worlds. None while a motion is played."""
+        """Return the signal history of the running simulation in the drawn worlds."""
         live = self.live
         if live is None:
             return None
@@ -130,7 +130,7 @@ class PanelState:
         return {name: text for name, text in self.values.items() if text != self._begun.get(name)}
 
     def restart(self) -> None:
-        """Restart the simulation with the edited parameters. ``message`` gives the reason if a parameter is invalid."""
+        """Restart the simulation with the edited parameters."""
         generation = self.session.generation
         self.session.restart(self.changed())
         self.message = self.session.note

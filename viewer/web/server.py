@@ -59,7 +59,7 @@ def _in_use(port: int) -> ViewerError:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the port if a server can use it. For port 0, return a free port."""
+    """Return the port if a server can use it."""
     if not 0 <= port <= _MOST:
         raise ViewerError(f"port {port} is not between 0 and {_MOST}; give e.g. {PORT}")
     try:

@@ -67,7 +67,7 @@ class WebScene:
         self._move_grounds(poses)
 
     def _add(self, batch: Batch, rgba: Array, arrays: tuple[Array, ...]) -> list[_Node]:
-        """Add the instances of a batch. With a texture or vertex colors, each color has a separate node."""
+        """Add the instances of a batch."""
         every = np.arange(batch.first, batch.first + batch.count)
         mesh = batch.mesh.make(_SEGMENTS)
         name = f"{ROOT}/{batch.first}"
@@ -110,7 +110,7 @@ class WebScene:
         )  # fmt: skip
 
     def _move_grounds(self, poses: Poses) -> None:
-        """Move the grounds that are fixed to moving bodies. The first call adds the grounds."""
+        """Move the grounds that are fixed to moving bodies."""
         for number, ground in enumerate(self.stage.grounds):
             for world, point, axes in self.stage.ground_places(ground, poses):
                 handle, before = self._grounds.get((number, world), (None, None))

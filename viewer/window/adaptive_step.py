@@ -9,7 +9,7 @@ from statistics import median
 from gpusim import validate
 
 SHARE = 0.8
-"""Share of real time for steps. The rest is for pictures and other work."""
+"""Share of real time for steps."""
 RECENT = 5
 """Number of recent steps. The median of their computing times determines the step size."""
 GRADES = 4

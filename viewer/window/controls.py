@@ -236,7 +236,7 @@ class Controls:
             self.pull.target = self.sight.on_plane(self._x, self._y, self._pulled.point) - offset
 
     def pull_ends(self) -> tuple[Array, Array] | None:
-        """Return the drawn ends of the spring (m): grabbed point and cursor. None if no body is pulled."""
+        """Return the drawn ends of the spring (m): grabbed point and cursor."""
         if self.pull is None or self._pulled is None:
             return None
         offset = self.sight.stage.offsets[self._pulled.world]

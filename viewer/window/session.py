@@ -220,7 +220,7 @@ class Session:
         self._resume_from(self.source.time)
 
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:
-        """Rebuild the source with other scene parameters. ``note`` gives the reason if a parameter is invalid."""
+        """Rebuild the source with other scene parameters."""
         if self._rebuild is None:
             self.note = "this cannot be restarted; open it again"
             return

@@ -42,7 +42,7 @@ class Source(Protocol):
 
     @property
     def recording(self) -> str:
-        """Name and current length of the file being recorded, as text. Empty without a recording."""
+        """Name and current length of the file being recorded, as text."""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         """Advance to a time (s) and return the reached time. Stop after ``budget`` seconds of wall time.

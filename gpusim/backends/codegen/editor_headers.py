@@ -22,7 +22,7 @@ _KERNELS = Path(str(resources.files("gpusim.cuda_kernels"))).resolve()
 
 
 def write_headers(folder: str | os.PathLike[str], model: Model | None = None) -> list[Path]:
-    """Write the generated sources of the kernels, and ``compile_commands.json``. If one file fails, write none.
+    """Write the generated sources of the kernels, and ``compile_commands.json``.
 
     Args:
         folder: target folder. The function creates the folder if it is missing.

@@ -1,11 +1,7 @@
 """The schedule for a group of worlds (simd_group.cuh).
 
 Wide phases run for all worlds of the group at once. All other phases run world by world. The order of the phases is the
-order of solver/schedule.py. Consecutive nodes with only wide phases form a run. Consecutive nodes without wide phases
-also form a run. Before a run, the generated code updates outdated arrays by copies from vectors to worlds or back.
-
-If each world evaluates a condition separately, the result is a mask with one bit per world. A run of wide phases
-restores the values that it wrote in worlds outside the mask.
+order of solver/schedule.py.
 """
 
 from __future__ import annotations
@@ -83,12 +79,12 @@ class _Writer:
         self._known: set[str] = set()
 
     def function(self, name: str, body: Sequence[Node]) -> None:
-        """Add a function of a group. Add the functions that it calls first."""
+        """Add a function of a group."""
         lines = [f"    {line}" for line in self._nodes(body)]
         self.out += [f"GPUSIM_PHASE void {name}(Group& g, unsigned on) {{", *lines, "    (void)g, (void)on;", "}"]
 
     def _kind(self, node: Node) -> str:
-        """Return how a node runs: "wide", "alone" (world by world), "mixed", "own" (alone in some worlds), or ""."""
+        """Return how a node runs: "wide", "alone", "mixed", "own" or ""."""
         if isinstance(node, If) and node.when.build(self.build) is False:
             return ""
         if isinstance(node, Run):
@@ -105,7 +101,7 @@ class _Writer:
         return "wide" if kinds == {"wide"} and not decided else "mixed"
 
     def _nodes(self, nodes: Sequence[Node]) -> Iterator[str]:
-        """Yield the lines of nodes. Adjacent nodes of the same kind are one run."""
+        """Yield the lines of nodes."""
         kinds = [(self._kind(node), node) for node in nodes]
         # A node for some worlds only ("own") copies no arrays if none of them runs it.
         kinds = [("mixed" if kind == "own" else kind, node) for kind, node in kinds if kind]
@@ -147,7 +143,7 @@ class _Writer:
         yield "}"
 
     def _needs(self, node: Node) -> Iterator[str]:
-        """Yield lines that collect the arrays which the enabled phases of a run read and write."""
+        """Yield the lines that collect the arrays of a run."""
         for phase, names in self._own(node):
             reads, writes = set(phase.reads.split()), set(phase.writes.split())
             known = set(wide_arrays())

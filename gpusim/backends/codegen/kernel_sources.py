@@ -38,9 +38,6 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
     """Return ``main`` and all sources that it includes. Include paths are relative to the root folder.
 
-    NVRTC finds a header only by the registered name. So this function rewrites includes that are relative to the
-    including file. Line numbers do not change. The result contains the sources of conditional includes.
-
     Args:
         main: name of the source to compile.
         generated: dict from name to text, for headers and sources that extend or replace the sources of the package.
@@ -67,15 +64,12 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return the sources of :func:`reachable_sources`. In these sources, functions take a World by value.
-
-    So the compiler can keep the World in registers.
-    """
+    """Return the sources of :func:`reachable_sources`. In these sources, functions take a World by value."""
     return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
 
 def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
-    """Return the text of a source with include paths from the root folder. Also return the included sources."""
+    """Return the text of a source with include paths from the root folder."""
     targets = []
 
     def rooted(match: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ TABLES = {
     "element_point_b": "double", "element_u": "double", "element_w": "double", "element_offset": "double",
     "term_start": "int", "term_at": "int", "term_rate": "int", "term_factor": "double",
 }  # fmt: skip
-"""C types of the tables by name. ``target`` and ``posture_target`` have the values of all worlds."""
+"""C types of the tables by name."""
 OUTPUTS = ("posture", "error", "loops", "step", "memory")
 """Arrays that the kernels write: postures, task errors, maximum loop residual, maximum component of the last step, and
 work memory of each thread."""

@@ -1,9 +1,8 @@
 """Phases that run for a group of worlds at once, in the native backend. The phases are compiled a second time.
 
-A CPU vector contains one number of each world of a group. This module copies the files in FILES. In the copies, a
-vector type (simd.cuh) replaces ``double``, and arrays of ``World`` contain vectors. Text between ``#if !GPUSIM_WIDE``
-and ``#endif`` is for single worlds. A phase in the copies is *wide*. The schedule (backends/codegen/group_source.py)
-runs all other phases world by world. The results are the same as for a single world, bit for bit.
+A CPU vector contains one number of each world of a group. This module copies the files in FILES. Text between ``#if
+!GPUSIM_WIDE`` and ``#endif`` is for single worlds. A phase in the copies is *wide*. The schedule
+(backends/codegen/group_source.py) runs all other phases world by world.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def wide_text() -> str:
 
 
 def _alone_left_out(text: str) -> str:
-    """Remove the text for single worlds. Line numbers do not change."""
+    """Remove the text for single worlds."""
     return _ALONE.sub(lambda m: "\n" * m[0].count("\n"), text)
 
 

@@ -80,9 +80,7 @@ def model_variant(
 ) -> Variant:
     """Return the build for a model.
 
-    The build also works for other models with up to ROOM_BLOCK rows per constraint, or more if this model has more.
-    With ``specialize``, the sizes of the model are constants, so that the compiler unrolls loops. The code is faster,
-    and the results are the same, bit for bit.
+    With ``specialize``, the sizes of the model are constants, so that the compiler unrolls loops.
     """
     swept, coupled, wraps = sizes["swept_constraints"] > 0, sizes["coupled"] > 0, sizes["wraps"] > 0
     if not specialize:
@@ -111,7 +109,7 @@ def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: 
 
 @lru_cache(maxsize=16)
 def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the headers for compilation. ``declared``: cache key for the declarations of the kinds."""
+    """Return the headers for compilation."""
     return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
 
 
@@ -163,7 +161,7 @@ def make_variant(
         real, stored: number types of the computations and of the stored state.
         direct: whether the direct solver solves the joints. Otherwise, colored sweeps solve the joints.
         block, slots: maximum numbers of rows and bodies of a constraint.
-        fixed: sizes and offsets (``n_...``, ``offset_...``) that become constants.
+        fixed: sizes and offsets that become constants.
         shapes: kinds of shapes with contacts: none (0), common kinds (1), all kinds except triangle meshes (2), or all
             kinds (3). See compiler/contact_topology.py.
         lanes: number of manifold records that are side by side in memory (lanes.cuh).
@@ -211,7 +209,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return the GPU build in two parts to link: narrow phase and rest. Return None without a narrow phase."""
+    """Return the GPU build in two parts to link: narrow phase and rest."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None
@@ -271,8 +269,7 @@ def signals_variant(
 ) -> Variant:
     """Return the build of the GPU kernels that read signals, write poses and reset worlds.
 
-    The build works for every model with these kinds of actuators and number types. With ``wraps``, models may have
-    wrapped ropes.
+    With ``wraps``, models may have wrapped ropes.
     """
     # Its headers need a solver and a contact setting: use the colored solver without contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)
@@ -281,10 +278,7 @@ def signals_variant(
 
 
 def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
-    """Return the build of the kernel that casts sensor rays, for every model with these kinds of actuators.
-
-    The kernel reads only poses. Poses are float64 in every model.
-    """
+    """Return the build of the kernel that casts sensor rays."""
     double = np.dtype(np.float64)
     headers = _headers(double, kinds, _declared(kinds))
     generated = {name: headers[name] for name in ("world.cuh", "kept.cuh")}
@@ -298,10 +292,7 @@ EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", Fals
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Yield representative builds for the compile check. They are not specialized, because that adds only constants.
-
-    The builds with ``everywhere`` contain every value of every preprocessor macro (tests/unit/test_check_kernels.py).
-    """
+    """Yield representative builds for the compile check."""
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     usual = ((double, single, True), (double, double, True), (single, single, False), (double, double, False))
     for shapes in (0, 2):

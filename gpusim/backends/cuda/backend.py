@@ -108,7 +108,7 @@ class CudaBackend(CudaMemory):
         self._reported[:] = 0
 
     def _load_kernels(self) -> None:
-        """Load the current builds. Builds for signals and trial steps are loaded on first use."""
+        """Load the current builds."""
         self._kernels: dict[str, Any] = {}
         self._fused_module: Any = None
         self._signals_module: Any = None
@@ -132,7 +132,7 @@ class CudaBackend(CudaMemory):
             return self.builds.module(variant)
 
     def step_variant(self) -> Variant:
-        """Return the build whose kernel runs steps. Work arrays are in shared memory if this is faster."""
+        """Return the build whose kernel runs steps."""
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
@@ -198,7 +198,7 @@ class CudaBackend(CudaMemory):
             self.sync_arguments()
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
-        """Write poses and velocities in chosen worlds on the device. See the protocol."""
+        """Write poses and velocities in chosen worlds on the device."""
         with self._here():
             self._push()
             cupy = self._cupy
@@ -254,7 +254,7 @@ class CudaBackend(CudaMemory):
         return self.newly_failed()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Return a function that runs a list of launches. All runs after the first use a CUDA graph."""
+        """Return a function that runs a list of launches."""
 
         def run(segment: list[Launch]) -> None:
             if not segment:
@@ -281,7 +281,7 @@ class CudaBackend(CudaMemory):
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
-        """Return the number of blocks: enough for the work, but at most as many as the GPU runs at the same time."""
+        """Return the number of blocks of a launch."""
         most = self._processors * 4
         if launch.items is None:
             return most
@@ -323,7 +323,7 @@ class CudaBackend(CudaMemory):
         self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Compute rotation matrices and joint angles in the slabs, once per state. The angles count full rotations."""
+        """Compute rotation matrices and joint angles in the slabs, once per state."""
         if not self._host_newer and (self._posed or self._forward_h):
             return
         with self._here():
@@ -386,10 +386,7 @@ class CudaBackend(CudaMemory):
         return ProgramLaunch(self, program, name)
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
-        """Launch a kernel that changes the state and the commands, with one thread per world.
-
-        First, the method copies host writes to the device. Then it calls ``arguments``.
-        """
+        """Launch a kernel that changes the state and the commands, with one thread per world."""
         with self._here():
             self._push()
             blocks = min(-(-self.num_worlds // threads), self._processors * 16)
@@ -465,10 +462,7 @@ class CudaBackend(CudaMemory):
         return self._seen > seen
 
     def newly_overflowed(self) -> bool:
-        """Return whether the host knows that a pair buffer has overflowed since the last call.
-
-        If ``SolverConfig.strict`` is set, the method waits for the device.
-        """
+        """Return whether a pair buffer has overflowed since the last call."""
         if self.config.strict:
             with self._here():
                 self._follow_stream()
@@ -477,17 +471,17 @@ class CudaBackend(CudaMemory):
         return self._seen_overflowed > seen
 
     def newly_inexact(self) -> bool:
-        """Return whether the host knows that a world has exceeded an accuracy limit since the last call."""
+        """Return whether a world has exceeded an accuracy limit since the last call."""
         seen, self._seen_inexact = self._seen_inexact, int(self._reported[2])
         return self._seen_inexact > seen
 
     def make_plan(self) -> None:
-        """Make the plan of staged launches for the current settings. Delete the CUDA graphs of the previous plan."""
+        """Make the plan of staged launches for the current settings."""
         super().make_plan()
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend. ``words``: health words. ``values``: values that failed."""
+        """Stop the worlds that failed on another backend. ``words``: health words."""
         with self._here():
             self._follow_stream()
             self._arrays["health"].set(words)

@@ -2,9 +2,8 @@
 
 With full optimization, ptxas takes half a minute for contacts of every kind. A quick build takes seconds, and the
 results are the same, bit for bit. The backend links a quick build from parts, so that ptxas compiles each function
-once. If the driver cannot link the parts, ptxas uses a quick optimization level. If the cache has the full build, the
-backend uses the full build at once. Otherwise, a separate process compiles the full build (background_builds.py), and
-the simulation switches to the full build between two runs.
+once. If the driver cannot link the parts, ptxas uses a quick optimization level. A separate process compiles
+the full build (background_builds.py), and the simulation switches to the full build between two runs.
 
 A quick build works for many models. With many worlds, full builds are specialized for the sizes of the model
 (``Variant.full``). Until a specialized build is ready, the backend uses the general full build if the cache has it.
@@ -28,7 +27,7 @@ from gpusim.backends.cuda.link import LinkError, link_cubins, load_linker
 ENVIRONMENT = "GPUSIM_CUDA_BUILD"
 WAYS = ("auto", "full", "quick")
 _LARGE = ("fused.cu", "staged.cu", "signals.cu")
-"""Sources with slow full builds. The backend starts with quick builds of these sources."""
+"""Sources with slow full builds."""
 
 
 def way_of_building() -> str:
@@ -59,10 +58,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build and the required compilations: one, several parts to link, or none if the cache has the build.
-
-    ``found`` is the path in the cache. ``follows`` is the full build to make in the background.
-    """
+    """A build and the required compilations: one, several parts to link, or none if the cache has the build."""
 
     variant: Variant
     jobs: list[_Job]
@@ -149,7 +145,7 @@ class CudaBuilds:
         return compile_cuda(*given, options=job.variant.options)
 
     def _joined(self, order: _Order, made: list[Path]) -> Path:
-        """Link the parts and return the path of the cubin. If this fails, compile the build in one piece."""
+        """Link the parts and return the path of the cubin."""
         if len(made) < 2:
             return made[0] if order.found is None else order.found
         try:
@@ -165,7 +161,7 @@ class CudaBuilds:
         waiting_builds().put(build)
 
     def arrived(self) -> bool:
-        """Return whether no build is in progress and a full build has become ready since the last call."""
+        """Return whether a full build has become ready since the last call."""
         if not all(build.ended for build in self._pending):
             return False
         came = any(build.path is not None for build in self._pending)

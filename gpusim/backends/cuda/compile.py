@@ -75,7 +75,7 @@ def find_cubin(
 
 
 def _cubin_name(nvrtc: Nvrtc, main: str, generated: dict[str, str], sources: dict[str, str], options: list[str]) -> str:
-    """Return the path of the cubin in the cache. The name contains a hash of everything that affects the build."""
+    """Return the path of the cubin in the cache."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     arch = next(option for option in options if option.startswith(ARCH_OPTION)).removeprefix(ARCH_OPTION)
     return f"{FOLDER}/{Path(main).stem}-{arch}-{digest([nvrtc.name, *options, main, *texts])}.cubin"
@@ -112,7 +112,7 @@ def compile_cubin(
 
 
 def nvrtc_options(defines: dict[str, str], arch: str, fast: bool = False) -> list[str]:
-    """Return the NVRTC options. NVRTC returns a cubin only for real architectures (``sm_``, not ``compute_``)."""
+    """Return the NVRTC options."""
     fused = "true" if fast else "false"
     return [*FLAGS, f"--fmad={fused}", f"{ARCH_OPTION}{arch}", *define_flags(defines)]
 

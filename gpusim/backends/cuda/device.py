@@ -10,11 +10,11 @@ from gpusim.errors import ModelError
 
 WARP = 32
 _MOST_THREADS = 256
-"""Maximum number of threads of a block with a single world. The compiler assumes this limit."""
+"""Maximum number of threads of a block with a single world."""
 _BLOCK = 64
 """Number of threads of a block with several worlds."""
 _RESIDENT_THREADS = 512
-"""Number of resident threads of a multiprocessor. The registers of the fused kernel limit this number."""
+"""Number of resident threads of a multiprocessor."""
 _FEWEST_WARPS = 4
 """Minimum number of warps per multiprocessor for which shared memory is faster than global memory."""
 _FEWEST_LANES = 4
@@ -30,8 +30,7 @@ class LaunchShape:
         lanes: number of threads per world: 4, 8, 16 or 32 threads of a warp, or all threads of a block.
         block: number of threads per block.
         shared: bytes of shared memory per block, or 0 if the work arrays are in slabs of global memory.
-        tiles: number of worlds that run at the same time. Each of these worlds has a slab of global memory, unless the
-            work arrays are in shared memory.
+        tiles: number of worlds that run at the same time.
     """
 
     lanes: int
@@ -88,8 +87,7 @@ def load_cupy(device: int) -> Any:
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
     """Choose the number of threads per world, and shared or global memory for the work arrays.
 
-    A good number of threads per world is about the square root of rows plus pairs. With few worlds, each world gets
-    more threads until the GPU is full.
+    A good number of threads per world is about the square root of rows plus pairs.
 
     Args:
         sizes: sizes of the model.

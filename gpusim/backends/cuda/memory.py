@@ -23,7 +23,7 @@ class CudaMemory(KernelBackend):
     """GPU memory of a simulation. :meth:`_open` selects the GPU."""
 
     def _open(self, device: int | None) -> None:
-        """Select the GPU with the number ``device``, by default 0. Do not allocate memory.
+        """Select the GPU with the number ``device``, by default 0.
 
         Raises:
             ModelError: CuPy is missing, or the GPU does not exist.
@@ -43,11 +43,7 @@ class CudaMemory(KernelBackend):
         return self._cupy.cuda.Device(self.device)
 
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Copy an array to the device and return the address.
-
-        If an array of the same name, shape and type exists, overwrite this array in place. With ``worlds``, overwrite
-        only these rows.
-        """
+        """Copy an array to the device and return the address."""
         with self._here():
             self._follow_stream()
             old, contiguous = self._arrays.get(name), np.ascontiguousarray(array)
@@ -83,7 +79,7 @@ class CudaMemory(KernelBackend):
             self._device_newer = False
 
     def _push(self) -> None:
-        """Copy host writes to the device. Call this method before every launch."""
+        """Copy host writes to the device."""
         with self._here():
             self._follow_stream()
             if self._host_newer:
@@ -148,7 +144,7 @@ class CudaMemory(KernelBackend):
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write commands of all worlds from ``values`` (num_worlds, n). ``columns``: a slice or indices of columns.
 
-        Values on the device (any DLPack array) are not copied to the host. Values on the host are copied to the device.
+        Values on the host are copied to the device.
         """
         with self._here():
             array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))

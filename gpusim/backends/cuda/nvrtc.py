@@ -30,10 +30,7 @@ class NvrtcMissingError(CompileError):
 
 
 class Compiled(NamedTuple):
-    """Result of a compilation: cubin, log and PTX.
-
-    The cubin is None after an error in the sources, and empty for a virtual architecture (``compute_90``).
-    """
+    """Result of a compilation: cubin, log and PTX."""
 
     cubin: bytes | None
     log: str
@@ -54,7 +51,7 @@ class Nvrtc(Protocol):
     archs: tuple[int, ...]
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
-        """Compile the source ``main``. It may include all other ``sources`` by name."""
+        """Compile the source ``main``."""
         ...
 
 
@@ -207,14 +204,14 @@ class LibraryNvrtc:
 
 
 def _load_builtins(library: Path) -> None:
-    """Load the builtins library from the folder of NVRTC, because NVRTC 13 wheels do not find this library."""
+    """Load the builtins library from NVRTC's folder."""
     for builtins in sorted(library.parent.glob("libnvrtc-builtins.so.*")) if library.parent.name else ():
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
 
 
 def _is_virtual(options: list[str]) -> bool:
-    """Return whether the options name a virtual architecture. For such an architecture, NVRTC returns only PTX."""
+    """Return whether the options name a virtual architecture."""
     return any(option.startswith("--gpu-architecture=compute_") for option in options)
 
 

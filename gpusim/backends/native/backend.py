@@ -74,10 +74,7 @@ _LIBRARIES: dict[str, ctypes.CDLL] = {}
 
 
 def load_library(variant: Variant) -> ctypes.CDLL:
-    """Return the library of a build. Compile and load the library on first use.
-
-    The function first sets the wait policy of OpenMP, so that waiting threads do not block cores.
-    """
+    """Return the library of a build. Compile and load the library on first use."""
     key = variant.digest
     if key not in _LIBRARIES:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -190,7 +187,7 @@ class NativeBackend(KernelBackend):
         return self._end_run(spent)
 
     def _run_staged(self, h: float) -> float:
-        """Run a step of a staged launch. Return the duration of the step (s)."""
+        """Run a step of a staged launch."""
         began, run = time.perf_counter(), self._runner(h)
         self.plan.step(run, self._any_active(run), self.config.substeps)
         spent = time.perf_counter() - began
@@ -210,7 +207,7 @@ class NativeBackend(KernelBackend):
         return run
 
     def _end_run(self, spent: float) -> bool:
-        """End a run of steps that took ``spent`` seconds. Return True if a world failed."""
+        """End a run of steps that took ``spent`` seconds."""
         if self._specialization is not None:
             self._specialize(self._specialization, spent)
         return self.newly_failed()
@@ -221,17 +218,14 @@ class NativeBackend(KernelBackend):
         return self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
 
     def _specialize(self, specialization: Specialization, spent: float) -> None:
-        """Switch to specialized kernels if they are ready. ``spent``: duration of the steps since the last call (s)."""
+        """Switch to specialized kernels if they are ready."""
         variant = specialization.arrived(spent)
         if variant is not None:
             self._library = load_library(variant)
             self._specialization = None
 
     def _run_pieces(self, n: int, advance: Callable[[int, int], None]) -> float:
-        """Run ``n`` steps in pieces of about PIECE seconds, so that Ctrl-C can stop the run. Return the duration (s).
-
-        The arguments of ``advance`` are the number of completed steps and the number of steps to run.
-        """
+        """Run ``n`` steps in pieces of about PIECE seconds, so that Ctrl-C can stop the run."""
         total, done = 0.0, 0
         while n > 0:
             count = n if n < self._piece else self._piece

@@ -232,7 +232,7 @@ def vector_bytes() -> int:
 
 @cache
 def _vector_flags() -> tuple[str, ...]:
-    """Return the compiler flags for the SIMD instructions of the processor. The flags do not change results."""
+    """Return the compiler flags for the SIMD instructions of the processor."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return ()
     try:
@@ -245,10 +245,7 @@ def _vector_flags() -> tuple[str, ...]:
 
 
 def _name(main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str) -> str:
-    """Return the path of a library in the cache.
-
-    The name ends with a hash of the compiler. On a system without a compiler, gpusim uses a library with any such hash.
-    """
+    """Return the path of a library in the cache."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])
     return f"{FOLDER}/{Path(main).stem}-{made_of}-{compiler}{LIBRARY_SUFFIX}"
@@ -310,10 +307,7 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
 
 
 def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
-    """Compile. If the compiler fails, return the output of the compiler, else None.
-
-    The compiler runs in the folder of the sources, so that messages have short paths.
-    """
+    """Compile. If the compiler fails, return the output of the compiler, else None."""
     command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
     environment = os.environ | {"LC_ALL": "C"}  # "error" in English
     pipe = subprocess.PIPE

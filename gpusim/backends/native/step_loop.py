@@ -69,7 +69,7 @@ class Stepper(Protocol):
 
 
 class StepLoop:
-    """The C structures for a plan of steps. They contain addresses of arrays, so this object keeps these arrays.
+    """The C structures for a plan of steps.
 
     Args:
         backend: the backend that steps.

@@ -1,7 +1,6 @@
 """Choice of the number of threads in a staged step, by trials while the simulation runs.
 
-Threads wait for each other after each phase. So for small worlds or on a busy computer, few threads are faster than
-many threads. The results do not depend on the number of threads.
+Threads wait for each other after each phase. The results do not depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ class Delay(Block):
         validate.up_to(element, "time", time, "max_time", self.max_time, "s")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the shape and unit of the input. Check the delay in samples."""
+        """Return the shape and unit of the input."""
         name, time = ("time", self.time) if self.max_time is None else ("max_time", self.max_time)
         if time is not None and self._room(period) < 1:
             rule = f"{name} = {time:g} s is less than half of a period of {period:g} s"

@@ -197,7 +197,7 @@ class Ik(Block):
 
     @staticmethod
     def _least(t: Trace, square: list[list[Number]]) -> Number:
-        """Return a small regularization. It prevents round-off errors when the chain is stretched."""
+        """Return a small regularization for stretched chains."""
         trace = vectors.total(t, [square[i][i] for i in range(len(square))])
         return (PROJECTED / len(square)) * trace + 1e-100
 
@@ -218,7 +218,7 @@ class Ik(Block):
         return [(0.5 * self.lever) * numbers(t, [vectors.total(t, terms)])[0] for terms in zip(*sines, strict=True)]
 
     def _column(self, t: Trace, reached: Reached, k: int) -> list[Number]:
-        """Return a column of the Jacobian: the tip velocity. With a lever, add the angular velocity times the lever."""
+        """Return a column of the Jacobian: the tip velocity."""
         turns, axis = self.joints[k]["kind"] == "turn", reached.axes[k]
         arm = [a - b for a, b in zip(reached.position, reached.points[k], strict=True)]
         moves = vectors.cross(t, axis, arm) if turns else list(axis)

@@ -69,10 +69,7 @@ class Move(Block):
         return {"out": out, "velocity": velocity, "acceleration": acceleration, "done": [done]}
 
     def _at(self, c: Context, spent: Num, duration: Num, begin: list[Wire], end: Wire) -> tuple[Wire, Wire, Wire]:
-        """Return position, velocity and acceleration after ``spent`` seconds of the move.
-
-        The motion is a sum of Hermite polynomials for the distance, the initial velocity and the initial acceleration.
-        """
+        """Return position, velocity and acceleration after ``spent`` seconds of the move."""
         s = c.trace.limit(spent / duration, 0.0, 1.0)
         left = 1.0 - s
         if self.order == 3:

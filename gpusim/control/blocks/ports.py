@@ -12,7 +12,7 @@ class Inlet(Source):
     """Input of a subsystem. The name of the block is the name of the input."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number of unknown unit. Only diagrams that are not subsystems use this method."""
+        """Return a number of unknown unit."""
         return {"out": Kind()}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

@@ -39,7 +39,7 @@ MOST_OF_PYTHON = 4096
 
 
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names as a tuple. A single name gives a tuple with one entry."""
+    """Return names as a tuple."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -100,7 +100,7 @@ class Expression(Block):
 
 
 def _deeper(node: ast.expr, most: int) -> bool:
-    """Return whether the nesting is deeper than ``most``. Do not use recursion."""
+    """Return whether the nesting is deeper than ``most``."""
     level: list[ast.AST] = [node]
     for _ in range(most):
         level = [child for part in level for child in ast.iter_child_nodes(part)]
@@ -108,7 +108,7 @@ def _deeper(node: ast.expr, most: int) -> bool:
 
 
 class _Reader:
-    """Evaluator of a formula. Without a context, the evaluator only checks the formula."""
+    """Evaluator of a formula."""
 
     def __init__(self, names: dict[str, Any], c: Context | None = None) -> None:
         self._names, self._c = names, c
@@ -152,7 +152,7 @@ class _Reader:
                 raise ModelError(f"{rule}; use + - * / % **, comparisons, and, or, not")
 
     def number(self, node: ast.expr) -> Num:
-        """Trace a formula as a number. Conditions are 1 or 0."""
+        """Trace a formula as a number."""
         assert self._c is not None
         t = self._c.trace
         if isinstance(node, ast.Constant):
@@ -205,7 +205,7 @@ class _Reader:
         return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
-        """Compute powers with integer exponents from 0 to 8 by products. Other powers of a base <= 0 are 0."""
+        """Compute powers with integer exponents from 0 to 8 by products."""
         assert self._c is not None
         t = self._c.trace
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value <= 8:

@@ -71,7 +71,7 @@ def _whole(data: bytes) -> int:
 
 
 def _recording(columns: list[str], table: Array) -> Recording:
-    """Convert a table to a recording. Drop the last sample if some worlds are missing."""
+    """Convert a table to a recording."""
     shapes: dict[str, tuple[int, ...]] = {}
     for column in columns:
         match = re.fullmatch(r"(.*)\[(\d+)\]", column)

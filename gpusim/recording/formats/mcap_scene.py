@@ -88,10 +88,7 @@ class McapScene:
 
 
 def rounded(numbers: Array, dtype: str) -> Array:
-    """Return numbers for fields of type double. With "float32", fewer digits differ, so that compression removes more.
-
-    These numbers are multiples of 2^-24 in single precision. The last digits of small numbers are no longer noise.
-    """
+    """Return numbers for fields of type double, as multiples of 2^-24 in single precision."""
     return numbers if dtype == "float64" else np.rint(numbers.astype(np.float32) * 2.0**24) * 2.0**-24
 
 

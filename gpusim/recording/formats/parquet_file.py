@@ -2,8 +2,7 @@
 
 A Parquet file is readable only after its end is written. The growing "file" is therefore a folder of small Parquet
 files, one for each block of samples. Any Parquet reader can read these files. Closing merges the files into one file,
-with a row group for each block. Within a block, the rows are sorted by world, then by time. Neighboring rows are then
-similar, which improves the compression.
+with a row group for each block.
 """
 
 from __future__ import annotations

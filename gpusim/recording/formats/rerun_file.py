@@ -122,7 +122,7 @@ class RerunStream(RerunWriter):
 
 
 def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> Recording:
-    """Build a recording. Drop the last samples if some entities do not have them yet."""
+    """Build a recording."""
     paths = {key: "/" + path.lstrip("/") for key, path in _paths(layout).items()}
     count = min(sum(len(time) for time, _ in found.get(path, [])) for path in paths.values())
     if not count:
@@ -149,7 +149,7 @@ def _whole(path: Path) -> int:
 
 
 def _whole_chunks(path: Path) -> Iterator[Any]:
-    """Yield the chunks of a file. If the last message is incomplete, read a copy of the file without this message."""
+    """Yield the chunks of a file."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError("it is no RRD file")

@@ -4,6 +4,5 @@ A shape (shapes.py) has a support function. In each direction, a shape shows a f
 distance or penetration depth of two convex shapes follows from their Minkowski difference (separation.py). Each shape
 shows a feature to the other shape. The contact points are the corners of the overlap of these features (manifolds.py).
 Half spaces and height fields have no support function, so ground.py computes their contact points. pairs.py is the
-entry point. The kernels have a specialized routine for many pairs of shape kinds. Tests compare these routines with the
-code here.
+entry point. The kernels have a specialized routine for many pairs of shape kinds.
 """

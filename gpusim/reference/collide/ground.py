@@ -1,11 +1,8 @@
 """Contact points of half spaces and height fields with convex shapes.
 
 The narrow phase handles a height field one triangle at a time, in the field's frame. The gap of a point above or below
-a triangle is measured along the triangle's normal. If a point is above the surface and past a ridge, the gap is the
-distance of the point from the triangle's rim. At ridges and peaks, a contact normal counts only if it is a normal of
-the surface. So edges within a slope or valley cause no ghost collisions. The deepest point gives the normal of the
-first manifold. The next manifold starts at the deepest point with a different normal. So a shape in a valley touches
-both sides.
+a triangle is measured along the triangle's normal. Edges within a slope or valley cause no ghost collisions. A shape in
+a valley touches both sides.
 """
 
 from __future__ import annotations
@@ -124,10 +121,7 @@ class Field:
         self.inside = INSIDE * float(self._spacing.sum())
 
     def triangles(self, low: Array, high: Array) -> Iterator[Triangle]:
-        """Yield the triangles of all cells that overlap a horizontal box.
-
-        ``low`` and ``high`` are its corners, (2,).
-        """
+        """Yield the triangles of all cells that overlap a horizontal box."""
         first, last = (x / self._spacing + 0.5 * self._last for x in (low, high))
         if np.any(last < 0.0) or np.any(first > self._last):
             return
@@ -188,10 +182,7 @@ class Field:
 
 @dataclass
 class Found:
-    """Contact point of the shape: position (3,), normal and gap.
-
-    ``own`` is True if the point is a corner of the shape.
-    """
+    """Contact point of the shape: position (3,), normal and gap."""
 
     place: Array
     normal: Array
@@ -205,8 +196,7 @@ def on_height_field(
 ) -> list[Manifold]:
     """Return contact points of a height field (A) with a convex shape, up to a gap of ``margin``.
 
-    The function returns at most ``most`` manifolds, the deepest first. Normals of manifolds are more than 10 degrees
-    apart.
+    The function returns at most ``most`` manifolds, the deepest first.
     """
     ground = Field(field)
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
@@ -217,7 +207,7 @@ class Surface(Protocol):
     """The surface of a height field or of a triangle mesh, in its own frame."""
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q blocks a shape that slides along the contact ``other``.
+        """Return whether the surface at q blocks a shape that slides along ``other``.
 
         The shape also touches the surface at ``x``.
         """
@@ -226,7 +216,7 @@ class Surface(Protocol):
 def manifolds_of(
     ground: Surface, found: list[Found], center: Array, turn: Array, body: Posed, most: int
 ) -> list[Manifold]:
-    """Group the points ``found`` into up to ``most`` manifolds. Their normals are more than 10 degrees apart."""
+    """Group the points ``found`` into up to ``most`` manifolds."""
     known: list[tuple[Found, list[Found]]] = []
     rest = seeds = found
     for _ in range(2 * MANIFOLDS):
@@ -253,10 +243,7 @@ def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
 
 
 def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
-    """Return whether the ground at x blocks a shape that slides along another contact.
-
-    For example, the far side of a groove does not block the shape if it ends at the height of the other contact.
-    """
+    """Return whether the ground at x blocks a shape that slides along another contact."""
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
         return True
@@ -265,7 +252,7 @@ def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
 
 
 def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
-    """Return the deepest point of ``seeds``, and the points of ``found`` that form a manifold with this point."""
+    """Return the contact points of one manifold."""
     deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
     level = min((x.gap for x in seeds if x.own), default=np.inf)
@@ -315,10 +302,7 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], float]:
-    """Return contact points over a triangle, and a lower bound of the gaps at the triangle's rim.
-
-    The bound is infinite if no point at the rim can be a contact.
-    """
+    """Return contact points over a triangle, and a lower bound of the gaps at the triangle's rim."""
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
@@ -353,10 +337,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 
 
 def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
-    """Return the contact of a core point (3,) with the nearest edge or corner of the triangle.
-
-    Return None if another part of the surface is nearer to the point.
-    """
+    """Return the contact of a core point (3,) with the nearest edge or corner of the triangle."""
     share, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance
@@ -364,7 +345,7 @@ def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: in
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
-    """Return contact points at the rim of a triangle. Their contact normals must be normals of the surface."""
+    """Return contact points at the rim of a triangle."""
     solid = np.concatenate([t.corner, t.corner - [0.0, 0.0, depth]])
     center = t.corner.mean(axis=0)
     faces = Faces(_PRISM.first, _PRISM.vertex, _outward(solid))

@@ -1,8 +1,8 @@
 """Contact points of two convex shapes, from the faces, edges or corners that the shapes show each other.
 
 Seen along the normal, the two features are polygons in a plane. Each corner of the overlap of these polygons is a
-contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area. The
-two edges that cross in a corner give its feature number. So a corner keeps its number from step to step.
+contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area. A
+corner keeps its feature number from step to step.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
 
 
 def shared(a: Loop, b: Loop, slack: float) -> Loop:
-    """Return the overlap of two loops. If the loops are segments that cross, return the crossing point."""
+    """Return the overlap of two loops."""
     if len(a.edge) == len(b.edge) == 2:
         e, f, d = a.corner[1] - a.corner[0], b.corner[1] - b.corner[0], b.corner[0] - a.corner[0]
         sine = e[0] * f[1] - e[1] * f[0]
@@ -157,10 +157,7 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the feature that A (side 0) or B (side 1) shows.
-
-    The result is the corners in the axes (tangent, tangent, normal), (n, 3), and the loop.
-    """
+    """Return the feature that A (side 0) or B (side 1) shows."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n
@@ -214,7 +211,7 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
 
 
 def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Array:
-    """Return the height of A's surface above A's center, along the normal, at each contact point (n,)."""
+    """Return the height of A's surface at each contact point (n,)."""
     p, _ = _facing(pair, found, 0)
     if len(p) > 1 and len(gap) > 1:
         return _heights(p, place) + pair.a.shape.radius
@@ -223,7 +220,7 @@ def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Arra
 
 
 def unique(features: list[int]) -> list[int]:
-    """Return unique feature numbers. Increase duplicates until they are unique."""
+    """Return unique feature numbers."""
     made: list[int] = []
     for number in features:
         while number in made:

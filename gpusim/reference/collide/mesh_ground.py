@@ -1,10 +1,8 @@
 """Contact points of triangle meshes with convex shapes.
 
 The narrow phase handles one triangle at a time, in the mesh's frame. The gap of a point is measured along the
-triangle's normal. The normal points to the side of the triangle where most of the shape is. If the shape penetrates a
-triangle, this contact counts only if no shorter motion along an adjacent normal separates the shape from the triangle.
-At an edge or corner, the nearest points count if no adjacent triangle rises above the contact plane. So edges inside a
-plane or a valley cause no ghost collisions. The points form manifolds as on a height field (ground.py).
+triangle's normal. The normal points to the side of the triangle where most of the shape is. Edges inside a plane or a
+valley cause no ghost collisions.
 """
 
 from __future__ import annotations
@@ -32,10 +30,7 @@ _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]
 
 @dataclass
 class Triangle:
-    """Triangle ``number``: corners (3, 3), and unit normal towards the shape. ``side`` is -1 if the normal is flipped.
-
-    ``beyond`` contains the far corner of the neighbor triangle at each edge, or None at an open edge.
-    """
+    """Triangle ``number``: corners (3, 3), and unit normal towards the shape."""
 
     number: int
     corner: Array
@@ -138,11 +133,7 @@ class Ground:
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
-        """Return whether a motion along the normal of an adjacent plane frees the shape and is shorter than ``depth``.
-
-        An adjacent plane contains another triangle at a common corner, or is perpendicular to a triangle at its open
-        edge.
-        """
+        """Return whether a shorter motion than ``depth`` frees the shape."""
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):
                 around = self._triangle(int(i))
@@ -165,10 +156,7 @@ class Ground:
         return fan
 
     def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
-        """Return whether the shape leaves the triangle if the shape moves out of a plane by less than ``depth``.
-
-        The plane has the point x and the normal n. The whole triangle must be on one side of the plane.
-        """
+        """Return whether a motion along n by less than ``depth`` frees the shape from the triangle."""
         to = t.corner - x
         flat = FLAT * float(np.linalg.norm(to, axis=1).max())
         behind, ahead = bool((to @ n).min() < -flat), bool((to @ n).max() > flat)
@@ -184,8 +172,7 @@ def on_triangle_mesh(
 ) -> list[Manifold]:
     """Return contact points of a triangle mesh (A) with a convex shape, up to a gap of ``margin``.
 
-    The function returns at most ``most`` manifolds, the deepest first. Normals of manifolds are more than 10 degrees
-    apart.
+    The function returns at most ``most`` manifolds, the deepest first.
     """
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
     ground = Ground(mesh, body, margin)
@@ -199,7 +186,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
-    """Return points of the shape in front of the triangle, and whether the caller can skip the rim."""
+    """Return points of the shape in front of the triangle, and whether the rim can be skipped."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
@@ -251,7 +238,7 @@ def _has_ridge(t: Triangle) -> bool:
 
 
 def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
-    """Return contact points at the rim of a triangle. Their contact normals must be normals of the surface."""
+    """Return contact points at the rim of a triangle."""
     normal = t.side * t.normal
     faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
     hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))

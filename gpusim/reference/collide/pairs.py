@@ -91,7 +91,7 @@ def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Arr
 def grazes(pair: Pair) -> bool:
     """Return whether two boxes barely overlap along two axes that are more than 60 degrees apart.
 
-    Grazing boxes get no contact. So a box that slides over a floor of boxes does not hit the side of the next box.
+    Grazing boxes get no contact.
     """
     a, b = pair.a.shape, pair.b.shape
     if not (isinstance(a, Box) and isinstance(b, Box)):

@@ -6,8 +6,7 @@ shortest motion that separates the shapes. ``separation(n)`` is the gap along a 
 of ``separation`` over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
-overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001). If C is curved, the code then moves the
-shapes apart and refines the normal.
+overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001).
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class Posed:
 
 
 class Pair:
-    """Two shapes with their poses. ``support`` includes the radii only if ``inflated`` is True."""
+    """Two shapes with their poses."""
 
     def __init__(self, a: Posed, b: Posed, extent: float | None = None) -> None:
         self.a, self.b = a, b
@@ -126,8 +125,6 @@ def plane_axes(n: Array) -> Array:
 def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
     """Return the approach of the pair, and its normal.
 
-    The approach is None if the shapes are farther apart than ``margin``. Pass the normal as ``guess`` in the next step.
-
     Args:
         pair: two convex shapes.
         margin: greatest gap of interest, m.
@@ -151,11 +148,7 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
 
 
 def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Array | None]:
-    """Return the nearest points of two cores that do not overlap.
-
-    If the cores are farther apart than ``most``, return None and a direction with a larger gap. If the cores overlap,
-    return (None, None).
-    """
+    """Return the nearest points of two cores that do not overlap."""
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
     before, max_reached, normal = np.inf, -np.inf, guess
@@ -220,7 +213,7 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Return the cross product of vectors (..., 3). For a few vectors, this function is much faster than np.cross."""
+    """Return the cross product of vectors (..., 3)."""
     product: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
     return product
 
@@ -234,10 +227,7 @@ def _holds_origin(corners: Array) -> bool:
 
 
 def deepest(pair: Pair, guess: Array) -> Approach:
-    """Return the shortest motion that separates overlapping cores.
-
-    If neither core has a volume, C may be flat. Then the function includes the radii.
-    """
+    """Return the shortest motion that separates overlapping cores."""
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
     frame = np.concatenate([plane_axes(guess), guess[None]])
     near = guess + _AROUND @ frame
@@ -266,7 +256,7 @@ def deepest(pair: Pair, guess: Array) -> Approach:
 
 
 def _hull(points: Array, extent: float) -> ConvexHull:
-    """Return the convex hull of points (n, 3). Add noise if the points are coplanar."""
+    """Return the convex hull of points (n, 3)."""
     from scipy.spatial import ConvexHull, QhullError  # heavy to import, and only the NumPy backend needs it
 
     try:

@@ -79,7 +79,7 @@ class Convex(ABC):
         """
 
     def reach(self, d: Array) -> Array:
-        """Return how far the whole shape extends along unit vectors (n, 3), (n,)."""
+        """Return the extents of the shape along unit vectors (n, 3), (n,)."""
         reach: Array = np.vecdot(self.support(d), d) + self.radius
         return reach
 
@@ -185,10 +185,7 @@ class Cone(Convex, kind="cone"):
     rim = True
 
     def _rise(self, d: Array) -> Array:
-        """Return the sine of the angle between a direction and the normal of the side.
-
-        The sine is positive towards the tip.
-        """
+        """Return the sine of the angle between a direction and the normal of the side."""
         height = 2.0 * self.size[1]
         rise: Array = height * d[..., 2] - self.size[0] * np.hypot(d[..., 0], d[..., 1])
         return rise / np.hypot(height, self.size[0])
@@ -361,7 +358,7 @@ def _rim(d: Array, radius: float | Array) -> Array:
 
 
 def _cap(d: Array, radius: float, height: float) -> Facing:
-    """Return corners on the rim of a cap. If the direction is along z, the first corner is at x = radius."""
+    """Return corners on the rim of a cap."""
     start = np.arctan2(d[1], d[0]) if np.hypot(d[0], d[1]) > UPRIGHT else 0.0
     side = 1.0 if d[2] > 0.0 else -1.0
     angle = start + side * np.arange(CAP_CORNERS) * (2.0 * np.pi / CAP_CORNERS)

@@ -3,8 +3,7 @@
 A pair is close if the boxes of its shapes overlap. The stage widens each box by half the margin and by the motion of
 its body in the step. With up to 64 shapes, the stage tests all pairs that may touch. With more shapes, the stage uses
 sweep and prune, along the axis on which the shapes spread most. The CUDA kernels use a grid for more than 64 shapes
-(cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold. If the
-close pairs exceed the buffer capacity, the stage keeps the first pairs of the sorted list.
+(cuda_kernels/contacts/broad_phase.cuh).
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def shape_margin(w: StepBuffers, step_time: float) -> Array:
 
 
 def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> Array:
-    """Return whether boxes (..., 3) overlap. For boxes with NaN, return False."""
+    """Return whether boxes (..., 3) overlap."""
     return np.all((lower_a <= upper_b) & (lower_b <= upper_a), axis=-1)
 
 
@@ -151,7 +150,7 @@ def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _store(w: StepBuffers, c: ContactWork, world: Array, found: Array) -> None:
-    """Store the close pairs of all worlds in the pair buffer, and count the pairs that exceed the buffer capacity."""
+    """Store the close pairs of all worlds in the pair buffer."""
     state, shapes, worlds = w.state.arrays, w.model.contact.num_shapes, np.arange(w.num_worlds)[:, None]
     start = np.searchsorted(world * shapes + found[:, 0], worlds * shapes + np.arange(shapes + 1))
     c.pair_start[:] = start - start[:, :1]

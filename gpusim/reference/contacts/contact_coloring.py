@@ -1,9 +1,7 @@
 """Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
 The coloring is greedy, in a scattered order. Each manifold takes the lowest color that neither of its bodies uses.
-Manifolds that fit no color form the overflow. The solver splits the mass of a body over its overflow manifolds. With
-the direct solver, manifolds on bodies with joints form a separate list. The solver handles the manifolds of this list
-one by one. cuda_kernels/contacts/contact_coloring.cuh implements the same algorithm.
+Manifolds that fit no color form the overflow. The solver splits the mass of a body over its overflow manifolds.
 """
 
 from __future__ import annotations
@@ -60,12 +58,7 @@ def bits_for(count: int) -> int:
 
 @compiled
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
-    """Choose the lowest color that no dynamic body of a and b uses, and mark this color as used.
-
-    Return OVERFLOW if all colors are taken.
-
-    ``used`` contains two bit masks for each body: the used colors 0 to 31 and 32 to 63, (bodies, 2), uint32.
-    """
+    """Choose the lowest color that no dynamic body of a and b uses, and mark this color as used."""
     low = np.uint32(0)
     high = np.uint32(0)
     for body in (a, b):
@@ -137,8 +130,7 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
     """List the overflow sides on each body, in the order of the overflow list.
 
-    A side is one of the two bodies of an overflow manifold. The number of a side is manifold * 2 for A, and manifold *
-    2 + 1 for B.
+    A side is one of the two bodies of an overflow manifold.
 
     Args:
         bodies: (n, 2) bodies of each manifold of the world.

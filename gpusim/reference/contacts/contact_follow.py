@@ -1,9 +1,7 @@
 """Contact points on rolling surfaces, recomputed in every substep.
 
-The broad and the narrow phase run once per step. The contact point of a rolling surface moves over the surface. So the
-narrow phase handles pairs with a rolling surface again in each substep after the first. Impulses and slips stay
-unchanged in the world frame. If a pair has several manifolds, the code replaces each stored manifold by the new
-manifold with the nearest normal.
+The broad and the narrow phase run once per step. The contact point of a rolling surface moves over the surface.
+Impulses and slips stay unchanged in the world frame.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from gpusim.typing import Array
 
 
 def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: int) -> bool:
-    """Return whether neighbor tiles take away all contact points of pair ``i``. Replace a normal that leans."""
+    """Return whether neighbor tiles take away all contact points of pair ``i``."""
     for side, sign in ((0, 1.0), (1, -1.0)):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:

@@ -11,9 +11,9 @@ before the kick, and u+ is the speed after the solve. The mean force over the ti
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
 A sweep solves this law as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant, or
-proportional to F for the law of Hunt and Crossley. Let f be the speed of the point per unit impulse. A spring with a
-large kappa = h^2 k f oscillates within few steps and would gain energy. To prevent an energy gain, the code replaces
-1/4 by max(1/4, 1/2 - 1/kappa) and adds the damping SPRING_DAMPING h k kappa/(1 + kappa).
+proportional to F for the law of Hunt and Crossley. Let f be the speed of the point per unit impulse. A stiff spring,
+with kappa = h^2 k f, would gain energy. The code therefore uses max(1/4, 1/2 - 1/kappa), and adds the damping
+SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. The speed at t_n is
 u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a gap). The speed after the solve is
@@ -23,7 +23,7 @@ and e is 0.
 Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, p_t
 stops the point. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the
 response of the point, and -g is the velocity of the point without friction. The code solves (K + x) p_t = g with |p_t|
-= mu p_n for x, by Newton's method on 1/|p_t| (More and Sorensen 1983). This method never overshoots.
+= mu p_n for x, by Newton's method on 1/|p_t| (More and Sorensen 1983).
 
 gpusim/contact/patch.py describes the friction of patches (``patch_factors``).
 """
@@ -61,7 +61,7 @@ def combined_friction(rule: Array, a: Array, b: Array) -> Array:
 
 
 def combined_arm(rule: Array, a: Array, b: Array) -> Array:
-    """Return the arms of rolling or spinning friction of pairs (m), (n,). If one arm is 0, the other arm applies."""
+    """Return the arms of rolling or spinning friction of pairs (m), (n,)."""
     rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
     return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
 

@@ -6,31 +6,20 @@ impulses p:
 
     u(p) = u(p_0) + (R + c) (p - p_0),     R = F^T (C M^-1 C^T - Y^T Z) F
 
-c contains the compliances. See contact_direct.py for C, Y and Z. Y and Z are zero for contacts between bodies without
-joints. u includes the biases, so u = 0 at a sticking point.
+c contains the compliances. See contact_direct.py for C, Y and Z. u includes the biases, so u = 0 at a sticking point.
 
 *Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). k is the velocity
 that an impulse of unit size causes along itself.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-Torques are projected on discs or intervals. The limit of a torque is an arm times the sum of the manifold's normal
-impulses.
-
-*Newton's method* solves these piecewise smooth equations. If the projection of an impulse is zero, its row of the
-derivative is a row of the identity. If an impulse is inside its limit, its row is a row of (R + c)/k. For sliding
-friction, x is the impulse p_t - u_t/k, and r is the radius of the disc. The rows are then
+*Newton's method* solves these piecewise smooth equations. For sliding friction, x is the impulse p_t - u_t/k, and r is
+the radius of the disc. The rows of the derivative are then
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-e_n selects the normal impulse. The method halves a step until the distance from the projections decreases. A small
-damping on the diagonal lets redundant points share their load. The damping grows if no fraction of a step decreases the
-distance (Levenberg-Marquardt). If the method fails, the solver keeps the previous impulses and sweeps.
-
-The method solves a world under these conditions: a contact is on a body with joints, and the world has at most
-MOST_CONDENSED unknowns. All contacts follow Coulomb's law, and there is no overflow. Each pass usually starts with one
-sweep. For machines at rest, this sweep is often enough. The solver skips the sweep if R is already known, or if a point
-is new or slides.
+e_n selects the normal impulse. The method halves a step until the distance from the projections decreases. If the
+method fails, the solver keeps the previous impulses and sweeps.
 """
 
 from __future__ import annotations
@@ -67,17 +56,14 @@ RELEASED, HELD, SLIDING = range(3)
 
 
 def contact_numbers(m: Manifolds) -> Array:
-    """Return the number of unknowns of each manifold, (n,).
-
-    The result is MOST_CONDENSED + 1 if Newton's method cannot solve the manifold's law.
-    """
+    """Return the number of unknowns of each manifold, (n,)."""
     known = m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB
     numbers = 3 * m.points + (m.spinning > 0.0) + 2 * (m.rolling > 0.0)
     return np.where(known, numbers, MOST_CONDENSED + 1)
 
 
 def condensed_count(w: StepBuffers) -> Array:
-    """Return the number of unknowns of each world, (num_worlds,). If it is 0, sweeps solve the contacts."""
+    """Return the number of unknowns of each world, (num_worlds,)."""
     total, joined = np.zeros(w.num_worlds, np.int64), np.zeros(w.num_worlds, bool)
     if w.touch is None or w.topology.swept.any():
         return total
@@ -90,7 +76,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield groups with at most one manifold of each world. A group is (list of manifolds, indices in this list)."""
+    """Yield groups with at most one manifold of each world."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -144,10 +130,7 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the other tangential impulse or rolling torque, (K, N).
-
-        Unknowns without a partner have their own index.
-        """
+        """Return the index of the other tangential impulse or rolling torque, (K, N)."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 
@@ -178,10 +161,7 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
 
 
 def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
-    """Return manifolds, indices, axis and point of all unknowns.
-
-    ``first`` is the index of each manifold's first unknown. The point of a torque is -1.
-    """
+    """Return manifolds, indices, axis and point of all unknowns."""
     out = []
     for k in range(POINTS):
         rows = np.flatnonzero(m.points > k)
@@ -196,10 +176,7 @@ def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
 
 
 def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
-    """Set the unknowns of manifolds.
-
-    ``own`` is the index of each manifold's world in ``s.world``, (n,). ``twist`` contains relative twists, (n, 6).
-    """
+    """Set the unknowns of manifolds."""
     for rows, number, d, k in _numbers(m, first):
         at = own[rows], number
         if k >= 0:
@@ -265,7 +242,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Distances of impulses from their projections, and data for the derivatives of these distances, (K, N) each."""
+    """Distances of impulses from their projections (K, N), and their derivatives."""
 
     missed: Array
     state: Array
@@ -302,7 +279,7 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the damped derivative of the distances, (K, N, N + 1). The last column contains the distances."""
+    """Return the damped derivative of the distances, (K, N, N + 1)."""
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
     change = unit - s.scale[..., None] * s.response
@@ -321,7 +298,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the equations by Gaussian elimination, (K, N). If there is no solution, the result is not finite."""
+    """Solve the equations by Gaussian elimination, (K, N)."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):
@@ -379,10 +356,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply ``step`` in the worlds ``going``, and return the improved worlds, (K,).
-
-    The function halves the step until ``square`` decreases.
-    """
+    """Apply ``step`` in the worlds ``going``, and return the improved worlds, (K,)."""
     better, share = np.zeros_like(going), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * share, s.velocity - moved * share

@@ -1,18 +1,15 @@
 """Push-outs: position impulses that correct penetration in the drift without changing velocities.
 
-Push-outs correct penetration beyond the slop. Push-outs do not correct the depth that a load causes (``carried`` in
-contact_rows.py). The solver computes push-outs before the velocities. q is the position impulse of a point. All
-position impulses together cause the relative normal speed w of the point's two bodies. f is the speed of the point per
-unit impulse. ``over`` is the penetration beyond the slop, and y is a compliance. The solver finds the q that satisfies
-these conditions, one of them with equality:
+The solver computes push-outs before the velocities. q is the position impulse of a point. All position impulses
+together cause the relative normal speed w of the point's two bodies. f is the speed of the point per unit impulse.
+``over`` is the penetration beyond the slop, and y is a compliance. The solver finds the q that satisfies these
+conditions, one of them with equality:
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0.
 
-During the drift, bodies move by h w. If a box is stuck between two walls, no motion can separate it from both. In such
-cases y limits q. y is a share of f. For bodies with joints, y is a larger share, and f is the response without joints.
+During the drift, bodies move by h w.
 
-Push-outs are frictionless. The limit of friction depends on ``p + q``, so friction holds a box that is jammed between
-walls.
+Push-outs are frictionless.
 """
 
 from __future__ import annotations
@@ -38,10 +35,7 @@ from gpusim.typing import Array
 
 
 def start_contacts(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] | None = None) -> None:
-    """Set the biases of all rows, compute the push-outs, and warm start the contacts.
-
-    ``follow`` corrects a displacement in place so that the joints stay closed, (num_worlds, bodies, 6).
-    """
+    """Set the biases of all rows, compute the push-outs, and warm start the contacts."""
     if w.touch is None:
         return
     contact_rows.set_bias(w)
@@ -87,7 +81,7 @@ def _push_list(part: Manifolds, live: Array, moved: Array, shared: bool) -> None
 
 
 def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) -> None:
-    """Compute push-outs of points on bodies with joints. ``delta`` is the variable x of contact_direct.py."""
+    """Compute push-outs of points on bodies with joints."""
     mask = live[part.world]
     if not mask.any():
         return

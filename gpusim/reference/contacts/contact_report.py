@@ -66,8 +66,8 @@ def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]
 class Contacts:
     """Contact points at the current time, sorted by world and pair of shapes. Vectors are in the world frame.
 
-    There are also points that do not touch, with a gap up to the contact margin plus the bodies' motion in a step.
-    These points have the mode ``FLIGHT`` and no force. A is the shape that was added first.
+    Points with a positive gap do not touch. These points have the mode ``FLIGHT`` and no force. A is the shape that was
+    added first.
 
     Attributes:
         world: (n,) index of the world.
@@ -82,7 +82,6 @@ class Contacts:
         mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A sticking point of a round surface
             rolls.
         torque: (n, 3) torque of rolling and spinning friction of A on B, N m. The law gives one torque per manifold.
-            Each point of a manifold has an equal share, so that sums over points are correct.
         pair: (n,) number of the point's manifold, counted over all worlds.
         rigid: (n,) True for rigid normal laws, False for soft normal laws.
     """
@@ -218,10 +217,7 @@ def _from_frame(frame: Array, parts: Array) -> Array:
 
 
 def _modes(w: StepBuffers, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
-    """Return the modes of the points ``k`` of the manifolds ``m``, as in the kernels (contact_record.cuh).
-
-    A point that reaches the friction limit without motion sticks.
-    """
+    """Return the modes of the points ``k`` of the manifolds ``m``, as in the kernels (contact_record.cuh)."""
     world, shape, impulse, mass = c.world[m], c.shape[m], c.impulse[m, k], c.mass[m, k, 0]
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])
     yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, c.gamma[m, k] / np.where(mass > 0.0, mass, 1.0))

@@ -1,29 +1,19 @@
 """Constraint rows of contact manifolds.
 
-Stage prepare_contacts computes the geometry of the rows. The code sets the biases after stage kick, and stage drift
-updates the slip.
+Stage prepare_contacts computes the geometry of the rows.
 
 A contact point has three constraint rows along the axes of the manifold's frame: the normal n from A to B, and two
 tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
-the bias, gamma the compliance, and p the impulse. An arm points from a body's center of mass to the center of the gap.
-The arms of a point are the arms of the manifold's center plus the point's ``offset``. So the code only needs the
-relative twist at this center, and the 6x6 response to a wrench at this center.
+the bias, gamma the compliance, and p the impulse.
 
 Velocities are at half steps, so the code extrapolates arms and normals by half a step: ``arm + h/(2 h_prev) (arm -
-arm_before)``. The bias contains the effect of this extrapolation on the row velocity.
+arm_before)``.
 
-The bias of an open gap is ``gap/h``, so that bodies land on the surface. During the drift, touching points yield a
-little, in proportion to their impulse. The compliance gamma of a point is a share of its response to an impulse. This
-share is larger for fewer sweeps. Under a load, the points sink in until the bias ``-carried`` balances the load:
-carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop. In this equation, p is the
-greatest initial impulse of the manifold's points, but at least the impulse of PUSH_WEIGHTS times the bodies' weight.
-Stage relax then removes the effects of gamma and carried from the velocities. Push-outs correct deeper penetration
-(contact_push.py).
+The bias of an open gap is ``gap/h``, so that bodies land on the surface. The compliance gamma of a touching point is a
+share of its response to an impulse. Loaded points sink in until the bias ``-carried`` balances the load: carried =
+min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
 
-At rest, points on bodies with joints act as stiff springs, so that redundant supports share the load. For such points,
-gamma is the share SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). A point above the surface has the
-bias gap/h, so that it lands on the surface. Deep points are rigid. Stage relax solves a point again only if its spring
-pushes the bodies apart.
+Stage relax removes the compliance again.
 
 A sticking point stores its slip along the tangents. The solver corrects the share SLIP_SHARE of the slip in each
 substep, so resting contacts do not creep.
@@ -226,10 +216,7 @@ def relative_twist(m: Manifolds, twist: Array) -> Array:
 
 
 def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
-    """Compute the response as if no body had joints.
-
-    If ``split`` is True, split each body's mass over its overflow manifolds.
-    """
+    """Compute the response as if no body had joints."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -271,7 +258,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return the change of the point velocities until the middle of the drift, due to the bodies' rotation, (n, 3)."""
+    """Return the velocity change of the points due to the rotation until mid-drift, (n, 3)."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -279,11 +266,7 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
 
 
 def _turn_share(w: StepBuffers, rates: Array) -> Array:
-    """Return the factor of the half-step rotation term, (n,).
-
-    The factor goes to 0 for large rotations per step, for which the term would add energy. ``rates`` contains the rates
-    of both bodies (rad/s), (n, 2, 3).
-    """
+    """Return the factor of the half-step rotation term, (n,)."""
     squares = dot(rates, rates)
     turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
     square, one = turns * turns, w.real.type(1)
@@ -293,10 +276,7 @@ def _turn_share(w: StepBuffers, rates: Array) -> Array:
 def _set_bias_points(
     w: StepBuffers, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
-    """Set the rows of point k of each manifold.
-
-    ``before`` and ``kicked`` are the relative twists before and after the kick.
-    """
+    """Set the rows of point k of each manifold."""
     assert w.contacts is not None
     real, h = w.real.type, w.real.type(w.h)
     offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
@@ -350,23 +330,20 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the compliance of points in the drift as a share of their response, (n,).
-
-    The share is larger for fewer sweeps.
-    """
+    """Return the compliance of points in the drift as a share of their response, (n,)."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return a negative normal velocity (m/s), (n,). Points that approach faster do not count as resting."""
+    """Return the normal velocity (m/s, negative) below which a point does not count as resting, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed with which points yield under the greatest load of each manifold (m/s), (n,)."""
+    """Return the speed at which loaded points yield (m/s), (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -374,7 +351,7 @@ def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
 
 
 def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
-    """Return whether a point has a previous arm, from which the code can extrapolate, (n,)."""
+    """Return whether a point has a previous arm, (n,)."""
     goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
 
@@ -425,7 +402,7 @@ def slip(w: StepBuffers) -> None:
 
 
 def store(w: StepBuffers) -> None:
-    """Store the impulses in the state. For points that bounced, store zero."""
+    """Store the impulses in the state."""
     if w.touch is None:
         return
     m, s = w.touch.all, w.state.arrays
@@ -447,8 +424,7 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
     """Return the normal impulse that limits friction (N s).
 
-    Compliance reduces the impulse of a rigid point, so the function increases this impulse again. ``mass`` is the
-    response along the normal. ``soft`` is True for points whose impulse is the whole load, such as springs.
+    ``mass`` is the response along the normal.
     """
     one = mass.dtype.type(1)
     share = gamma / np.where(mass > 0.0, mass, one)

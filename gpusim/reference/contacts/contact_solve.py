@@ -1,9 +1,8 @@
 """Sweeps over manifolds: solve the impulses of their points one after another (Gauss-Seidel).
 
 A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. From
-this twist, the sweep solves each point: first the normal impulse, then friction. If a manifold has several points, the
-sweep makes several passes over the points. Then the sweep solves the friction torques of the manifold. The sum of all
-changes is a wrench that changes the velocities of the bodies.
+this twist, the sweep solves each point: first the normal impulse, then friction. Then the sweep solves the friction
+torques of the manifold.
 
 The sweep solves all manifolds of a list (manifolds.py) from the same velocities. Two manifolds of one color never share
 a moving body. Manifolds of the overflow may share a moving body. A body with n overflow manifolds is split into n
@@ -101,7 +100,7 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
 
 
 def _which(mask: Array) -> Any:
-    """Return the indices of a mask. Return a full slice if all entries are True, and None if all entries are False."""
+    """Return the indices of a mask."""
     if mask.all():
         return slice(None)
     return np.flatnonzero(mask) if mask.any() else None
@@ -126,10 +125,7 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the frame.
-
-    ``arm`` is the torque limit per normal force (m).
-    """
+    """Apply dry friction against rotation about one axis of the frame."""
     about, most = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -175,9 +171,7 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
     """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    The friction impulse of sliding or spinning with the velocity u is -g u. g is mu N f/v for sliding, and mu N a^2
-    t/(a w) for spinning. N is the normal impulse, v the sliding speed, w the spin rate and a the patch radius. f and t
-    come from :func:`contact_laws.patch_factors`. Below the speed PATCH_STICK the patch sticks.
+    Below the speed PATCH_STICK the patch sticks.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
@@ -232,7 +226,7 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
 
 
 def _sweep_once(m: Manifolds, s: Sweep) -> None:
-    """Solve every point once. ``m`` lists the manifolds with the most points first."""
+    """Solve every point once."""
     for k in range(int(m.points[0])):
         sweep_point(m, k, int(np.count_nonzero(m.points > k)), s)
 
@@ -249,11 +243,7 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
 
 
 def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
-    """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies.
-
-    If the manifolds are ``shared`` (overflow), the function adds up the velocity changes of each body in ascending
-    order of the pairs.
-    """
+    """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies."""
     motion = contact_rows.side_motions(m, wrench)
     world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)
     if not shared:

@@ -11,22 +11,18 @@ slip velocity v+, s changes as follows:
 
     s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l.
 
-The code computes exp(a) by its series up to a^4. The deflection e at the center of the kick time gives the impulse. v-
-is the slip velocity before the kick, and tau is the time constant of a damper:
+The deflection e at the center of the kick time gives the impulse. v- is the slip velocity before the kick, and tau is
+the time constant of a damper:
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2.
 
-The formula for e is exact in steady rolling, and stable for any step.
-
-*Brush* (``brush``, section 3.2). r contains the semi-axes of the friction ellipse. So r mu are the friction
-coefficients along e1 and e2. The friction force is
+*Brush* (``brush``, section 3.2). r contains the semi-axes of the friction ellipse. The friction force is
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
 So F = -G C e/l with one unknown factor G. The sweep finds the G that is consistent with the resulting velocity. theta
 is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. So theta = 1 - z with the root z of the
-cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. One pass is exact if stiffness, response and friction are the
-same along and across. After the drift, ``deflect`` limits s to theta = 1.
+cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s to theta = 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. Its torque is at most f R N
 with the coefficient f. The tread of width b is a row of springs with the total radial stiffness k. gamma is the sine of
@@ -68,10 +64,7 @@ def _wheels(w: StepBuffers, shape: Array) -> Array:
 
 
 def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
-    """Return data of the wheels of manifolds ``at``.
-
-    The data is the index in the pair (n,), the index of the shape (n,), and the axle in the world frame (n, 3).
-    """
+    """Return data of the wheels of manifolds ``at``."""
     side = _wheels(w, m.shape[at])
     shape = m.shape[at, side]
     turn = w.model.contact.turn[shape].reshape(-1, 3, 3)

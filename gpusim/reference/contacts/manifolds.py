@@ -1,8 +1,6 @@
 """Contact manifolds of a substep, as flat arrays over all worlds, in the order in which sweeps solve the manifolds.
 
 A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
-With the direct solver, the manifolds on bodies with joints form additional lists. Each of these lists contains at most
-one manifold of each world.
 """
 
 from __future__ import annotations
@@ -139,7 +137,7 @@ class Manifolds:
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:
-        """Return chosen manifolds. With a slice, the arrays are views. With a mask, they are copies."""
+        """Return chosen manifolds. With a slice, the arrays are views."""
         return Manifolds(*(getattr(self, f.name)[where] for f in fields(self)))
 
     def put(self, mask: Array, part: Manifolds, names: tuple[str, ...]) -> None:
@@ -231,10 +229,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
 
 
 def _turns(color: Array, world: Array, max_colors: int) -> Array:
-    """Return a key that sorts manifolds into the order of the solve.
-
-    The order is overflow (-1), colors, articulated.
-    """
+    """Return a key that sorts manifolds into the order of the solve."""
     turn = color.astype(np.int64)
     articulated = np.flatnonzero(color == ARTICULATED)
     number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])

@@ -1,9 +1,7 @@
 """Stage narrow_phase: find the contact points of close pairs, and match them with the points of the previous step.
 
 A new point with the same pair and feature as a previous point gets the impulse, slip and arms of the previous point. So
-the solver warm starts, and resting contacts do not creep. On a rolling surface, features can change, for example if a
-disk rocks. A new point on a rolling surface therefore continues the nearest previous point. If the features differ, the
-new point gets only the impulse and slip, and only if the distance is at most the shape's radius.
+the solver warm starts, and resting contacts do not creep.
 """
 
 from __future__ import annotations
@@ -150,7 +148,7 @@ def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old:
 
 
 def match_points(w: StepBuffers, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
-    """Copy data of contact points from matching points of the previous step. Points without a match start from zero."""
+    """Copy data of contact points from matching points of the previous step."""
     state, world = w.state.arrays, at[0]
     existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
@@ -176,10 +174,7 @@ def _nearest(
     existed: Array,
     same: Array,
 ) -> Array:
-    """Match points on rolling surfaces with previous points: each must be the nearest point to the other, (n, 4).
-
-    If the features differ, the distance must be at most the shape's radius.
-    """
+    """Match points on rolling surfaces with the nearest previous points, (n, 4)."""
     world, place, k = at
     arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)
     before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)

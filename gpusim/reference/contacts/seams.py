@@ -3,28 +3,8 @@
 The narrow phase treats each pair of shapes separately. So an edge or a side face of a tile gives contacts even if a
 neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, and ``drop`` removes them.
 
-*Covered contacts.* A contact at the point x of a tile, with the outward normal n, is covered under two conditions:
-
-* A neighbor contains x (within the tolerance for gaps) and extends from x along n. So n is not a normal of the common
-  surface.
-* Near x, neighbors cover all points of the tile in the plane perpendicular to n.
-
-*Leaning normals.* An inner edge of the surface may also give the normal of a manifold with points inside the tile. For
-example, a hull tips over, and its lowest corner has passed the edge. Then the points on the edge are covered, and all
-other points are lower along the normal. If the normal leans by at most 10 degrees, the manifold stays with the normal
-of the tile's face. The points of a height field are approximate, so its other manifolds of this kind count as covered.
-
-A manifold is covered if all of its points are covered. ``judge`` marks a covered manifold if a neighbor touches the
-same shape in an uncovered manifold. There is one exception: the tile of the covered manifold rises steeply from the
-contact plane of the uncovered manifold, as a wall rises from a floor. If several manifolds cover each other, as at a
-gap between tiles, the first manifold stays.
-
-*Shared contacts.* With a soft law, each point pushes with its whole stiffness, so duplicate points double the force.
-Two tiles may touch a shape with the same normal and the same law. In this case, ``judge`` marks points of a tile that
-are near the neighbor tile, if the neighbor also has points far from this tile. If both tiles have only the same points,
-the first tile keeps them.
-
-The bristles and impulses of a tire continue from tile to tile.
+*Shared contacts.* With a soft law, duplicate points would double the force. ``judge`` also marks points that two tiles
+have in common.
 """
 
 from __future__ import annotations
@@ -51,7 +31,7 @@ SEAM_FACE = 5e-3
 SEAM_STEEP = 0.1
 """Sine of the angle by which to turn a leaning normal before the check, because SEAM_FACE hides smaller angles."""
 SEAM_STAYS, SEAM_GOES, SEAM_TURNS = 0, 1, 1 << POINTS
-"""Whether a manifold stays, goes, or gets a face's normal. pair_seam marks the last case for each side by a bit."""
+"""Results of the seam check: a manifold stays, goes, or gets a face's normal."""
 CONSTANTS = {
     "SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_STEEP": SEAM_STEEP,
     "SEAM_CONE": SEAM_CONE, "SEAM_STAYS": SEAM_STAYS, "SEAM_GOES": SEAM_GOES, "SEAM_TURNS": SEAM_TURNS,
@@ -112,7 +92,7 @@ def drop(w: StepBuffers) -> None:
 
 
 def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
-    """Return what a tile's neighbors do to points (n, 3) with the outward ``normal``, in the body's frame."""
+    """Return how the neighbors of a tile change points (n, 3), in the body's frame."""
     face = face_normal(w, tile, points, normal)
     lean = normal - face
     sine = float(np.linalg.norm(lean))
@@ -164,7 +144,7 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
 
 
 class _View:
-    """Manifolds of one world that have contact points, by pair of shapes."""
+    """Manifolds of one world, by pair of shapes."""
 
     def __init__(self, w: StepBuffers, world: int, places: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.places = w, world, places
@@ -182,7 +162,7 @@ class _View:
         return np.asarray(n if side == 0 else -n)
 
     def face(self, m: int, side: int) -> Array:
-        """Return the normal of a face of the shape on one side, which replaces the normal of manifold m."""
+        """Return the face normal for manifold m."""
         tile = int(self.s["pair_shapes"][m, side])
         n = face_normal(self.w, tile, self.points(m, side), self.normal(m, side))
         n = self.w.rotation[self.world, self.w.model.contact.body[tile]] @ n
@@ -193,7 +173,7 @@ class _View:
         return verdict(self.w, int(self.s["pair_shapes"][m, side]), self.points(m, side), self.normal(m, side))
 
     def goes(self, m: int, side: int) -> int:
-        """Return bits of what changes in manifold m because of the neighbors of the shape on this side."""
+        """Return the changes of manifold m as bits."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
@@ -213,7 +193,7 @@ class _View:
         return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Return bits that mark the points of manifold m that manifold k of the neighbor n also has, for soft laws."""
+        """Return bits that mark the shared points of manifold m."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
@@ -234,7 +214,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _covered(w: StepBuffers, tile: int, x: Array, n: Array) -> bool:
-    """Return whether neighbors of a tile cover the point x with the outward normal n. Both are in the body frame."""
+    """Return whether neighbors of a tile cover the point x with the outward normal n."""
     t = w.model.contact
     reach = t.seam_reach
     near = [(i, min(reach[tile], reach[i])) for i in t.seams[tile]]
@@ -260,10 +240,7 @@ def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
 
 
 def _holds(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
-    """Return whether a point is within ``space`` (m) of a tile.
-
-    At sharp corners, the distance may be somewhat larger.
-    """
+    """Return whether a point is within ``space`` (m) of a tile."""
     t, shape = w.model.contact, _shape(w, tile)
     y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
     if isinstance(shape, HalfSpace):
@@ -304,10 +281,7 @@ def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
 
 
 def _height(shape: HeightField, y: Array) -> float:
-    """Return the height of the surface below a point.
-
-    Outside the field, return the height at the nearest point of the rim.
-    """
+    """Return the height of the surface below a point."""
     at, (column, row) = _cell(shape, y)
     u, v = at[0] - column, at[1] - row
     h = shape.heights

@@ -6,11 +6,9 @@ changes by E r:
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
 This closed form needs no difference of poses, so it works in float32. A row dot(u, w) gets the bias ``(dot(Tu, w) +
-dot(u, Tw) + dot(Eu, Dw))/h``, where Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the
-nonlinear change of |w|. The bias of a spin row contains the changes of its axis and of omega in half a step. For a
-wrapped path, the code computes the lengths before and after the step. phi = h max|omega| is the rotation of the faster
-body in the step. If phi exceeds 1/2, the code scales the bias by (0.5/phi)^2. The spin of a rotor does not count
-(rotors.py).
+dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the nonlinear
+change of |w|. phi = h max|omega| is the rotation of the faster body in the step. If phi exceeds 1/2, the code scales
+the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
 """
 
 from __future__ import annotations
@@ -66,7 +64,6 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
     """Return the angular velocity at the midpoint of the step, in the world frame, (num_worlds, bodies, 3).
 
     Newton passes solve I Omega - exp(-h/2 [Omega]x) l = 0 in the body frame. l = I R^T omega is the angular momentum.
-    The passes use the slope I - h/2 [l]x, which is always invertible.
     """
     back = w.rotation_real.swapaxes(-1, -2)
     momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))
@@ -194,7 +191,7 @@ def _line_bias(w: StepBuffers, operator: Array | None) -> None:
 
 
 def _wrapped_bias(w: StepBuffers) -> None:
-    """Set the exact bias of wrapped paths. The first line of a path gets the bias of both lines."""
+    """Set the exact bias of wrapped paths."""
     t, first = w.topology.line, w.layout.wrapped
     a, b = w.layout.lines.start + first, w.layout.lines.start + first + 1
     position = w.state.arrays["position"] + w.h * w.twist[..., :3].astype(np.float64)
@@ -212,7 +209,7 @@ def _wrapped_bias(w: StepBuffers) -> None:
 
 
 def _limit_large_turns(w: StepBuffers) -> None:
-    """Scale down the bias at large rotations to keep the step stable, because the expansion is invalid there."""
+    """Scale down the bias at large rotations, to keep the step stable."""
     t = w.topology
     angle = turn_angles(w)
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])

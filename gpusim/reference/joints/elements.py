@@ -34,10 +34,7 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add full rotations to joint angles, so that each angle is as near as possible to its last value.
-
-    For fast joints, stage drift has already added the rotation of the step to the last value.
-    """
+    """Add full rotations to joint angles, so that each angle is as near as possible to its last value."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:
@@ -49,10 +46,7 @@ def track_angles(w: StepBuffers) -> None:
 
 
 def rigid_values(w: StepBuffers) -> Array:
-    """Return the values of the elements of rigid rows at the current poses, (num_worlds, rigid).
-
-    Call this after the drift.
-    """
+    """Return the values of the elements of rigid rows at the current poses, (num_worlds, rigid)."""
     value = np.empty_like(w.element_value)
     t, layout = w.topology, w.layout
     if layout.dots.stop > layout.dots.start:

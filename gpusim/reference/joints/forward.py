@@ -1,8 +1,4 @@
-"""Stage forward: the forces of the actuators, from a trial substep. The backend then discards the trial substep.
-
-The solver computes forces only as impulses of a substep. So the trial substep solves the next substep with the current
-commands. state_reader.py reads all signals that need no forces.
-"""
+"""Stage forward: the forces of the actuators, from a trial substep. The backend then discards the trial substep."""
 
 from __future__ import annotations
 

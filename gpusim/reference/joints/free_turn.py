@@ -3,9 +3,7 @@
 During the drift, the angular momentum L of a body without joints is constant. The body's orientation R follows R' =
 [I(R)^-1 L]x R. One step of the midpoint rule keeps the energy if the body rotates by less than half a radian in the
 step. For faster rotations, the iteration of the midpoint rule does not converge. So the code divides the step into
-parts in which the body rotates by at most FREE_TURN. With ``semi_implicit``, bodies rotate with their angular velocity
-at the start of the step. Such a rotation adds energy, so the code also uses the midpoint rule for small rotations of
-bodies without joints.
+parts in which the body rotates by at most FREE_TURN.
 """
 
 from __future__ import annotations
@@ -23,10 +21,7 @@ LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:
-    """Return the mean angular velocities over the step, (num_worlds, bodies, 3).
-
-    For bodies that need no division of the step, the result is ``rate``.
-    """
+    """Return the mean angular velocities over the step, (num_worlds, bodies, 3)."""
     free = w.topology.free
     if not free.any():
         return rate

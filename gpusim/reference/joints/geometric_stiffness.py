@@ -8,12 +8,10 @@ uses the inertia
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K).
 
 This applies to bodies with g > 0.3 on which at least two constraints pull. F comes from the impulses of the last
-substep. K uses only the component of F along the arm. With the component across the arm, a rotating chain came apart in
-tests.
+substep.
 
 An inertia that changes from step to step would excite the vibration. So s grows from zero, and K increases immediately
-but decreases slowly. In each step, K decreases by the share FADE of the difference. The state array
-``tension_stiffness`` stores K in body axes, or zero if g is below 0.3.
+but decreases slowly.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
-    """Return K of the last kick in world axes, (num_worlds, bodies, 3, 3). K is 0 for fewer than two pulling forces."""
+    """Return K of the last kick in world axes, (num_worlds, bodies, 3, 3)."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     square = rotations.dot(arm, arm)

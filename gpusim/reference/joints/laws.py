@@ -35,7 +35,7 @@ class ClampedTerm:
     most: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """Return P and D of the term. ``clamp`` is CLAMP_UP or CLAMP_DOWN if the term is at a bound, else 0."""
+        """Return P and D of the term."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
@@ -86,7 +86,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Add a law that moves axes in loops back to a limit, if they are far beyond this limit."""
+        """Add a law that moves axes in loops back to a limit."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -100,7 +100,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the velocity bounds from the position limits. Find out whether the modes of axis rows can change."""
+        """Compute the velocity bounds from the position limits."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, LOOP_SPEED, lower)
@@ -170,12 +170,6 @@ def solve_row(
 ) -> tuple[Array, Array]:
     """Solve the law of one row and return the velocity and the mode of the row.
 
-    The function works in rounds. Each round solves for a velocity u'. Clamped terms that are not yet known to be at a
-    bound count as linear. If the true sum of the terms at u' is below the linear sum, the true velocity is at most u'.
-    All terms decrease with u. So every term above its upper bound at u' is also at this bound at the true velocity. If
-    the true sum is above the linear sum, the same holds for lower bounds. Every round except the last one finds at
-    least one more term at its bound. So n terms take at most n + 1 rounds.
-
     Args:
         law: the law, summed over all terms.
         free_velocity: velocity of each row without its own impulse.
@@ -204,10 +198,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return mode bits for the clamped terms that this round finds to be at a bound.
-
-    ``velocity`` is the solution of the round.
-    """
+    """Return mode bits for the clamped terms that this round finds to be at a bound."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

@@ -1,11 +1,7 @@
 """Active-set switching of axis rows in the direct solver. A row moves only to an adjacent piece of its law.
 
-The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
-friction, FREE replaces SLIDE_DOWN, STICK and SLIDE_UP. The velocity must stay in the range of a free or sliding piece.
-The impulse must stay in the range of a sticking piece or a stop. If the velocity or impulse leaves this range, the row
-moves to the next piece on that side. In each pass, a row moves by at most one piece, because the moves of other rows
-also change its velocity and impulse. Each clamped term of the row moves separately in the same way, between its lower
-bound, its slope and its upper bound.
+The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. In each pass,
+a row moves by at most one piece.
 """
 
 from __future__ import annotations
@@ -83,10 +79,7 @@ def turn_shares(late: Array, further: Array) -> Array:
 
 
 def first_move(mode: int, wanted: int) -> int:
-    """Return the mode after only the first of the moves from ``mode`` to ``wanted``.
-
-    The row itself moves before its clamped terms. Clamped terms move in the order of their numbers.
-    """
+    """Return the mode after only the first of the moves from ``mode`` to ``wanted``."""
     part, differs = CONTACT_BITS, mode ^ wanted
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN
@@ -103,7 +96,7 @@ def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array
 
 
 def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
-    """Switch free and sliding rows based on their velocity. Sliding rows stick at the reverse velocity ``turn``."""
+    """Switch free and sliding rows based on their velocity."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
     turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
@@ -117,7 +110,7 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
-    """Switch sticking and stopped rows. The impulse minus the linear terms selects the next piece."""
+    """Switch sticking and stopped rows."""
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs

@@ -66,7 +66,7 @@ def rotate(w: StepBuffers) -> None:
 
 
 def _rows(w: StepBuffers) -> None:
-    """Write the element Jacobians into rows. A coupling row is a weighted sum of element Jacobians."""
+    """Write the element Jacobians into rows."""
     t, layout = w.topology, w.layout
     flat = w.jacobian.reshape(w.num_worlds, -1, 6)
     picked = w.element_jacobian[:, t.element_row]
@@ -99,10 +99,7 @@ def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _axis_rates(w: StepBuffers) -> None:
-    """Set the mean rates of the axes in each of the last two drifts.
-
-    The mean rates include the curvature of the motion, unlike J v. After a reset, the code uses J v.
-    """
+    """Set the mean rates of the axes in each of the last two drifts."""
     state, rows = w.state.arrays, w.topology.axis_row
     values = np.concatenate([w.element_value, w.coupling_value], axis=1)
     w.axis_position = values[:, w.topology.axis_element].astype(w.real)

@@ -1,8 +1,7 @@
 """Limits of ropes: lengths of distance joints and tendons that change at run time.
 
-If you write a limit, it moves to the new value during the next step, at a constant rate. The velocity bound of the row
-contains this rate: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that you reel in, at any speed up to
-LENGTH_SPEED and with any number of substeps. A change faster than LENGTH_SPEED takes effect at once.
+A written limit moves to its new value during the next step. The velocity bound of the row contains this rate: ``u <=
+(limit - q)/h + rate``. A change faster than LENGTH_SPEED takes effect at once.
 """
 
 from __future__ import annotations

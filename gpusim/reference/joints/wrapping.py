@@ -1,18 +1,12 @@
 """Paths of ropes that wrap around spheres and cylinders, their lengths, and the rates of these lengths.
 
 A path consists of a straight line from the first end to the surface, an arc on the surface, and a straight line to the
-second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the
-arc is a helix. MuJoCo uses the same paths. If a path does not touch the surface, the arc has length 0, and both
-points of contact are the midpoint between the ends.
+second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the arc
+is a helix. MuJoCo uses the same paths.
 
-A path is locally the shortest path. So to first order, a small motion of the points of contact does not change the
-length of the path. The Jacobian of a path is the Jacobian of two lines whose inner ends are fixed in the body of the
-surface. The two *line* elements of a path (reference/joints/elements.py) have the Jacobians of these lines. The value
-of the first element includes the arc.
-
-A path through the inside of a circle touches the circle in one point. The angle t between the circle and each of the
-lines is the same. r is the radius, d_a and d_b are the distances of the ends from the center, and G is the angle
-between the ends, seen from the center. Newton's method finds t as the root of this equation, and starts at pi/2:
+The angle t between the circle and each of the lines is the same. r is the radius, d_a and d_b are the distances of the
+ends from the center, and G is the angle between the ends, seen from the center. Newton's method finds t as the root of
+this equation, and starts at pi/2:
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """
@@ -165,11 +159,7 @@ def _nearest(a: Array, b: Array) -> Array:
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
-    """Return whether the path touches the circle, the points of contact, the arc's angle, and the arc's direction.
-
-    The path takes the shorter way around the circle. But if the center would then be between the path and the side
-    point, the path takes the longer way.
-    """
+    """Return the arc of a path around a circle, and whether the path touches the circle."""
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
     behind = sided & (_cross2(a, side) * sense < 0.0) & (_cross2(side, b) * sense < 0.0)
@@ -182,7 +172,7 @@ def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tu
 
 
 def _tangent(end: Array, square: Array, radius: Array, room: Array) -> Array:
-    """Return the point of contact of a tangent from ``end``. The sign of the radius selects one of two tangents."""
+    """Return the point of contact of a tangent from ``end``."""
     across = np.stack([-end[..., 1], end[..., 0]], axis=-1)
     reach = radius * np.sqrt(np.maximum(room, 0.0))
     return np.asarray((square[:, None] * end + reach[..., None] * across) / _dot2(end, end)[..., None])

@@ -3,8 +3,7 @@
 ``device`` is the body of a C++ function. The arguments of this function are the world ``w``, the index ``i`` of an
 element, and ``out`` for the result. ``w`` has functions that return parameters, tables and the stored state. Their
 names are in model/fields.py. The body can also call the functions of cuda_kernels/signals/observe.cuh.
-backends/codegen/observe_header.py generates the kernels' switch over all quantities. The files of actuators declare
-their quantities as ``Reading``.
+backends/codegen/observe_header.py generates the kernels' switch over all quantities.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Quantity:
     """Quantity of every element of one family (bodies, sites, ...).
 
     ``shape`` is the shape of the value for one element. ``read`` takes the indices (n,) of elements and returns
-    (num_worlds, n, *shape). ``device`` reads one element of one world.
+    (num_worlds, n, *shape).
     """
 
     name: str
@@ -78,7 +77,7 @@ SIM = (
         _state("pair_peak"), "*out = *w.pair_peak();",
     ),
 )  # fmt: skip
-"""Quantities of a whole world. They ignore the index."""
+"""Quantities of a whole world."""
 
 
 def _origin(now: StateReader, i: Array) -> Array:
@@ -198,11 +197,7 @@ SITE = (
 
 
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
-    """Return the change of linear acceleration and torque from the last kick to t, (num_worlds, n, 6).
-
-    The function extrapolates the means of the last two kicks, and rotates the change with the body. With only one kick,
-    the extrapolation is zero.
-    """
+    """Return the change of linear acceleration and torque from the last kick to t, (num_worlds, n, 6)."""
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
@@ -218,11 +213,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return acceleration minus gravity at t, along the site's axes. For smooth motion, the error is second order.
-
-    The function extrapolates the mean accelerations of the last two kicks to t. If the acceleration changes by more
-    than the share ROUGH, as in impacts, the function uses the value of the last kick.
-    """
+    """Return acceleration minus gravity at t, along the site's axes."""
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
     new = np.concatenate([s["linear_velocity"][:, body], s["angular_momentum"][:, body]], axis=-1).astype(float)
@@ -363,7 +354,7 @@ RAY = (
         _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
     ),
 )  # fmt: skip
-"""Quantities of a ray of a sensor. In ``device``, ``c`` is the ray (cuda_kernels/rays.cu)."""
+"""Quantities of a ray of a sensor."""
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
@@ -393,5 +384,5 @@ def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Return the number of every quantity, by the ``id`` of the object. Quantities of rays have the last numbers."""
+    """Return the number of every quantity, by the ``id`` of the object."""
     return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

@@ -1,12 +1,9 @@
 """Stage sense: loads of ropes, and of joints and bodies with sensors, over all substeps of a step.
 
 * Joints: the stage averages the wrench of the child on the parent over the kicks, in the parent's joint frame. A kick
-  is the time over which the forces of a substep act. The wrench includes drives, limits, friction and bounces. At the
-  end of a step, an infinite ``joint_slack`` opens the limits of latches whose load was too large.
+  is the time over which the forces of a substep act. The wrench includes drives, limits, friction and bounces.
 * Ropes, rods and tendons: the stage sums the impulses along each element over the substeps.
 * Contacts: the stage sums the impulses of all contacts of the body, and their moments about the body's center of mass.
-  Each moment uses the position of the contact point in the substep of the impulse. The order of the sums is fixed, as
-  in the kernels (cuda_kernels/signals/sense.cuh).
 """
 
 from __future__ import annotations

@@ -2,17 +2,8 @@
 
 The state stores the velocities at the last three half steps: v1 at t - h1/2, v2 before v1, and v3 before v2. A kick
 applies the forces between two half steps. It covers the time H. The mean accelerations of the last two kicks are (v1 -
-v2)/H1 and (v2 - v3)/H2. For constant steps h, these accelerations belong to the times t - h and t - 2 h. The reader
-extrapolates the accelerations to t - h1/4 and uses the result to advance v1 to t. The error of the velocity at t is of
-second order. The reader advances momenta in the same way.
-
-The reader does not extrapolate an impact. If the two accelerations have different directions or very different
-magnitudes, the reader returns v1. If the change is small relative to the velocity, the reader always advances v1.
-Contacts take two steps to stop a body. So if an acceleration increases suddenly, stage drift stores v3 = v2, and the
-reader returns v1 for two steps.
-
-After a start, the reader knows only one kick, and uses the acceleration of this kick. There is one exception: if the
-start velocities violated joints, stops or contacts (H2 = -1), the reader returns v1.
+v2)/H1 and (v2 - v3)/H2. The reader extrapolates the accelerations to t - h1/4 and uses the result to advance v1 to t.
+The error of the velocity at t is of second order. Impacts are not extrapolated.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations that every world executes in order.
 
 The operations write the poses of bodies first. They then write joint coordinates (from parent to child), velocities of
-bodies, and joint rates. The subtree of a joint contains its child and all bodies below the child. A write of joint
-coordinates moves this subtree rigidly, and rotates its velocities. A write of joint rates changes the velocities of the
-subtree as if it were one rigid body. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
+bodies, and joint rates. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
 (cuda_kernels/signals/writes.cuh) execute the same operations.
 
 Written values are values at the time t, but the state stores velocities half a step before t. So the operations first
 advance the velocities of written bodies to t. After the write, the operations convert these velocities back to the half
 step: v(t - h'/2) = v - (h'/2) a. h' is the last step, and a is the last acceleration. For a body with a written pose, a
-is the acceleration of free fall. The operations never extrapolate impacts (state_reader.py). The state of all other
-bodies stays the same, bit for bit. There is one exception: if a write sets the poses of all dynamic bodies, the state
-stores the velocities at t for all bodies.
+is the acceleration of free fall. The state of all other bodies stays the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ OPERATIONS = (
     "PLACE_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
     "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
 )  # fmt: skip
-"""Names of the operations by number. Each operation has two indices and a column of values."""
+"""Names of the operations by number."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
 """Number of values that a write stores for each body: previous pose, changes of velocities, impact flags."""
@@ -110,10 +106,7 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _lifted(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """Return the first and the last operations of a write.
-
-    They convert between velocities at t and at the half step.
-    """
+    """Return the first and the last operations of a write."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -141,10 +134,7 @@ def _axis_bodies(now: StateReader) -> list[set[int]]:
 
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
-    """Return the bodies below joints, from parent to child.
-
-    Each entry is (joint, body, parent body). ``joint`` is -1 if the write does not set the body's joint.
-    """
+    """Return the bodies below joints, from parent to child."""
     own = {model.joints[j].child: j for j in reversed(joints)}
     hanging = _hanging(model, own)
     moved: dict[int, tuple[int, int, int]] = {}
@@ -168,11 +158,7 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
 
 
 def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the children of each body, as pairs (joint, child body).
-
-    Each body is the child of at most one joint. This is its joint in ``written``, else its first joint that sets the
-    pose, else its first joint. For a weld from :func:`_fittings`, the parent body is a child of the weld's child body.
-    """
+    """Return the children of each body, as pairs (joint, child body)."""
     fittings = _fittings(model)
     carriers = dict(written)
     for sets_pose in (True, False):
@@ -189,10 +175,7 @@ def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int,
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the welds whose parent body is dynamic and has no other joint.
-
-    The child body of such a weld also has another parent.
-    """
+    """Return the welds whose parent body is dynamic and has no other joint."""
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -251,10 +234,7 @@ class _Writer:
         return matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), omega)))
 
     def restart(self, i: int, j: int, column: int) -> None:
-        """Replace the velocities at half steps by the velocities at t.
-
-        After an impact, advance the velocities in free fall.
-        """
+        """Replace the velocities at half steps by the velocities at t."""
         velocity = self.now.velocity()[self.worlds]
         half = 0.5 * self.state["step_before"][self.worlds][:, None]
         for body in range(len(self.now.model.bodies)):
@@ -268,11 +248,7 @@ class _Writer:
         return np.concatenate([self._get("linear_velocity", body), self._get("angular_momentum", body)], axis=-1)
 
     def _was_struck(self, body: int, now: Array) -> Array:
-        """Return whether an impact changed the velocity or angular momentum of a body in the last step, (n, 6).
-
-        An impact changes a velocity by more than IMPACT times the change in free fall. The state reader does not
-        extrapolate such a change.
-        """
+        """Return whether an impact changed the velocity or angular momentum of a body in the last step, (n, 6)."""
         half = self._half_velocity(body)
         kick = self.state["kick_before"][self.worlds][:, None]
         if self.now.model.bodies[body].kinematic or self.now.semi_implicit:
@@ -327,7 +303,7 @@ class _Writer:
     def axis_rate(self, i: int, j: int, column: int) -> None:
         """Add j times the coordinate's rate at t to the stored rates of axis row i.
 
-        j is -1 before the write and 1 after the write. So the two calls together add the change of the rate.
+        j is -1 before the write and 1 after the write.
         """
         rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
         for name in ("axis_velocity", "axis_velocity_before"):
@@ -349,10 +325,7 @@ class _Writer:
         self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
 
     def body_orientation(self, i: int, j: int, column: int) -> None:
-        """Rotate the body to the written orientation, about the origin of its frame.
-
-        The angular velocity does not change.
-        """
+        """Rotate the body to the written orientation, about the origin of its frame."""
         origin = self._get("position", i) - self._center_offset(i)
         omega = self.now.twist([i])[self.worlds, 0, 3:]
         self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
@@ -415,11 +388,7 @@ class _Writer:
         self._place(i, rotations.quaternion_product(turn, unturn), shift)
 
     def _place(self, i: int, turn: Array, shift: Array) -> None:
-        """Write the child's pose.
-
-        ``turn`` is the orientation of the child, and ``shift`` is the vector between the joint points, both in parent
-        axes.
-        """
+        """Write the child's pose."""
         a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
         q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
         point = matvec(self._rotation(a), self.table["arm_a"][i] + shift) + self._get("position", a)
@@ -450,8 +419,7 @@ class _Writer:
     def rate(self, i: int, j: int, column: int) -> None:
         """Write j rates of a joint. The first is the rate of coordinate i.
 
-        The child's velocity first changes with the parent's velocity, as if both were one rigid body. The function then
-        adds the change of the rates along the joint's axes.
+        The child's velocity first changes with the parent's velocity, as if both were one rigid body.
         """
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]

@@ -16,9 +16,7 @@ from gpusim.typing import Array
 class ColorBatch:
     """Constraints of one color, or the constraints without a color (overflow), in the current substep.
 
-    ``bodies`` is (n, slots), and Jacobians are (worlds, n, block, slots * 6). ``load`` is for mass splitting of the
-    overflow: the number of parts into which the mass of each slot's body is split, (n, slots). ``mass_jacobian``
-    includes this split. ``load`` is None if the constraints have a color.
+    ``bodies`` is (n, slots), and Jacobians are (worlds, n, block, slots * 6).
     """
 
     constraints: Array
@@ -65,7 +63,7 @@ class CoupledRows:
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
     def leave(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
-        """Write the residual of each row to ``error``, and the impulse change that solves it to ``change``."""
+        """Write the residual of each row, and the impulse change that solves it."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
         missed = self.error(w, speed, w.solved[:, members])
         own = np.diagonal(self.inverse, axis1=-2, axis2=-1)
@@ -79,9 +77,7 @@ class CoupledRows:
 class AxisStep:
     """One axis row for each of n constraints in a batch.
 
-    ``impulse`` is a unit impulse of the row, plus the impulses that keep the constraint's rigid rows solved, (worlds,
-    n, block). ``impulse`` changes the velocities of the bodies by ``motion``, (worlds, n, slots * 6). It changes the
-    velocity of the row by ``response``.
+    ``impulse`` changes the velocities of the bodies by ``motion``, (worlds, n, slots * 6).
     """
 
     k: Array

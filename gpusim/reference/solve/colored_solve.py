@@ -80,7 +80,7 @@ def resume(w: StepBuffers, worlds: Array) -> None:
 
 
 def _run_sweeps(w: StepBuffers, done: Array) -> None:
-    """Sweep until all worlds converge, at most ``iterations`` times. Mark converged worlds in ``done``."""
+    """Sweep until all worlds converge, at most ``iterations`` times."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _find_rate_next(w)
@@ -99,7 +99,7 @@ def _run_sweeps(w: StepBuffers, done: Array) -> None:
 
 
 def _sweep(w: StepBuffers, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
-    """Sweep once over all batches and contacts. Return the greatest change of an impulse in each world."""
+    """Sweep once over all batches and contacts."""
     before = w.solved, w.twist
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
@@ -121,7 +121,7 @@ def _sweep_batches(w: StepBuffers, batches: list[ColorBatch], mode: Array) -> Ar
 
 
 def sweep_joints(w: StepBuffers, live: Array) -> Array:
-    """Sweep once over the joints of ``live`` worlds. Return their greatest impulse change, and 0 for other worlds."""
+    """Sweep once over the joints of ``live`` worlds."""
     before, w.active = (w.solved, w.twist), live[:, None]
     change = _sweep_batches(w, w.batches, w.mode)
     pick = live[:, None, None]
@@ -232,7 +232,7 @@ def _wide(blocks: Array) -> Array:
 
 
 def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisStep]:
-    """Return the axis rows in steps. Step k contains the k-th axis row of every constraint that has one."""
+    """Return lists of axis rows. List k contains the k-th axis row of every constraint."""
     owner, place = w.layout.axis_constraint, w.layout.axis_place
     position = np.full(w.topology.num_constraints, -1)
     position[batch.constraints] = np.arange(batch.constraints.size)
@@ -256,7 +256,7 @@ def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, plac
 
 
 def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
-    """Solve all constraints of a batch from the same velocities. Return the greatest impulse change in each world."""
+    """Solve all constraints of a batch from the same velocities."""
     velocity = w.twist[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
     bias = w.bias.reshape(w.solved.shape)[:, batch.constraints]
     speed = matvec(batch.jacobian, velocity) + bias
@@ -289,11 +289,7 @@ def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
 
 
 def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
-    """Return the velocity changes of bodies due to impulses of a batch, (worlds, bodies, 6).
-
-    ``impulse`` is (worlds, n, block). A split body moves by the mean of its parts. Sums run in ascending order of the
-    constraints and their slots.
-    """
+    """Return the velocity changes of bodies due to impulses of a batch, (worlds, bodies, 6)."""
     moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), impulse).reshape(w.num_worlds, *batch.bodies.shape, 6)
     if batch.load is not None:
         moved = moved / batch.load.astype(w.real)[:, :, None]

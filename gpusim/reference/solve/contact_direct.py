@@ -10,16 +10,10 @@ does the forward solve x = D^-1 L^-1 S r of the residual r. The solver then swee
 
     t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p are the joint impulses. So one sweep
-finds the impulse on a foot that carries the whole robot. In each world, the solver handles manifolds on bodies with
-joints one after another. Y_n and Z_n are nonzero only on the path from the manifold's bodies to the root of the
-elimination tree. The arrays in this file contain all rows. The kernels use only the rows of the path (model/paths.py).
+The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p are the joint impulses. In each world,
+the solver handles manifolds on bodies with joints one after another.
 
-If joints lock a contact point, the response of the point is only round-off. So each contact point gets a compliance. It
-is ``max(0, F - W)`` along the normal, and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the
-tangents. W is the response along the normal with all joints, and K is the (2, 2) response along the tangents. F is
-min(POINT_FLOOR f, max(m, POINT_LEAST f)). f is the response along the normal without joints. m is the sum of 1/(total
-mass) over the two touching mechanisms. Tires get a compliance only along the normal.
+Locked contact points get a compliance (``_add_floors``).
 """
 
 from __future__ import annotations
@@ -71,10 +65,7 @@ def _respond(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns_matter(m: Manifolds) -> Array:
-    """Return whether a manifold needs the response to torques, (n,).
-
-    A manifold with a single point that transmits no torques does not need this response.
-    """
+    """Return whether a manifold needs the response to torques, (n,)."""
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
@@ -95,7 +86,7 @@ def _joint_velocity(w: StepBuffers, m: Manifolds, motion: Array) -> Array:
 
 
 def _add_floors(m: Manifolds, free: Array) -> None:
-    """Add the compliances of the points. ``free`` (n, 4) is the result of :func:`_loaded`."""
+    """Add the compliances of the points."""
     real = m.mass.dtype.type
     first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
     apart, both = first - second, first + second
@@ -144,7 +135,7 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
 
 
 def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
-    """Solve the contacts of ``worlds`` by Newton's method. Return the ``live`` worlds that remain unsolved."""
+    """Solve the contacts of ``worlds`` by Newton's method."""
     if not worlds.any():
         return live
     solved, left, load = contact_newton.solve(w, worlds)
@@ -157,7 +148,7 @@ def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
 
 
 def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]:
-    """Sweep once over joints and contacts. Return the greatest impulse change and load of each world."""
+    """Sweep once over joints and contacts."""
     joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
     if w.touch is None:
         return joints, np.zeros_like(joints)

@@ -2,27 +2,13 @@
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-b is the curvature bias. Limits, friction and saturation use active-set switching: each axis row has a mode (modes.py).
-Each pass recomputes the nonlinear laws at the new velocities. After the modes have settled, it also recomputes b (a
-*refresh*). The pass then corrects p with the same factor. The solver factors a world again if an axis row changes its
-mode, or if a compliance changes by more than 20 %. The results of a world do not depend on other worlds, bit for bit.
+b is the curvature bias. Limits, friction and saturation use active-set switching (modes.py). Each pass recomputes the
+nonlinear laws at the new velocities. Later passes also recompute b (a *refresh*).
 
-Refreshes may diverge. The *guard* stores the result of the first pass, the error of the rigid rows, and the energy E_1
-= r x. r is the residual and x = A^-1 r is the next correction. The guard checks the error and the energy after the next
-refresh.
+The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, it restarts with a damped
+factor.
 
-Large rotations: if the second refresh does not reduce the error, the passes end with the result of the first pass. A
-later step then corrects the position errors.
-
-Singular poses: each refresh may multiply errors along weak directions by g > 1. E_2 is the energy after the next
-refresh. If E_2 is not well below E_1, the guard discards the impulses of the joints and restarts with the factor of A +
-20 g lambda diag(A). The equations do not change. g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how
-weak the directions are. Joints may open along the weak directions in this step. The next step closes these joints.
-Passes that still diverge restart with 20 times the damping. The position correction uses the same factor.
-
-Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py) and the joints of groups
-with the colored solver (builder/joint_groups.py). Swept joints share no dynamic body with the directly solved joints.
-The curvature bias of swept joints uses the velocities after stage kick.
+Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py).
 """
 
 from __future__ import annotations
@@ -95,7 +81,7 @@ class Rows:
         self.floor = LEAST_SLOPE[w.real] / self.response
 
     def fill(self, w: StepBuffers, mode: Array) -> None:
-        """Write the axis rows. Sticking and stopped rows are rigid, and all other rows are compliant."""
+        """Write the axis rows."""
         impulse, slope = w.law.total(mode)
         contact = mode & CONTACT_BITS
         rigid = contact >= STICK
@@ -150,10 +136,7 @@ class Passes:
         return self.left > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
-        """End the passes of worlds whose rows have no residual and whose bias matches the velocities.
-
-        For all other worlds, decide whether the guard stores the solution, restores it, or checks the energy.
-        """
+        """End the passes of worlds whose rows have no residual and whose bias matches the velocities."""
         active, refreshed = self.active, (self.since > 0) & ~self.hold
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
@@ -166,8 +149,6 @@ class Passes:
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
         """Store the solution of the first pass.
-
-        If refreshes diverge, restore this solution or remove the joint impulses.
 
         Args:
             w: work arrays of the substep.
@@ -225,18 +206,12 @@ class Passes:
         self.left[worlds] = self.most[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
-        """Decide whether the next pass keeps the curvature bias. ``worlds`` is a mask of the worlds to decide for.
-
-        The solver refreshes the bias only after the modes have settled. The number of refreshes in a solve is limited.
-        """
+        """Decide whether the next pass keeps the curvature bias. ``worlds`` is a mask of the worlds to decide for."""
         self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= self.most_refreshes), self.hold)
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
-        """Allow more passes for ``worlds``, from their current solution.
-
-        The curvature bias of all worlds stays unchanged.
-        """
+        """Allow more passes for ``worlds``, from their current solution."""
         self.left = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = self.most_refreshes
@@ -268,7 +243,7 @@ def _gains(w: StepBuffers, motion: Array) -> Array:
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
-    """Return ``these`` for the worlds of a mask, and ``others`` for all other worlds. The mask is (num_worlds,)."""
+    """Return ``these`` for the worlds of a mask, and ``others`` for all other worlds."""
     return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
@@ -376,7 +351,7 @@ def _refresh_bias(w: StepBuffers, hold: Array) -> None:
 
 
 def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
-    """Correct the impulses once. Return a mask of the corrected worlds, (num_worlds,)."""
+    """Correct the impulses once."""
     passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
@@ -403,13 +378,13 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
 
 
 def _total(energy: Array) -> Array:
-    """Return the sum for each world, (num_worlds,). The order of the sum does not depend on the number of worlds."""
+    """Return the sum for each world, (num_worlds,)."""
     parts = energy.reshape(len(energy), -1)
     return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
 
 def _refit(w: StepBuffers, system: System) -> Array:
-    """Update laws and modes with the newest velocities. Return a mask of the worlds to factor again, (num_worlds,)."""
+    """Update laws and modes with the newest velocities."""
     rows, mode, passes = system.rows, system.mode, system.passes
     before = w.rate_next
     _find_rate_next(w)
@@ -433,10 +408,7 @@ def _find_rate_next(w: StepBuffers) -> None:
 
 
 def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
-    """Choose the initial modes. Most rows keep their last mode.
-
-    A row gets a new mode if its active limit was removed, or if its friction was added or removed.
-    """
+    """Choose the initial modes."""
     if not w.law.switches:
         mode[:] = 0
         return
@@ -453,9 +425,8 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     """Move rows that left their piece of the law to the adjacent piece.
 
-    Return a mask of the worlds in which a mode changed. Switching all rows at once is fast but may cycle. So after many
-    switches, a world makes only the first move of the first row. This rule always terminates (least-index rule, Murty
-    1974).
+    Switching all rows at once is fast but may cycle. So after many switches, a world makes only the first move of the
+    first row. This rule always terminates (least-index rule, Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)

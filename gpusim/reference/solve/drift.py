@@ -38,10 +38,7 @@ def drift(w: StepBuffers) -> None:
 
 
 def _keep_velocities(w: StepBuffers) -> None:
-    """Store the velocities of the previous half steps.
-
-    Signals use these velocities to compute the velocities at t (state_reader.py).
-    """
+    """Store the velocities of the previous half steps."""
     state = w.state.arrays
     v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
     v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1)
@@ -58,10 +55,7 @@ def _keep_velocities(w: StepBuffers) -> None:
 
 
 def _starts_with_jump(w: StepBuffers) -> Array:
-    """Return a mask of the worlds whose start velocities violate rigid rows, stops or contacts, (num_worlds,).
-
-    The first kick changes these velocities by a jump. state_reader.py does not extrapolate this jump.
-    """
+    """Return a mask of the worlds whose start velocities violate rigid rows, stops or contacts, (num_worlds,)."""
     jumps: Array = np.zeros(w.num_worlds, bool)
     first = w.h_prev[:, 0] <= 0.0
     if w.scheme == "semi_implicit" or not first.any():
@@ -93,10 +87,7 @@ def _held_rows(w: StepBuffers) -> Array:
 
 
 def _row_jumps(w: StepBuffers, least: Array) -> Array:
-    """Return a mask of the rows whose speed before the kick is not small, (num_worlds, rows).
-
-    A speed is small if it is below a share of the bodies' speeds.
-    """
+    """Return a mask of the rows whose speed before the kick is not small, (num_worlds, rows)."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
     sides = sum(

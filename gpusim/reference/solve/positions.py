@@ -28,7 +28,7 @@ MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
-    """Correct all rigid rows at once. Without loops, skip worlds whose velocity solve did not converge."""
+    """Correct all rigid rows at once."""
     t = w.topology
     if t.loops.any():
         return _close_loops(w)
@@ -62,14 +62,14 @@ def _close_loops(w: StepBuffers) -> None:
 
 
 def _greatest_error(w: StepBuffers, errors: Array) -> Array:
-    """Return the greatest error (rad), (num_worlds,). Gaps are divided by the usual lever (limits.py)."""
+    """Return the greatest error (rad), (num_worlds,)."""
     gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     lever = w.real.type(w.accuracy_limits["usual_lever"])
     return np.asarray(np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2)))
 
 
 def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
-    """Return the share of the correction to apply, (num_worlds,). The share bounds the second-order error."""
+    """Return the share of the correction to apply, (num_worlds,)."""
     turns = change[..., 3:]
     square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
     square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)

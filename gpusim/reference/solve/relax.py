@@ -4,11 +4,7 @@ Before the drift, the contact rows allow an approach speed of ``gap/h``, so that
 Touching points have a small compliance (contact_rows.py). After the drift, this stage makes the rows rigid and solves
 again, from the last solution.
 
-Impacts: a point reaches the surface with the normal velocity u_i < 0 (contact_laws.py, ``impact_speed``). e is the
-restitution. At the end of the step, a point with a normal impulse leaves the surface with the velocity ``-e u_i``. So
-the point's velocity at the half step is ``-e u_i - a h/2``. a is the acceleration along the normal. The stage uses this
-velocity as the bias of the point. For an axis row that a limit has stopped, the stage sets the velocity bound in the
-same way. So the energy after an impact does not depend on the step size. Positions do not change.
+Positions do not change.
 """
 
 from __future__ import annotations
@@ -47,10 +43,7 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """Set the velocity bounds of axes that bounce off a limit to the speed after the impact.
-
-    Return a mask of the worlds with such axes, (num_worlds,).
-    """
+    """Set the velocity bounds of axes that bounce off a limit to the speed after the impact."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none
@@ -77,10 +70,7 @@ def _find_axis_impacts(w: StepBuffers) -> Array:
 
 
 def _relax_points(w: StepBuffers) -> Array:
-    """Set the rows of all rigid contact points for the solve after the drift.
-
-    Return a mask of the worlds in which a row changes, (num_worlds,).
-    """
+    """Set the rows of all rigid contact points for the solve after the drift."""
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:
         return worlds

@@ -1,7 +1,7 @@
 """Self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
 
-Self-stress moves no body. But sensors would report self-stress, and the geometric stiffness would count it as tension.
-:func:`drop` computes A^-1 A p for the impulses p, with the regularized factor. The result does not contain self-stress.
+Self-stress moves no body. :func:`drop` computes A^-1 A p for the impulses p, with the regularized factor. The result
+does not contain self-stress.
 """
 
 from __future__ import annotations

@@ -6,11 +6,8 @@ factor:
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
-For a heavy arm on a stiff bushing, the factor is close to 1, so convergence is slow. If the factor exceeds
-COUPLED_SHARE, the axis rows join the block of the rigid rows. The inverse of the block is N = (A + gamma)^-1 over all
-these rows. The block solve uses the linear laws of the joined rows. After the block solve, the solver solves each axis
-row by its own law (limits, friction, clamps) as usual. The other rows of the block follow their linear laws: a unit
-impulse of row i causes the impulses N_ri / N_ii of rows r. The response of row i is 1/N_ii - gamma_i.
+If the factor exceeds COUPLED_SHARE, the axis rows join the block of the rigid rows. The inverse of the block is N = (A
++ gamma)^-1 over all these rows. The block solve uses the linear laws of the joined rows.
 """
 
 from __future__ import annotations
@@ -65,10 +62,7 @@ def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
 
 
 def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
-    """Return the compliances of the rows that join the block, (worlds, n, block).
-
-    The compliances of other rows are 0.
-    """
+    """Return the compliances of the rows that join the block, (worlds, n, block)."""
     n = batch.constraints.size
     gamma = np.zeros((w.num_worlds, n, w.topology.block), w.real)
     if len(batch.axes) < 2:
@@ -94,7 +88,7 @@ def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
 
 
 def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
-    """Recompute the unit impulse, motion and response of an axis row, including the joint's joined soft rows."""
+    """Recompute the unit impulse, motion and response of an axis row."""
     k, place = step.k, step.place
     number = np.arange(k.size)
     own = batch.inverse[:, k, place, place]

@@ -11,7 +11,7 @@ from gpusim.typing import Array
 
 
 def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
-    """Factor ``worlds``. If a world has a weak pivot, soften the diagonal of this world for the rest of the substep."""
+    """Factor the matrices of ``worlds``."""
     blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
 
     def factored(at: Array) -> Factor:

@@ -1,7 +1,4 @@
-"""The models of the reference cases D01 to D12 and of standing stacks.
-
-Every function returns a builder that is not finalized yet; ground is the plane z = 0 unless it says otherwise.
-"""
+"""The models of the reference cases D01 to D12 and of standing stacks."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ def on_ground(material: Material, gravity: tuple[float, float, float] = (0.0, 0.
 
 
 def incline(angle: float, friction: float) -> ModelBuilder:
-    """D02: a block of 0.4 x 0.4 x 0.2 m and 2 kg on a plane that is turned by ``angle`` (rad) about y."""
+    """Case D02: a block of 0.4 x 0.4 x 0.2 m and 2 kg on a plane with the angle ``angle`` (rad) about y."""
     b = ModelBuilder(gravity=(0.0, 0.0, -G))
     slope = Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), angle)
     material = Material(friction=friction)
@@ -35,7 +32,7 @@ def incline(angle: float, friction: float) -> ModelBuilder:
 
 
 def sliding_sphere(speed: float = 2.0, spin: float = 0.0, friction: float = 0.2) -> ModelBuilder:
-    """D01: 1 kg, R = 0.1 m, speed along x (m/s), spin about y (rad/s)."""
+    """Case D01: a ball of 1 kg and radius 0.1 m, with a speed along x (m/s) and a spin about y (rad/s)."""
     material = Material(friction=friction)
     b = on_ground(material)
     _ball(b, 1.0, 0.1, (0.0, 0.0, 0.1), material, "ball", (speed, 0.0, 0.0), (0.0, spin, 0.0))
@@ -43,7 +40,7 @@ def sliding_sphere(speed: float = 2.0, spin: float = 0.0, friction: float = 0.2)
 
 
 def bouncing_ball(restitution: float, height: float = 1.0) -> ModelBuilder:
-    """D04: 1 kg, R = 0.1 m, dropped with its lowest point ``height`` (m) above the ground."""
+    """Case D04: a ball of 1 kg and radius 0.1 m falls from ``height`` (m)."""
     material = Material(friction=0.0, restitution=restitution)
     b = on_ground(material)
     _ball(b, 1.0, 0.1, (0.0, 0.0, 0.1 + height), material, "ball")
@@ -51,7 +48,7 @@ def bouncing_ball(restitution: float, height: float = 1.0) -> ModelBuilder:
 
 
 def hertz_impact(speed: float, damping: float | None, radius: float = 0.05) -> ModelBuilder:
-    """D05: a steel sphere meets a half space of the same steel at ``speed`` (m/s), without gravity."""
+    """Case D05: a steel sphere hits a steel half space at ``speed`` (m/s) without gravity."""
     law = ContactLaw(normal="hertz")
     if damping is not None:
         law = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=damping)
@@ -63,11 +60,11 @@ def hertz_impact(speed: float, damping: float | None, radius: float = 0.05) -> M
 
 
 def spinning_disk(speed: float, spin: float, radius: float = 0.1, friction: float = 0.3) -> ModelBuilder:
-    """D03: a thin disk slides along x (m/s) and spins about z (rad/s); uniform pressure over its face."""
+    """Case D03: a thin disk slides along x (m/s) and spins about z (rad/s)."""
     law = ContactLaw(friction="contensou", patch_radius=radius, pressure="uniform")
     material = Material(friction=friction, law=law)
     b = on_ground(material)
-    half = 5e-6  # so thin that the friction's moment about the center does not shift the pressure
+    half = 5e-6
     inertia = (0.25 * radius**2, 0.25 * radius**2, 0.5 * radius**2)
     disk = b.add_body(
         mass=1.0,
@@ -82,7 +79,6 @@ def spinning_disk(speed: float, spin: float, radius: float = 0.1, friction: floa
 
 
 def balls_on_a_plate() -> ModelBuilder:
-    """D06 (SimBenchmark rolling): 25 balls of 1 kg on a plate of 10 kg; push the plate with 150 N."""
     plate_material = Material(friction=0.4)
     ball_material = Material(friction=1.6)  # sqrt(0.4 * 1.6) = 0.8 on the plate
     b = on_ground(plate_material)
@@ -96,7 +92,7 @@ def balls_on_a_plate() -> ModelBuilder:
 
 
 def rattleback(record: dict[str, Any], friction: float = 1e3) -> ModelBuilder:
-    """D11: an ellipsoid whose principal moments are turned against its axes, rolling without slip."""
+    """Case D11: an ellipsoid with principal axes of inertia at an angle to its own axes."""
     b = on_ground(Material(friction=friction))
     w, x, y, z = record["initial"]["q"]
     pose = Transform((0.0, 0.0, 0.0), (x, y, z, w))
@@ -119,7 +115,7 @@ def rattleback(record: dict[str, Any], friction: float = 1e3) -> ModelBuilder:
 
 
 def tippe_top(regularization: float | None = 1e-3) -> ModelBuilder:
-    """D12: a ball of 20 mm with its center of mass 5 mm low, tilted by 0.3 rad about x, spun up about its axis."""
+    """Case D12: a ball of radius 20 mm with its center of mass 5 mm low, tilted by 0.3 rad, spinning about its axis."""
     law = None
     if regularization is not None:
         law = ContactLaw(friction="regularized", regularization_speed=regularization)
@@ -139,7 +135,7 @@ def tippe_top(regularization: float | None = 1e-3) -> ModelBuilder:
 
 
 def stack(masses: list[float], half: float = 0.5, friction: float = 0.6) -> ModelBuilder:
-    """Cubes of edge 2 ``half`` (m), one on the other, masses (kg) from the bottom."""
+    """Cubes with the edge 2 ``half`` (m) and the masses (kg) from bottom to top."""
     material = Material(friction=friction)
     b = on_ground(material)
     for i, mass in enumerate(masses):
@@ -161,7 +157,7 @@ def pyramid(height: int, half: float = 0.5, friction: float = 0.6, space: float 
 
 
 def leaning_tower(blocks: int, factor: float) -> ModelBuilder:
-    """D10: blocks of 1 x 0.5 x 0.1 m; block k from the top is shifted by ``factor``/(2 k) of its length."""
+    """Case D10: blocks of 1 x 0.5 x 0.1 m. Block k from the top is shifted by ``factor``/(2 k) of its length."""
     material = Material(friction=0.8)
     b = on_ground(material)
     half = (0.5, 0.25, 0.05)
@@ -175,17 +171,14 @@ def leaning_tower(blocks: int, factor: float) -> ModelBuilder:
 
 
 def cards(angle: float, friction: float, length: float = 0.1, thickness: float = 1e-3) -> ModelBuilder:
-    """D10: two cards lean against each other at ``angle`` (rad) from the vertical; ``friction`` is the floor's.
-
-    By symmetry the tops push each other sideways only, so that their own friction just has to be enough.
-    """
+    """Case D10: two cards lean against each other at ``angle`` (rad) from the vertical."""
     floor = Material(friction=friction)
     b = ModelBuilder(gravity=(0.0, 0.0, -G))
     ground = b.add_shape_plane(-1, material=floor)
     half = (0.5 * thickness, 0.03, 0.5 * length)
     for sign, name in ((-1.0, "left"), (1.0, "right")):
         turn = Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), -sign * angle)
-        top = turn.rotate(np.array([-sign * half[0], 0.0, half[2]]))  # the edge that touches the other card
+        top = turn.rotate(np.array([-sign * half[0], 0.0, half[2]]))
         lowest = min(turn.rotate(np.array([s * half[0], 0.0, -half[2]]))[2] for s in (-1.0, 1.0))
         body = b.add_body(mass=1e-3, xform=Transform((-float(top[0]), 0.0, -float(lowest)), turn.rotation), label=name)
         shape = b.add_shape_box(body, half, material=Material(friction=1.0))

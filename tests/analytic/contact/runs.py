@@ -1,5 +1,3 @@
-"""Simulations of contact models and what the tests read of them."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -18,13 +16,11 @@ __all__ = ["angles", "march", "positions", "read", "simulation", "speeds", "tota
 def simulation(
     builder: ModelBuilder, backend: str, dt: float, dtype: str = "float64", **settings: Any
 ) -> gpusim.Simulation:
-    """One world; ``settings`` are those of SolverConfig."""
     config = gpusim.SolverConfig(dt=dt, **settings)
     return gpusim.Simulation(builder.finalize(), backend=backend, dtype=dtype, config=config)
 
 
 def march(sim: gpusim.Simulation, times: Sequence[float], observe: Callable[[gpusim.Simulation], Any]) -> np.ndarray:
-    """What ``observe`` sees at the multiples of the step nearest to ``times`` (s), (times, ...)."""
     found, dt = [], sim.config.dt
     done = round(sim.time / dt)
     for time in times:
@@ -42,13 +38,11 @@ def positions(sim: gpusim.Simulation) -> np.ndarray:
 
 
 def speeds(sim: gpusim.Simulation) -> np.ndarray:
-    """Of the centers of mass of all bodies of world 0, half a step ago, m/s, (bodies,)."""
     bodies = len(sim.model.labels("body"))
     return np.linalg.norm(np.array(sim.read_state()["linear_velocity"][0], dtype=np.float64)[:bodies], axis=1)
 
 
 def angles(sim: gpusim.Simulation) -> np.ndarray:
-    """Turn of all bodies of world 0 from their body axes, rad, (bodies,)."""
     bodies = len(sim.model.labels("body"))
     q = np.array(sim.read_state()["orientation"][0], dtype=np.float64)[:bodies]
     turn: np.ndarray = 2.0 * np.arctan2(np.linalg.norm(q[:, :3], axis=1), np.abs(q[:, 3]))

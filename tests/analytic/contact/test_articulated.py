@@ -1,9 +1,3 @@
-"""Contacts on bodies with joints: their response, what they leave at rest, and set-ups that have no solution.
-
-The response of a manifold within the factor is held against a dense solve of the same rows (Schur's complement), which
-knows no paths, levels or scales.
-"""
-
 from __future__ import annotations
 
 import math
@@ -51,7 +45,6 @@ def walker(legs: int = 3, height: float = 0.31) -> ModelBuilder:
 
 
 def dense_response(w: StepBuffers, manifold: int) -> Array:
-    """(6, 6) relative twist of an articulated manifold of world 0 by wrenches, with all joint rows at once."""
     m = w.touch.articulated[manifold]
     n = w.solved[0].size
     units = np.eye(n).reshape(n, 1, *w.solved.shape[1:])
@@ -72,7 +65,6 @@ def dense_response(w: StepBuffers, manifold: int) -> Array:
 
 
 def test_the_response_is_that_of_a_dense_solve() -> None:
-    """Of every foot of a walker, to 1e-9 of the greatest entry; single points are at the middle and leave turns out."""
     sim = Simulation(walker().finalize(), backend="numpy", config=SolverConfig(dt=2e-3))
     sim.step(30)
     w = sim.backend.work
@@ -98,7 +90,6 @@ def test_impulses_are_those_of_the_velocities() -> None:
 
 
 def test_constraints_of_a_body_lie_on_its_path() -> None:
-    """What acts on a body reaches the constraints on it and the way to the root, and nothing else."""
     t = walker(5).finalize().topology
     paths = find_paths(t)
     for body in range(t.num_bodies):
@@ -108,7 +99,6 @@ def test_constraints_of_a_body_lie_on_its_path() -> None:
 
 
 def test_there_is_room_for_every_path_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of whichever manifolds touch at once; where a grid finds pairs, of any shapes of two bodies."""
     model = walker(5).finalize()
     paths, contact = find_paths(model.topology), model.contact
     assert contact.candidates is not None
@@ -126,7 +116,6 @@ def test_there_is_room_for_every_path_that_can_be(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_mass_of_a_system() -> None:
-    """All bodies that joints connect count, also after one was written; the ground joins nothing."""
     b = walker(2)
     pole = b.add_body(3.0, (1.0, 1.0, 1.0), xform=Transform((2.0, 0.0, 1.0)), label="pole")
     b.add_joint_revolute(-1, pole, Transform((2.0, 0.0, 1.0)), axis=(0, 1, 0))
@@ -142,7 +131,6 @@ def test_the_mass_of_a_system() -> None:
 
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 def test_a_walker_stands_still(dt: float) -> None:
-    """On servos: it neither creeps nor jitters, and bears its weight."""
     sim = Simulation(walker().finalize(), backend=FASTEST, config=SolverConfig(dt=dt))
     sim.step(round(2.0 / dt))
     start = np.array(sim.state.arrays["position"])
@@ -154,7 +142,7 @@ def test_a_walker_stands_still(dt: float) -> None:
 
 
 def links_that_overlap() -> ModelBuilder:
-    """A hinged arm on a servo, whose third link lies 3 cm deep in the first one for good."""
+    """An arm of hinges with a servo. Its third link overlaps the first by 3 cm."""
     b = ModelBuilder(gravity=(0.0, 0.0, -9.81))
     links = [b.add_body(1.0, (0.01, 0.01, 0.01), xform=Transform((0.1 * k, 0.0, 1.0)), label=f"l{k}") for k in range(3)]
     for body in links:
@@ -170,7 +158,6 @@ def links_that_overlap() -> ModelBuilder:
 
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 def test_links_that_overlap_for_good_come_to_rest(dt: float) -> None:
-    """No push can part them; they end at rest with bounded forces."""
     sim = Simulation(links_that_overlap().finalize(), backend=FASTEST, config=SolverConfig(dt=dt))
     fastest = 0.0
     for _ in range(40):
@@ -183,7 +170,6 @@ def test_links_that_overlap_for_good_come_to_rest(dt: float) -> None:
 
 
 def two_shoes() -> ModelBuilder:
-    """Two hinged shoes on the ground under a wheel of 300 kg that stands over their hinge."""
     b = ModelBuilder()
     b.add_shape_plane(-1, group=1, mask=2)
     shoes = []
@@ -212,19 +198,16 @@ def greatest_energy(sweeps: int, solver: str, dt: float) -> tuple[float, float]:
 @ON_KERNELS
 @pytest.mark.parametrize(("solver", "dt"), [("colored", 5e-3), ("colored", 2e-3), ("direct", 5e-3)])
 def test_more_sweeps_are_never_worse(solver: str, dt: float) -> None:
-    """The greatest energy after the wheel is put down falls with the number of sweeps."""
     greatest = [greatest_energy(n, solver, dt)[0] for n in (4, 8, 16, 32, 64)]
     assert all(more <= less for less, more in pairwise(greatest)), greatest
 
 
 @ON_KERNELS
 def test_eight_sweeps_bring_the_wheel_to_rest() -> None:
-    """With the direct solver."""
     assert greatest_energy(8, "direct", 5e-3)[1] < 1e-9
 
 
 def test_a_motor_against_a_wall_keeps_its_speed() -> None:
-    """A link that starts in a wall and is driven on: no-load speed 1 rad/s is not exceeded (5044 once)."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     b.add_shape_box(-1, (0.1, 0.5, 0.5), xform=Transform((0.6, 0.0, 0.0)))
     beam = b.add_body(1.0, (0.001, 0.1, 0.1), xform=Transform((0.25, 0.0, 0.0)), label="beam")
@@ -243,7 +226,6 @@ def test_a_motor_against_a_wall_keeps_its_speed() -> None:
 
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 def test_a_light_tip_under_a_planar_arm_does_not_creep(dt: float) -> None:
-    """100 g under 20 kg on hinges: what they lock across must not soften the ground (1.1 mm/s at 5 ms, once)."""
     b, rough = ModelBuilder(gravity=(0, 0, -9.81)), Material(friction=0.8)
     b.add_shape_plane(-1, material=rough)
     arm = b.add_body(20.0, (0.5, 2.0, 2.0), xform=Transform((0.5, 0, 0.1)), label="arm")

@@ -1,5 +1,3 @@
-"""Barrels: they roll by their radius in the middle, as balls where they are cut from one, and many as one circle."""
-
 from __future__ import annotations
 
 import math
@@ -17,13 +15,12 @@ SLOPE = 0.1
 ROLLERS, RATE = 8, 5.0
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 SLOP = 1e-9
-"""Gaps below it stay as they are, m."""
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("substeps", "backend"), on_backends([1, 4], [4]))
 def test_rolls_down_a_slope_by_its_radius_in_the_middle(substeps, backend):
-    """m a = m g sin(slope) - a I/r^2."""
+    """Closed form: m a = m g sin(slope) - a I/r^2."""
     b = ModelBuilder()
     slope = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), SLOPE)
     b.add_shape_plane(-1, xform=slope, material=Material(friction=0.5))
@@ -43,8 +40,6 @@ def test_rolls_down_a_slope_by_its_radius_in_the_middle(substeps, backend):
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize(("ground", "backend"), on_backends(["plane", "box"], ["plane"]))
 def test_one_that_is_cut_from_a_ball_rolls_as_the_ball(ground, backend):
-    """It sways and turns, so that all of its side touches, with the mass and the inertia of the ball."""
-
     def path(ball: bool) -> np.ndarray:
         b, given = ModelBuilder(), {"angular_velocity": (2.0, 5.0, 3.0), "linear_velocity": (0.5, -0.2, 0.0)}
         if ground == "plane":
@@ -64,7 +59,6 @@ def test_one_that_is_cut_from_a_ball_rolls_as_the_ball(ground, backend):
 
 
 def test_stands_on_its_end():
-    """On four points, at rest from the start or after it has tipped back onto them."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     b.add_shape_barrel(b.add_body(xform=Transform((0, 0, HALF))), RADIUS, ARC, HALF)
@@ -79,7 +73,6 @@ def test_stands_on_its_end():
 
 
 def wheel(kind: str) -> ModelBuilder:
-    """A wheel that rolls on rollers around it, held upright; ellipsoids fit its circle in their middles alone."""
     b, material = ModelBuilder(), Material(friction=0.8)
     b.add_shape_plane(-1, material=material, mask=2)
     center, spin = np.array([0.0, 0.0, ARC]), np.array([0.0, RATE, 0.0])
@@ -103,7 +96,6 @@ def wheel(kind: str) -> ModelBuilder:
 
 
 def bumps(kind: str, backend: str, turn: float, solver: str = "direct") -> tuple[float, float]:
-    """Height of the hub over a turn of the wheel (rad), m: the least and the greatest less the wheel's radius."""
     dt = 1e-3
     sim = simulation(wheel(kind), backend, dt, substeps=4, contact_slop=SLOP, joint_solver=solver)
     times = dt * np.arange(1, round(turn / (RATE * dt)))
@@ -114,7 +106,6 @@ def bumps(kind: str, backend: str, turn: float, solver: str = "direct") -> tuple
 @pytest.mark.nightly
 @pytest.mark.native
 def test_rollers_hand_over_without_a_bump():
-    """Eight barrels over a whole turn; ellipsoids lift the hub by a quarter of a millimeter at each of them."""
     low, high = bumps("barrel", "native", 2.0 * math.pi)
     assert -2e-7 < low <= high < 2e-7
     low, high = bumps("ellipsoid", "native", 2.0 * math.pi)

@@ -18,11 +18,6 @@ RADIUS, G = 0.1, 9.81
 
 
 def _flight(restitution: float, backend: str, dt: float, duration: float, **settings) -> tuple[np.ndarray, ...]:
-    """Times (s), heights of the lowest point (m), velocities (m/s).
-
-    Speeds are those of the kinetic energy, which tries the next kick: velocities next to an impact are told as they are
-    half a step before (reference/signals/state_reader.py).
-    """
     sim = simulation(models.bouncing_ball(restitution), backend, dt, **settings)
     z, v = [], []
     for step in range(round(duration / dt) + 1):
@@ -34,7 +29,6 @@ def _flight(restitution: float, backend: str, dt: float, duration: float, **sett
 
 
 def _bounces(times: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times of impact, from the parabola before each, and heights of the apex after it."""
     before = np.flatnonzero((v[:-1] < -1e-3) & (v[1:] > 1e-3))
     fall = (v[before] + np.sqrt(np.maximum(v[before] ** 2 + 2.0 * G * z[before], 0.0))) / G
     return times[before] + fall, z[before + 1] + v[before + 1] ** 2 / (2.0 * G)
@@ -44,7 +38,6 @@ def _bounces(times: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[np.ndarra
 @pytest.mark.native
 @pytest.mark.parametrize("restitution", CASES)
 def test_impact_times_and_heights(restitution):
-    """Times within 0.5 %, and heights exact, at 1 ms; as long as a flight takes 50 steps."""
     case = CASES[restitution]
     expected, apex = np.array(case["impact_times"]), np.array(case["apex_heights"])
     count = min(int(np.sum(apex > 0.5 * G * 0.025**2)), len(expected)) - 1
@@ -58,7 +51,6 @@ def test_impact_times_and_heights(restitution):
 
 
 def test_numpy_bounces():
-    """From 20 mm: impact time to a step, height exact."""
     sim = simulation(models.bouncing_ball(0.7, 0.02), "numpy", 2e-3)
     sim.step(45)
     z, v = positions(sim)[0, 2] - RADIUS, read(sim, "body.ball.linear_velocity")[2]
@@ -72,7 +64,6 @@ def test_numpy_bounces():
 @pytest.mark.native
 @pytest.mark.parametrize("settings", [{}, {"substeps": 4}], ids=["1", "4"])
 def test_elastic_ball_keeps_its_energy(settings):
-    """1e-6 over 10 bounces."""
     _, z, v = _flight(1.0, FASTEST, 1e-3, 10.0, **settings)
     free = z > 5e-3
     assert np.abs((G * z + 0.5 * v * v)[free] / G - 1.0).max() < 1e-6
@@ -100,7 +91,6 @@ def test_comes_to_rest_after_zeno_time(restitution, dt):
 
 @pytest.mark.native
 def test_impact_times_converge_with_the_step():
-    """First order: over many bounces an impact costs half a step on average."""
     delays = []
     for dt in (2e-3, 1e-3, 5e-4):
         late = []

@@ -34,7 +34,8 @@ def standing_on_boxes(balls: bool = False, **material: float) -> ModelBuilder:
 
 
 def cart() -> ModelBuilder:
-    """A body on two wheels with rolling and spinning friction, which starts at 1 m/s along x and 0.5 rad/s about z."""
+    """A cart on two wheels with rolling and spinning friction. Its initial velocity is 1 m/s along x and 0.5 rad/s
+    about z."""
     b = ModelBuilder()
     rough = Material(friction=0.9, rolling_friction=0.01, spinning_friction=0.02)
     b.add_shape_plane(-1, material=rough)
@@ -78,7 +79,6 @@ def next_to_a_stack() -> ModelBuilder:
 
 
 def left_of_load(sim: Simulation, steps: int) -> list[float]:
-    """What each step leaves of the contacts, over its greatest impulse."""
     slab: Any = sim.backend
     left = []
     for _ in range(steps):
@@ -91,7 +91,6 @@ def left_of_load(sim: Simulation, steps: int) -> list[float]:
 
 
 def run(b: ModelBuilder, backend: str = "native", steps: int = STEPS, **config: Any) -> tuple[np.ndarray, list[int]]:
-    """Positions over the run, and how often each step has solved contacts by Newton's method or swept them last."""
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(**{"dt": 2e-3, **config}), threads=1)
     found, reached = [], []
     for _ in range(steps):
@@ -106,7 +105,6 @@ def run(b: ModelBuilder, backend: str = "native", steps: int = STEPS, **config: 
 @pytest.mark.native
 @pytest.mark.parametrize("name", ["single points", "faces", "torques", "free bodies"])
 def test_the_motion_is_that_of_converged_sweeps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contacts in contact space and along the paths have the same solution."""
     make = {"single points": walker, "faces": standing_on_boxes, "torques": cart, "free bodies": next_to_a_stack}[name]
     solved, reached = run(make())
     assert 1 in reached
@@ -122,7 +120,6 @@ def test_the_motion_is_that_of_converged_sweeps(name: str, monkeypatch: pytest.M
 
 @pytest.mark.native
 def test_a_gripper_lifts_a_cube() -> None:
-    """Contacts of the free cube are solved with those of the fingers, which then carry its weight by friction."""
     sim = Simulation(gripper().finalize(), 1, "native", config=SolverConfig(dt=2e-3), threads=1)
     left = left_of_load(sim, 100)
     for share in np.linspace(0.0, np.pi, 300):
@@ -139,7 +136,6 @@ def test_a_gripper_lifts_a_cube() -> None:
 
 @pytest.mark.native
 def test_a_stack_next_to_a_robot_is_solved() -> None:
-    """The lower box carries both, to rounding."""
     sim = Simulation(next_to_a_stack().finalize(), 1, "native", config=SolverConfig(dt=2e-3), threads=1)
     assert np.percentile(left_of_load(sim, 200), 99) <= 1e-7
 
@@ -150,12 +146,10 @@ def test_a_stack_next_to_a_robot_is_solved() -> None:
 )
 @pytest.mark.native
 def test_both_backends_agree(make: Any, steps: int) -> None:
-    """NumPy and native, of a gripper until its fingers are closed: its first impact is swept."""
     np.testing.assert_allclose(run(make(), steps=steps)[0], run(make(), "numpy", steps)[0], rtol=0.0, atol=1e-8)
 
 
 def test_a_method_that_fails_leaves_the_contacts_to_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No step of Newton's method: as if there were none."""
     monkeypatch.setattr(contact_newton, "NEWTON_PASSES", 0)
     failed, _ = run(standing_on_boxes(), "numpy", 20)
     monkeypatch.setattr(contact_newton, "MOST_CONDENSED", 0)
@@ -164,7 +158,6 @@ def test_a_method_that_fails_leaves_the_contacts_to_sweeps(monkeypatch: pytest.M
 
 
 def problem(rng: np.random.Generator, points: int, torques: bool) -> Space:
-    """A random contact space: redundant for more than two points on one body, or of several bodies."""
     count = 3 * points + 3 * torques
     rank = int(rng.integers(6, count + 6))
     factor = rng.normal(size=(count, rank)) * 10.0 ** rng.uniform(-0.3, 0.3, (count, 1))
@@ -189,7 +182,6 @@ def problem(rng: np.random.Generator, points: int, torques: bool) -> Space:
 
 
 def test_solutions_obey_the_laws_of_contact() -> None:
-    """Signorini and Coulomb, checked by their own words and not by the projections that the method uses."""
     rng, solved = np.random.default_rng(7), 0
     for number in range(300):
         s = problem(rng, points=1 + number % 6, torques=number % 3 == 0)
@@ -218,7 +210,6 @@ def test_solutions_obey_the_laws_of_contact() -> None:
 
 
 def test_redundant_points_share_their_load() -> None:
-    """Two points at the same place carry a load of 3 N s together."""
     kind = np.array([[NORMAL, FIRST, SECOND] * 2])
     loads, weight = np.zeros((1, 6, 4), np.int64), np.zeros((1, 6, 4))
     loads[0, 3:, 0] = 3
@@ -236,7 +227,6 @@ def test_redundant_points_share_their_load() -> None:
 
 @pytest.mark.native
 def test_a_world_does_not_depend_on_the_others() -> None:
-    """The bits of a world alone and among eight others, on NumPy and native."""
     for backend in ("native", "numpy"):
         ends = []
         for worlds in (1, 9):
@@ -251,7 +241,6 @@ def test_a_world_does_not_depend_on_the_others() -> None:
 
 @pytest.mark.native
 def test_contacts_of_a_moving_robot_are_solved_to_rounding() -> None:
-    """99 % of the steps leave less than 1e-8 of the load, where sweeps leave up to 1e-3."""
     from gpusim.bench import humanoid
     from gpusim.bench.drive import command
 

@@ -1,5 +1,3 @@
-"""D03: friction of a patch that slides and spins; both come to rest at once."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -32,14 +30,12 @@ def _observe(sim) -> list[float]:
 
 
 def _at_rest(case: tuple[float, float], dt: float, **settings) -> tuple[np.ndarray, np.ndarray]:
-    """Sample times and (speed, speed of the rim, distance) at them."""
     times = np.arange(0.0, CASES[case]["t_stop"] + 0.05, dt)
     return times, march(simulation(models.spinning_disk(*case), FASTEST, dt, **settings), times, _observe)
 
 
 @pytest.mark.nightly
 def test_numpy_stops_sliding_and_spinning_together():
-    """The reference's disk at a fiftieth of its speeds stops in a fiftieth of the time."""
     sim = simulation(models.spinning_disk(0.04, 0.4), "numpy", 5e-4)
     found = march(sim, [0.0165, 0.02], _observe)
     assert CASES[(2.0, 20.0)]["t_stop"] / 50.0 == pytest.approx(0.0182, abs=1e-4)
@@ -51,7 +47,6 @@ def test_numpy_stops_sliding_and_spinning_together():
 @pytest.mark.parametrize("settings", [{}, {"substeps": 4}], ids=["1", "4"])
 @pytest.mark.parametrize("case", CASES)
 def test_stops_in_time(case, settings):
-    """Sliding and spinning stop together: time, distance and angle within 0.5 % at 1 ms; then it rests."""
     expected = CASES[case]
     times, found = _at_rest(case, 1e-3, **settings)
     stops = [times[np.flatnonzero(found[:, k] > 1e-3)[-1]] for k in (0, 1) if case[k] > 0.0]
@@ -77,7 +72,7 @@ def test_speeds_follow_the_reference(case):
 
 @pytest.mark.native
 def test_ratio_of_the_speeds_at_the_end():
-    """v/(R w) tends to 0.6530 from above; 5 ms before the end it is within 0.01 (it converges slowly)."""
+    """v/(R w) approaches 0.6530 from above."""
     case = (2.0, 20.0)
     times, found = _at_rest(case, 2.5e-4)
     k = int(np.searchsorted(times, CASES[case]["t_stop"] - 5e-3))

@@ -1,7 +1,7 @@
-"""Hinges with dry friction between links that lie on the ground: each solve ends.
+"""Hinges with dry friction between links on the ground.
 
-With joints alone the least-index rule ends every switching of modes (Murty 1974). Contacts answer each switch anew, and
-one hinge stuck and slid by turns until the solve gave up: 227 of the 700 steps of three links.
+With joints alone the least-index rule ends every switching of modes (Murty 1974). With contacts, this rule does not
+always terminate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from gpusim.reference.joints.modes import TURN_SHARE, adjacent_modes, turn_share
 
 
 def limp_chain(links: int, seed: int, friction: float) -> Model:
-    """A heavy link and light ones behind it, hinged about random axes, above the ground."""
     rng, builder = np.random.default_rng(seed), ModelBuilder()
     builder.add_shape_plane(-1)
     half = np.array([0.1, 0.02, 0.02])
@@ -35,7 +34,6 @@ def limp_chain(links: int, seed: int, friction: float) -> Model:
     ("links", "seed", "friction"), [(3, 3, 0.1), (3, 3, 1.0), (4, 4, 0.1), (6, 0, 0.1), (6, 2, 1.0), (6, 4, 1.0)]
 )
 def test_every_solve_ends(links: int, seed: int, friction: float) -> None:
-    """None gives up, and the chain comes to rest."""
     sim = Simulation(limp_chain(links, seed, friction), backend="native", config=SolverConfig(dt=1e-3))
     sim.step(700)
     assert sim.read("sim.not_converged")[0] == 0
@@ -43,7 +41,6 @@ def test_every_solve_ends(links: int, seed: int, friction: float) -> None:
 
 
 def test_a_lenient_slide_ends_late() -> None:
-    """A slide that turns back by less than its share goes on where slides end late, and sticks in other worlds."""
     law = AxisLaw.__new__(AxisLaw)
     law.friction, law.impulse, law.slope = np.full((4, 1), 3.0), np.zeros((4, 1)), np.zeros((4, 1))
     law.velocity_lower, law.velocity_upper = np.full((4, 1), -np.inf), np.full((4, 1), np.inf)

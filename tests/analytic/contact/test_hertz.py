@@ -13,12 +13,10 @@ from . import models
 from .runs import positions, read, simulation
 
 RECORD = load("D05").record
-#: Speed before the impact: exact restitution, contact time, greatest depth.
 TABLE = {row[0]: (row[1], row[3], row[4]) for row in RECORD["cor_table"]}
 
 
 def _impact(builder, backend: str, dt: float, speed: float, radius: float, longest: float) -> tuple[float, ...]:
-    """Restitution, contact time (s), greatest depth (m)."""
     sim = simulation(builder, backend, dt)
     depth = [0.0]
     for _ in range(round(longest / dt)):
@@ -32,7 +30,6 @@ def _impact(builder, backend: str, dt: float, speed: float, radius: float, longe
 
 
 def _peak(values: np.ndarray) -> float:
-    """Greatest value of the parabola through the three highest samples."""
     k = int(np.argmax(values))
     a, b, c = values[k - 1 : k + 2]
     return float(b + (c - a) ** 2 / (8.0 * (2.0 * b - a - c)))
@@ -45,7 +42,6 @@ def _errors(backend: str, speed: float, dt: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("speed", "backend"), on_backends([0.01, 0.1, 1.0, 5.0], [1.0]))
 def test_restitution_time_and_depth(speed, backend):
-    """Within 0.1 %, 0.5 % and 0.5 % with 30 steps in the impact (which takes 0.3 ms: no step of 1 ms shows it)."""
     assert np.all(_errors(backend, speed, TABLE[speed][1] / 30.0) < [1e-3, 5e-3, 5e-3])
 
 
@@ -67,7 +63,6 @@ def test_elastic_impact_returns_all_speed(steps, backend):
 
 @pytest.mark.parametrize(("x", "backend"), on_backends([0.1, 0.3, 1.0, 3.0], [0.3]))
 def test_restitution_at_one_millisecond(x, backend):
-    """A soft ball, with 40 steps of 1 ms in the impact: e(d v) is the same for all stiffnesses, within 0.5 %."""
     exact = next(e for value, e in RECORD["universal_cor"] if value == x)
     law = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=x, stiffness=2e5)
     rubber = Material(friction=0.0, law=law)

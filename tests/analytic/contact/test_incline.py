@@ -34,7 +34,6 @@ def _distance(angle: float, friction: float) -> list[float]:
 @pytest.mark.native
 @pytest.mark.parametrize("case", SLIDING)
 def test_slides_as_far_as_coulomb_says(case):
-    """Within 0.1 %. Hardly above the friction angle the first steps, which have no impulses to start from, add 3 um."""
     found = _slide(*case, FASTEST, 1e-3, [1.0, 2.0])
     expected = np.array(_distance(*case))
     assert np.all(np.abs(found - expected) < 1e-3 * expected + np.array([3e-6, 0.0]))
@@ -51,7 +50,6 @@ def test_substeps_slide_as_far(case):
 @pytest.mark.nightly
 @pytest.mark.native
 def test_sticks_for_ten_minutes():
-    """Less than 1e-6 m in 600 s at 5 ms."""
     found = _slide(20.0, 0.5, FASTEST, 5e-3, [1.0, 5.0, 60.0, 600.0])
     assert np.abs(found).max() < 1e-6
 
@@ -59,10 +57,6 @@ def test_sticks_for_ten_minutes():
 @pytest.mark.native
 @pytest.mark.parametrize(("angle", "friction"), STICKING[1:])
 def test_sticks_next_to_the_friction_angle(angle, friction):
-    """Where 99.7 % of the friction is needed (26.5 of 26.57 degrees) the block first settles for some seconds, and
-    slips by 9 um (15 um at 0.02 degrees from the limit) as its corners share out the load. Then it stays for good. On
-    slopes farther from the limit it stays within 1e-6 m from the first step on (tests above).
-    """
     found = _slide(angle, friction, FASTEST, 5e-3, [10.0, 20.0, 120.0])
     assert np.abs(found - found[0]).max() < 1e-6
     assert np.abs(found).max() < 2e-5

@@ -1,5 +1,3 @@
-"""Overlaps that pushes can not take back: jams come to rest. Within friction cones they can, and do."""
-
 from __future__ import annotations
 
 import math
@@ -20,7 +18,6 @@ def _walls(builder: ModelBuilder, apart: float, height: float) -> None:
 
 
 def _jammed_box(over: float, mass: float = 1.0, gravity: float = GRAVITY) -> ModelBuilder:
-    """A box of 0.2 m between walls that stand ``over`` too near to each other, in the air."""
     b = ModelBuilder(gravity=(0.0, 0.0, -gravity))
     _walls(b, 0.2 - over, 1.0)
     body = b.add_body(mass=mass, inertia=(mass * 0.2**2 / 6.0,) * 3, xform=Transform((0.0, 0.0, 1.0)), label="box")
@@ -29,7 +26,6 @@ def _jammed_box(over: float, mass: float = 1.0, gravity: float = GRAVITY) -> Mod
 
 
 def _jammed_link(over: float) -> ModelBuilder:
-    """A hinged link whose end is between two blocks that are ``over`` too near."""
     b = ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     body = b.add_body(mass=1.0, inertia=(0.02,) * 3, xform=Transform((0.25, 0.0, 1.0)), label="box")
     b.add_joint_revolute(-1, body, Transform((0.0, 0.0, 1.0)), Transform((-0.25, 0.0, 0.0)), axis=(0, 1, 0))
@@ -40,7 +36,6 @@ def _jammed_link(over: float) -> ModelBuilder:
 
 
 def _lever(angle: float, gravity: float = 0.0) -> ModelBuilder:
-    """A link on a hinge, at an angle to a wall's normal, whose round tip overlaps the wall by 10 mm."""
     b = ModelBuilder(gravity=(0.0, 0.0, -gravity))
     pose = Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), angle)
     body = b.add_body(mass=1.0, inertia=(0.02,) * 3, xform=pose * Transform((0.25, 0.0, 0.0)), label="box")
@@ -52,7 +47,6 @@ def _lever(angle: float, gravity: float = 0.0) -> ModelBuilder:
 
 
 def _run(builder: ModelBuilder, seconds: float, backend: str = FASTEST, **settings: Any) -> tuple[Simulation, float]:
-    """The simulation, and the greatest speed on the way, m/s."""
     sim = Simulation(builder.finalize(), backend=backend, config=SolverConfig(**settings))
     fastest = 0.0
     for _ in range(round(seconds / sim.config.dt)):
@@ -67,7 +61,6 @@ def _speed(sim: Simulation) -> float:
 
 
 def _largest_load(sim: Simulation) -> float:
-    """Greatest impulse of a point over the step, N."""
     return float(np.linalg.norm(np.asarray(sim.state.arrays["contact_impulse"]), axis=-1).max()) / sim.config.dt
 
 
@@ -75,7 +68,6 @@ def _largest_load(sim: Simulation) -> float:
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 @pytest.mark.parametrize("over", [1e-4, 1e-3, 1e-2, 0.1])
 def test_jammed_box_rests_in_the_air(over: float, dt: float) -> None:
-    """Static equilibrium: friction of both walls bears the weight, no force is above 50 weights, nothing pops."""
     sim, fastest = _run(_jammed_box(over), 1.0, dt=dt)
     assert _speed(sim) < 1e-3 and fastest < (1e-3 if over > 1e-4 else 1.1 * GRAVITY * 1e-2)
     assert _largest_load(sim) < 50.0 * GRAVITY
@@ -89,14 +81,12 @@ def test_jammed_box_rests_in_the_air(over: float, dt: float) -> None:
 
 @pytest.mark.native
 def test_jam_goes_by_the_mass() -> None:
-    """A ton is held as a kilogram is, by a thousand times the force."""
     loads = [_largest_load(_run(_jammed_box(1e-3, mass), 0.5)[0]) for mass in (1.0, 1e3)]
     assert loads[1] == pytest.approx(1e3 * loads[0], rel=1e-6)
 
 
 @pytest.mark.native
 def test_jam_without_a_load_bears_none() -> None:
-    """Pushes against each other are no forces."""
     sim, fastest = _run(_jammed_box(1e-3, gravity=0.0), 0.5)
     assert fastest == 0.0 and _largest_load(sim) == 0.0
 
@@ -106,7 +96,6 @@ def test_jam_without_a_load_bears_none() -> None:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("over", [1e-3, 1e-2])
 def test_jammed_link_rests(solver: str, over: float) -> None:
-    """A lever of 0.45 m bears m g 0.25 m: 5.5 N, and the squeeze of a few hundred newtons at most."""
     sim, fastest = _run(_jammed_link(over), 1.0, joint_solver=solver)
     assert _speed(sim) < 1e-4 and fastest < 1e-3
     assert _largest_load(sim) < 1e3
@@ -118,7 +107,6 @@ def test_jammed_link_rests(solver: str, over: float) -> None:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("angle", [0.5, 0.4, 0.3, 0.1])
 def test_overlap_within_the_friction_cone_is_taken_back(angle: float, solver: str, dt: float) -> None:
-    """Below atan(mu) = 0.46 rad the wall's force through the hinge is within the cone; a push-out knows no friction."""
     sim, fastest = _run(_lever(angle), 2.0, joint_solver=solver, dt=dt)
     assert float(sim.read("sim.penetration")[0]) < 2e-5
     assert fastest == 0.0
@@ -135,7 +123,6 @@ def test_numpy_takes_it_back_too(solver: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("masses", [(1.0, 100.0), (10.0, 100.0)])
 def test_heavy_box_rests_on_a_light_one(masses: tuple[float, float]) -> None:
-    """With the default 8 sweeps at 1 ms: no deeper than slop and a quarter of it, at rest."""
     b = ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     b.add_shape_plane(-1)
     for k, mass in enumerate(masses):

@@ -1,5 +1,3 @@
-"""Shapes that start deep inside each other separate, without a speed above the cap, whatever the pair."""
-
 from __future__ import annotations
 
 import itertools
@@ -38,7 +36,6 @@ PAIRS = [*itertools.product(GROUND, MOVABLE), *itertools.combinations_with_repla
 
 
 def _overlapping(first: str, second: str, backend: str, poses: int) -> gpusim.Simulation:
-    """A world for each of the random poses, centers within 0.1 m along each axis, without gravity."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     if first in GROUND:
         GROUND[first](b)
@@ -83,7 +80,6 @@ def test_deep_overlaps_are_taken_back(first, second):
 @pytest.mark.native
 @pytest.mark.parametrize(("first", "second"), PAIRS[::7], ids=["-".join(pair) for pair in PAIRS[::7]])
 def test_taking_back_leaves_no_speed(first, second):
-    """What the drift takes back is no velocity: bodies stay where they are when they have come apart."""
     sim = _overlapping(first, second, "native", POSES)
     sim.step(120)
     # Boxes and cones that tip over an edge on their way out keep some of it.

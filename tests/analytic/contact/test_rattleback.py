@@ -1,5 +1,3 @@
-"""D11: a rattleback spun against its liking reverses; one spun the other way does not."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +19,6 @@ SLOP = 1e-9
 
 
 def _observe(sim: gpusim.Simulation) -> list[float]:
-    """Rates about the body axes, rad/s, center of mass, m, and energy, J."""
     turn = gpusim.Transform((0.0, 0.0, 0.0), read(sim, "body.stone.orientation"))
     rate = turn.inverse().rotate(read(sim, "body.stone.angular_velocity"))
     return [*rate, *read(sim, "body.stone.position"), total_energy(sim)]
@@ -47,10 +44,6 @@ def test_starts_with_the_recorded_energy():
 @pytest.mark.native
 @pytest.mark.parametrize(("dt", "late", "energy"), [(1e-3, 0.02, 0.06), (5e-4, 5e-3, 0.015), (1.25e-4, 1e-3, 1e-3)])
 def test_reverses_in_time(dt, late, energy):
-    """First zero of the spin (reference: 2.615 s), and what energy is lost until then.
-
-    One substep of 1 ms gives 1.2 %, 0.5 ms 0.23 %: second order, on a stone that rattles fast.
-    """
     times = np.arange(0.0, 3.2, 0.02)
     found, reference = _run(dt, times), REFERENCE.columns["w3_body"][: len(times)]
     assert _first_zero(times, found[:, 2]) == pytest.approx(_first_zero(times, reference), rel=late)
@@ -70,7 +63,6 @@ def test_spun_the_other_way_it_keeps_turning():
 
 @pytest.mark.native
 def test_second_order():
-    """Rates after 0.1 s: 9e-3, 3.1e-3, 9e-4 rad/s at 1, 0.5, 0.25 ms."""
     errors = [
         np.abs(_run(dt, [0.1], contact_slop=SLOP)[0, :3] - _expected([0.1])[0, :3]).max() for dt in (1e-3, 5e-4, 2.5e-4)
     ]
@@ -81,7 +73,6 @@ def test_second_order():
 @pytest.mark.native
 @pytest.mark.parametrize(("substeps", "late", "energy"), [(2, 5e-3, 0.015), (4, 1e-3, 2e-3)])
 def test_reverses_in_time_by_substeps(substeps, late, energy):
-    """0.5 % at 1 ms: 0.23 % with two substeps, 0.03 % with four; contact is found anew in each."""
     times = np.arange(0.0, 3.2, 0.02)
     found, reference = _run(1e-3, times, substeps=substeps), REFERENCE.columns["w3_body"][: len(times)]
     assert _first_zero(times, found[:, 2]) == pytest.approx(_first_zero(times, reference), rel=late)
@@ -90,7 +81,6 @@ def test_reverses_in_time_by_substeps(substeps, late, energy):
 
 @pytest.mark.native
 def test_substeps_are_as_good_as_steps():
-    """8 substeps of 0.125 ms: the contact rolls on within a step."""
     found = _run(1e-3, [0.1, 0.5], substeps=8)
     assert np.abs(found[0, :3] - _expected([0.1])[0, :3]).max() < 2e-4
     assert np.abs(found[:, 6] / REFERENCE.record["energy0_J"] - 1.0).max() < 5e-5

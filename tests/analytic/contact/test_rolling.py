@@ -1,5 +1,3 @@
-"""D06 (SimBenchmark rolling): 25 balls roll on a plate that is pushed."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +11,6 @@ from . import models
 from .runs import march, read, simulation
 
 RECORD = load("D06").record
-#: "xy" shows friction pyramids: their friction is too strong across the axes.
 DIRECTIONS = {"y": (0.0, 1.0, 0.0), "xy": (0.5, np.sqrt(0.75), 0.0)}
 BALLS = (0, 7, 12, 24)
 
@@ -21,7 +18,7 @@ BALLS = (0, 7, 12, 24)
 @pytest.mark.nightly
 @pytest.mark.parametrize(("direction", "backend"), on_backends(DIRECTIONS, ["xy"]))
 def test_plate_and_balls_speed_up(direction, backend):
-    """Mean of |dv ball|^2 + |dv plate|^2 below 1e-6 m2/s2 (RaiSim 4e-7, MuJoCo 2e-3, ODE 3.1)."""
+    """The mean of |dv ball|^2 + |dv plate|^2 is below 1e-6 m2/s2."""
     along = np.array(DIRECTIONS[direction])
     builder = models.balls_on_a_plate()
     builder.add_force(0, tuple(150.0 * along), label="push")
@@ -48,11 +45,6 @@ def test_float32(dtype, backend):
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", FASTEST])
 def test_rolling_friction_never_turns_into_a_drive(backend):
-    """A ball rolls off a bigger one: as the normal turns, its torque stays across it, and energy falls.
-
-    What had turned towards the normal stayed for good, for want of spinning friction to hold it: a ball between others
-    was spun up to 400 rad/s.
-    """
     rough = Material(friction=0.9, rolling_friction=0.01)
     b = ModelBuilder(gravity=(0, 0, -9.81))
     b.add_shape_sphere(-1, 0.5, material=rough)

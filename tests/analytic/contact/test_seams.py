@@ -1,5 +1,3 @@
-"""Boxes slide over seams between other boxes as over one floor."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +13,6 @@ from tests.analytic.contact import tiles
 @pytest.mark.native
 @pytest.mark.parametrize(("speed", "dt"), [(2.0, 1 / 60), (2.0, 1e-3), (0.05, 1e-3)])
 def test_a_box_slides_over_tiles(speed: float, dt: float) -> None:
-    """Without friction nothing slows it, though it has sunk into the tiles by some 1e-5 m."""
     b = ModelBuilder()
     smooth = Material(friction=0.0)
     for k in range(6):
@@ -32,7 +29,6 @@ def test_a_box_slides_over_tiles(speed: float, dt: float) -> None:
 
 
 def passes(sim: Simulation, speed: float, seconds: float, rise: float = 2e-5) -> None:
-    """The mover keeps 0.998 of its speed, its height and its line."""
     for _ in range(20):
         sim.step(max(round(seconds / 20 / sim.config.dt), 1))
         place, velocity = sim.read("body.mover.position")[0], sim.read("body.mover.linear_velocity")[0]
@@ -56,7 +52,6 @@ CASES = [
 @pytest.mark.native
 @pytest.mark.parametrize(("speed", "settings"), CASES)
 def test_a_hull_slides_over_boxes(speed: float, settings: dict[str, Any]) -> None:
-    """No seam stops it or throws it up: the side of the next box is covered by the last one."""
     b = ModelBuilder()
     tiles.add_floor(b)
     tiles.mover(b, "hull", speed)
@@ -65,7 +60,6 @@ def test_a_hull_slides_over_boxes(speed: float, settings: dict[str, Any]) -> Non
 
 @pytest.mark.nightly
 def test_a_hull_slides_over_boxes_in_numpy() -> None:
-    """As on the kernels."""
     b = ModelBuilder()
     tiles.add_floor(b, count=4)
     tiles.mover(b, "hull", 1.0)
@@ -76,7 +70,6 @@ def test_a_hull_slides_over_boxes_in_numpy() -> None:
 @pytest.mark.parametrize("kinds", ["height_field", "box height_field hull"])
 @pytest.mark.parametrize("shape", list(tiles.ADD))
 def test_shapes_pass_tiles(shape: str, kinds: str) -> None:
-    """Fields side by side, and tiles of several kinds."""
     b = ModelBuilder()
     tiles.add_floor(b, kinds)
     tiles.mover(b, shape, 1.0, Material(friction=0.5 if shape in ("sphere", "wheel", "roller") else 0.0))
@@ -89,7 +82,6 @@ def test_shapes_pass_tiles(shape: str, kinds: str) -> None:
 @pytest.mark.parametrize("floor", [{"yaw": 0.3}, {"rows": (-1.0, 1.0)}, {"steps": 4.5e-5}])
 @pytest.mark.parametrize("kinds", ["box", "hull height_field"])
 def test_seams_of_every_direction(shape: str, floor: dict[str, Any], kinds: str) -> None:
-    """Seams crossed at an angle, corners where four tiles meet, and tiles that differ in height by 0.09 mm."""
     b = ModelBuilder()
     tiles.add_floor(b, kinds, **floor)
     tiles.mover(b, shape, 1.0)
@@ -98,7 +90,6 @@ def test_seams_of_every_direction(shape: str, floor: dict[str, Any], kinds: str)
 
 @pytest.mark.native
 def test_a_hull_slides_over_a_body_of_boxes() -> None:
-    """Tiles of a body that moves: a flatbed of three boxes under a crate."""
     b = ModelBuilder()
     bed = b.add_body(1e5, (1e4, 1e4, 1e4), label="bed")
     b.add_joint_prismatic(-1, bed, axis=(1, 0, 0))
@@ -111,7 +102,6 @@ def test_a_hull_slides_over_a_body_of_boxes() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("shape", ["hull", "sphere"])
 def test_real_steps_stop(shape: str) -> None:
-    """A curb of 5 cm and a wall of stacked boxes on such a floor."""
     for heights in ([0.05], [0.1] * 6):
         b = ModelBuilder()
         tiles.add_floor(b, count=4)
@@ -130,7 +120,6 @@ def test_real_steps_stop(shape: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize(("count", "low"), [(5, 0.0), (4, -0.1)])
 def test_an_edge_in_a_corner_stops(count: int, low: float) -> None:
-    """A hull that stands on an edge meets a wall, on the floor or next to it, with that edge alone, at the seam."""
     b = ModelBuilder()
     tiles.add_floor(b, count=count)
     b.add_shape_box(-1, (0.2, 1.0, 0.3), xform=Transform((1.45, 0, 0.3 + low)), material=tiles.SMOOTH)
@@ -145,10 +134,6 @@ def test_an_edge_in_a_corner_stops(count: int, low: float) -> None:
 
 
 def tumble(kinds: str, rim: float) -> Array:
-    """Drop a hull in 64 poses and directions on tiles left of x = ``rim``, or on one box, and on a lower box behind.
-
-    Return the positions and velocities after 0.6 s, and the change of the horizontal velocities, each (64, n).
-    """
     b = ModelBuilder()
     b.add_shape_box(-1, (2.0, 3.0, 0.1), xform=Transform((rim + 2.0, 0, -0.15)), material=tiles.SMOOTH)
     if kinds == "one":
@@ -175,20 +160,17 @@ def tumble(kinds: str, rim: float) -> Array:
 @pytest.mark.native
 @pytest.mark.parametrize("kinds", ["box", "height_field", "box hull height_field"])
 def test_a_hull_tips_over_on_staggered_tiles(kinds: str) -> None:
-    """The hull keeps its horizontal speed, because an edge inside the floor gives no normal."""
     assert np.abs(tumble(kinds, 2.0)[:, 6:]).max() < 1e-3 * 1.5
 
 
 @pytest.mark.native
 def test_a_hull_tips_over_a_true_edge_of_tiles() -> None:
-    """Tiles collide at the rim of their floor as one box does, for hulls that fall off and for hulls that hit it."""
     one, many = tumble("one", 0.0), tumble("box", 0.0)
     assert np.count_nonzero(np.abs(one[:, 6]) > 0.01) > 10
     assert np.abs(many - one).max() < 1e-2
 
 
 def parked(kinds: str, rows: tuple[float, ...], backend: str) -> float:
-    """Depth to which a wheel with a tire sinks in at a seam, m."""
     b = ModelBuilder()
     tiles.add_floor(b, kinds, tiles.ROAD, rows=rows, count=3)
     place = Transform((0.25, 0, 0.3 - SINKS))
@@ -204,12 +186,10 @@ def parked(kinds: str, rows: tuple[float, ...], backend: str) -> float:
 @pytest.mark.parametrize("kinds", ["box", "height_field", "hull height_field"])
 @pytest.mark.parametrize("rows", [(0.0,), (-1.0, 1.0)])
 def test_a_tire_stands_on_a_seam_as_on_one_surface(kinds: str, rows: tuple[float, ...]) -> None:
-    """A seam of two tiles and a corner of four carry with one spring."""
     assert parked(kinds, rows, "native") == pytest.approx(SINKS, rel=1e-3)
 
 
 def test_a_tire_on_a_seam_in_numpy() -> None:
-    """As on the kernels."""
     assert parked("box", (0.0,), "numpy") == pytest.approx(SINKS, rel=1e-3)
 
 
@@ -217,7 +197,6 @@ def test_a_tire_on_a_seam_in_numpy() -> None:
 @pytest.mark.parametrize("shape", ["box", "capsule", "sphere"])
 @pytest.mark.parametrize("rows", [(0.0,), (-1.0, 1.0)])
 def test_soft_laws_share_a_seam(shape: str, rows: tuple[float, ...]) -> None:
-    """A soft body sinks in over a seam as it does on one tile."""
     law = ContactLaw(normal="spring", stiffness=2e5, damping="linear", damping_coefficient=2e3)
     depths = []
     for x in (0.0, 0.25):
@@ -234,7 +213,6 @@ def test_soft_laws_share_a_seam(shape: str, rows: tuple[float, ...]) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["auto", pytest.param("colored", marks=pytest.mark.nightly)])
 def test_a_tire_rolls_over_seams(solver: str) -> None:
-    """Its load stays within a percent, and the side force of its slip goes on from tile to tile."""
     b = ModelBuilder()
     tiles.add_floor(b, "box height_field", tiles.ROAD, count=8)
     turned = Transform.from_axis_angle((0, 0, 0.3 - SINKS), (0, 0, 1), 0.05)

@@ -1,5 +1,3 @@
-"""D01: a sphere that slides comes to roll; closed form for Coulomb's friction."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +16,6 @@ SWEEPS = 32
 
 
 def _end(speed: float, spin: float) -> tuple[float, float]:
-    """Time at which the sphere rolls (s) and its speed then (m/s)."""
     return 2.0 * abs(speed - RADIUS * spin) / (7.0 * FRICTION * G), (5.0 * speed + 2.0 * RADIUS * spin) / 7.0
 
 
@@ -32,7 +29,6 @@ def _observe(sim) -> list[float]:
 
 
 def _run(start, backend, dt, times, **settings) -> np.ndarray:
-    """Speed, slip and position at the times."""
     return march(simulation(models.sliding_sphere(*start), backend, dt, **settings), times, _observe)
 
 
@@ -44,7 +40,6 @@ def test_closed_form_is_the_record():
 @pytest.mark.native
 @pytest.mark.parametrize("start", STARTS)
 def test_slides_with_the_friction_of_coulomb(start):
-    """Speed and distance while it slides are exact; rolling starts in time (0.5 %); then v to 1e-6 of the start."""
     t_roll, v_roll = _end(*start)
     times = np.arange(0.01, t_roll + 0.02, 0.001)
     found = _run(start, FASTEST, 1e-3, times, iterations=SWEEPS)
@@ -62,7 +57,6 @@ def test_slides_with_the_friction_of_coulomb(start):
 
 @pytest.mark.native
 def test_rolls_on():
-    """Two seconds later: 1e-6 of the start speed, and where it should be to 1e-6 m."""
     t_roll, v_roll = _end(2.0, 0.0)
     found = _run((2.0, 0.0), FASTEST, 1e-3, [2.0], iterations=SWEEPS)[0]
     x_roll = load("D01").record["x_at_roll"]
@@ -80,7 +74,6 @@ def test_default_sweeps_are_nearly_as_good():
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 def test_with_eight_substeps(dt):
-    """The same bar, 1e-6 of the start speed: the contact follows the sphere within a step."""
     _, v_roll = _end(2.0, 0.0)
     found = _run((2.0, 0.0), FASTEST, dt, [0.1, 0.3], substeps=8)
     assert abs(found[0, 0] - (2.0 - FRICTION * G * 0.1)) < 1e-6 * 2.0
@@ -88,7 +81,6 @@ def test_with_eight_substeps(dt):
 
 
 def test_numpy_comes_to_roll():
-    """A slow start, so that few steps show it."""
     t_roll, v_roll = _end(0.1, 0.0)
     found = _run((0.1, 0.0), "numpy", 1e-3, [0.01, 0.02], iterations=SWEEPS)
     assert 0.01 < t_roll < 0.019

@@ -1,5 +1,3 @@
-"""Stacks, pyramids, leaning towers and cards stand, or fall, as statics says (D10)."""
-
 from __future__ import annotations
 
 import math
@@ -18,7 +16,6 @@ GAME = {"dt": 1.0 / 60.0, "substeps": 4}
 
 
 def _stand(builder, duration: float, settle: float = 1.0, backend: str = FASTEST, **settings):
-    """The simulation after ``duration`` s, and how far bodies moved since ``settle`` s, and sideways from the start."""
     start = np.array([body.xform.position for body in builder.bodies])
     sim = simulation(builder, backend, **(GAME | settings))
     dt = sim.config.dt
@@ -34,8 +31,6 @@ def _stand(builder, duration: float, settle: float = 1.0, backend: str = FASTEST
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_ten_boxes_stand(dtype):
-    """Drift below 1 mm in an hour: measured 0.4 um then, by a script; here a minute. The load presses them 0.6 mm
-    together in the first second."""
     sim, moved, aside = _stand(models.stack([1.0] * 10), 60.0, dtype=dtype)
     assert moved < 1e-4 and aside < 1e-5
     assert speeds(sim).max() < 1e-4
@@ -43,7 +38,6 @@ def test_ten_boxes_stand(dtype):
 
 @pytest.mark.native
 def test_pyramid_stands():
-    """Ten rows: below 1 mm in 60 s (measured 0.5 um, by a script); here 5 s."""
     sim, moved, aside = _stand(models.pyramid(10), 5.0)
     assert moved < 1e-4 and aside < 1e-4
     assert speeds(sim).max() < 1e-3
@@ -53,7 +47,6 @@ def test_pyramid_stands():
 @pytest.mark.native
 @pytest.mark.parametrize("light", [1, 9])
 def test_heavy_box_on_light_ones_stands(light):
-    """1:100, heavy on top, with sweeps enough; 20 s (a script: 60 s, moved by 3 um)."""
     _, moved, aside = _stand(models.stack([1.0] * light + [100.0]), 20.0, iterations=64)
     assert moved < 1e-4 and aside < 1e-4
 
@@ -69,13 +62,11 @@ HEAVY_TOP = pytest.mark.xfail(
 @pytest.mark.native
 @pytest.mark.parametrize("light", [1, pytest.param(4, marks=HEAVY_TOP), pytest.param(9, marks=HEAVY_TOP)])
 def test_heavy_box_stands_with_eight_sweeps(light):
-    """The same for 60 s with the default settings: 8 sweeps, where the test above has 64."""
     _, moved, aside = _stand(models.stack([1.0] * light + [100.0]), 60.0)
     assert moved < 1e-3 and aside < 1e-3
 
 
 def test_tower_leans_as_far_as_the_record_says():
-    """The lowest block stands on the ground, so that the others hang over by the record's overhang of one fewer."""
     overhang = load("D10").columns["max_overhang_in_block_lengths"]
     for blocks in (2, 4, 8):
         places = [body.xform.position[0] for body in models.leaning_tower(blocks, 1.0).bodies]
@@ -87,7 +78,6 @@ def test_tower_leans_as_far_as_the_record_says():
 @pytest.mark.parametrize("blocks", [4, 8])
 @pytest.mark.parametrize("settings", [{}, {"dt": 1e-3, "substeps": 1}], ids=["game", "1 ms"])
 def test_leaning_tower(blocks, settings):
-    """At 98 % of the greatest overhang it stands, at 102 % it falls."""
     _, moved, aside = _stand(models.leaning_tower(blocks, 0.98), 10.0, **settings)
     assert moved < 1e-3 and aside < 1e-3
     fallen, _, _ = _stand(models.leaning_tower(blocks, 1.02), 4.0, **settings)
@@ -97,7 +87,6 @@ def test_leaning_tower(blocks, settings):
 @pytest.mark.native
 @pytest.mark.parametrize("angle", [15.0, 25.0])
 def test_two_cards(angle):
-    """They stand if the floor's friction is above tan(angle)/2, and slip apart below."""
     limit = 0.5 * math.tan(math.radians(angle))
     standing, moved, _ = _stand(models.cards(math.radians(angle), 1.1 * limit), 3.0, settle=0.2, dt=1e-3, substeps=1)
     assert moved < 1e-4

@@ -1,5 +1,3 @@
-"""Machines on more supports than they need: the loads of a symmetric one are symmetric, and it drives straight."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -57,7 +55,6 @@ def test_legs_on_locked_hinges_bear_nearly_a_quarter(dt: float, iterations: int)
 @pytest.mark.parametrize("dt", [2e-3, 5e-3])
 @pytest.mark.parametrize("wheels", [4, 6])
 def test_a_skid_steer_vehicle_drives_straight(wheels: int, dt: float) -> None:
-    """Driven wheels on rigid ground; after 44.8 m it is aside by less than a millimeter."""
     b = ModelBuilder()
     ground = Material(friction=0.9)
     b.add_shape_plane(-1, material=ground)

@@ -1,5 +1,3 @@
-"""Terrain in two height fields with a common edge moves bodies as one height field does."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -10,19 +8,15 @@ from gpusim.typing import Array
 
 CELL, COLUMNS = 0.25, 21
 BUMP = 1e-4
-"""Most height that a seam may add, m."""
 SPAN = 0.2
-"""Half length of the bodies, m."""
 
 
 def heights(wavy: bool) -> Array:
-    """Return hills around x = 0, where the seam is, (rows, 2 COLUMNS - 1)."""
     x, y = np.meshgrid((np.arange(2 * COLUMNS - 1) - COLUMNS + 1) * CELL, (np.arange(11) - 5) * CELL)
     return wavy * (0.15 * np.sin(0.7 * x) + 0.05 * np.cos(0.9 * y))
 
 
 def track(kind: str, wavy: bool, split: bool) -> Array:
-    """Return the positions of a body that passes x = 0 from the left, (steps, 3), m."""
     b = ModelBuilder(gravity=(3.0, 0.0, -9.81) if wavy else (0.0, 0.0, -9.81))
     ground, material = heights(wavy), Material(friction=0.8 if kind == "sphere" else 0.0)
     half = 0.5 * (COLUMNS - 1) * CELL

@@ -1,5 +1,3 @@
-"""D12: a tippe top turns over, and its Jellett integral stays."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +15,6 @@ RADIUS, OFFSET = 0.02, 0.005
 
 
 def _observe(sim: gpusim.Simulation) -> list[float]:
-    """Tilt of the axis, deg, Jellett's integral L (R z - a e3), kg m3/s, energy, J."""
     axis = gpusim.Transform((0.0, 0.0, 0.0), read(sim, "body.top.orientation")).rotate(np.array([0.0, 0.0, 1.0]))
     arm = RADIUS * np.array([0.0, 0.0, 1.0]) - OFFSET * axis
     tilt = np.degrees(np.arccos(np.clip(axis[2], -1.0, 1.0)))
@@ -27,8 +24,6 @@ def _observe(sim: gpusim.Simulation) -> list[float]:
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [1e-3, 5e-4])
 def test_turns_over(dt):
-    """The record's own figures hang on how friction is smoothed below 1 mm/s (it has another formula), so times only
-    need to be near."""
     times = np.arange(0.0, 4.0, 0.01)
     found = march(simulation(models.tippe_top(), FASTEST, dt), times, _observe)
     upside_down = times[np.argmax(found[:, 0] > 90.0)]
@@ -41,21 +36,17 @@ def test_turns_over(dt):
 
 @pytest.mark.native
 def test_substeps_keep_the_jellett_integral():
-    """Contacts are searched once a step, and the ball's center goes around the center of mass in between: 5e-4 in
-    half a second, where steps without substeps leave 1e-8."""
     found = march(simulation(models.tippe_top(), FASTEST, 1e-3, substeps=8), [0.0, 0.2, 0.5], _observe)
     assert np.abs(found[:, 1] / found[0, 1] - 1.0).max() < 1e-3
 
 
 @pytest.mark.native
 def test_without_sliding_it_stays_up():
-    """A top that only rolls (friction holds it) does not turn over: sliding friction lifts it."""
     found = march(simulation(models.tippe_top(None), FASTEST, 5e-4), [2.0, 3.0], _observe)
     assert np.all(found[:, 0] < 30.0)
 
 
 def test_numpy_follows_the_reference():
-    """Tilt after 20 ms: 14.95 degrees."""
     found = march(simulation(models.tippe_top(), "numpy", 1e-3), [0.0, 0.02], _observe)
     assert found[1, 0] == pytest.approx(load("D12").columns["tilt_deg"][2], abs=0.01)
     assert abs(found[1, 1] / found[0, 1] - 1.0) < 1e-5

@@ -1,5 +1,3 @@
-"""Tires (gpusim.Tire) against the closed forms of the brush model, of springs and of the bicycle model."""
-
 from __future__ import annotations
 
 import itertools
@@ -17,7 +15,6 @@ from .runs import march, read, simulation
 from .tires import LENGTH, LOAD, RADIAL, RADIUS, ROLLING_RADIUS, SLIP_STIFFNESS, TIRE, Car, brush, free_wheel, rig
 
 SPINS = np.array([1.0, 0.99, 0.95, 0.9, 0.6, 1.02, 1.1, 1.5, 0.0])
-"""Of the wheels of a sweep, as shares of that which rolls freely; the last one is locked."""
 
 
 @pytest.mark.nightly
@@ -26,7 +23,6 @@ SPINS = np.array([1.0, 0.99, 0.95, 0.9, 0.6, 1.02, 1.1, 1.5, 0.0])
     on_backends(itertools.product((1e-3, 1e-2), (1.0, 5.0, 20.0), (0.0, 0.04, 0.2)), numpy=[(1e-2, 5.0, 0.04)]),
 )
 def test_forces_of_steady_slip_are_those_of_a_brush(case: tuple[float, float, float], backend: str) -> None:
-    """Along, across and combined, from rolling to sliding, at any speed and step; 0.2 % of mu N where 2 % are asked."""
     dt, speed, steer = case
     model = rig(TIRE, speed, steer).finalize()
     sim = Simulation(model, SPINS.size, backend, config=SolverConfig(dt=dt))
@@ -51,7 +47,6 @@ def test_forces_of_steady_slip_are_those_of_a_brush(case: tuple[float, float, fl
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize(("backend", "dt"), [(FASTEST, 1e-3), (FASTEST, 1e-2), ("numpy", 1e-2)])
 def test_a_light_wheel_that_rolls_freely_has_the_whole_side_force(backend: str, dt: float) -> None:
-    """What joints hold, and how easily it spins, make the tire no softer."""
     steer, speed = 0.04, 5.0
     sim = simulation(rig(TIRE, speed, steer, turning=0.9), backend, dt)
     axle = np.array([-math.sin(steer), math.cos(steer), 0.0])
@@ -77,7 +72,6 @@ def test_force_follows_a_step_of_side_slip_over_the_relaxation_length(case: tupl
 
 @pytest.mark.parametrize(("dt", "error"), [(1e-3, 1e-4), (1e-2, 5e-3)])
 def test_radial_spring(dt: float, error: float) -> None:
-    """Static deflection, and the frequency of an undamped tire about it."""
     sim = simulation(rig(Tire(SLIP_STIFFNESS, LENGTH, RADIAL), 0.0), FASTEST, dt)
     sim.step(10)
     assert sim.contacts().gap[0] == pytest.approx(-LOAD / RADIAL, rel=1e-9)
@@ -96,7 +90,7 @@ def test_radial_spring(dt: float, error: float) -> None:
     ("swing", "backend"), on_backends([0.1, 1.0, 2.0, 2.5, 10.0, 100.0], numpy=[2.5])
 )  # fmt: skip
 def test_a_spring_that_swings_in_a_step_bounces_no_higher(swing: float, backend: str) -> None:
-    """Undamped, from many heights: h^2 k/m is 0.1 to 100; a swing of 0.1 is 20 steps long."""
+    """h^2 k/m ranges from 0.1 to 100."""
     dt, mass, radius, lifts = 1e-2, 1.0, 0.1, np.linspace(0.02, 0.2, 10)
     law = ContactLaw(normal="spring", stiffness=swing * mass / dt**2)
     b, material = ModelBuilder(gravity=(0.0, 0.0, -tires.G)), Material(friction=0.0, law=law)
@@ -134,7 +128,6 @@ def test_rolling_resistance_slows_a_wheel_until_it_stands(dt: float) -> None:
     on_backends(itertools.product([0.02, -0.02, 0.3, -0.3], [False, True]), numpy=[(-0.02, False), (0.3, True)]),
 )
 def test_a_wide_tread_rights_a_wheel_that_leans(case: tuple[float, bool], backend: str) -> None:
-    """By springs side by side; beyond the lean at which an edge lifts, the load moves towards the other one."""
     (lean, ground_last), width = case, 0.2
     tire = Tire(SLIP_STIFFNESS, LENGTH, RADIAL, 500.0, width=width)
     sim = simulation(rig(tire, 0.0, camber=lean, ground_last=ground_last), backend, 1e-2)
@@ -157,7 +150,6 @@ def test_a_wide_tread_rights_a_wheel_that_leans(case: tuple[float, bool], backen
     ],
 )  # fmt: skip
 def test_a_braked_car_stands_on_a_slope(dt: float, solver: Any, dtype: str, brake: str) -> None:
-    """It hangs in its tires after 2 s, 3.4 mm down, and does not creep by a micrometer in the next minute."""
     car, slope = Car(4e4, 4e4), math.radians(10.0)
     sim = simulation(car.build(slope=slope, brake=brake), FASTEST, dt, dtype, joint_solver=solver)
     place = read(sim, "body.chassis.position")
@@ -175,8 +167,7 @@ def test_a_braked_car_stands_on_a_slope(dt: float, solver: Any, dtype: str, brak
     ("dt", "solver"), [pytest.param(1e-3, "direct", marks=pytest.mark.nightly), (1e-2, "direct"), (1e-2, "colored")]
 )
 def test_yaw_rate_of_a_steady_turn(front: float, rear: float, speed: float, dt: float, solver: Any) -> None:
-    """That of the bicycle model, within 0.1 % where 1 % is asked; understeer makes it differ by 6 % at 12 m/s."""
-    car = Car(front, rear, friction=3.0)  # far from sliding, where brushes are linear
+    car = Car(front, rear, friction=3.0)
     steer = 0.3 / speed**2 * (car.wheelbase + car.understeer * speed**2)
     sim = simulation(car.build(speed, steer), FASTEST, dt, joint_solver=solver)
     sim.step(round(3.0 / dt))
@@ -186,7 +177,6 @@ def test_yaw_rate_of_a_steady_turn(front: float, rear: float, speed: float, dt: 
 
 
 def _energy(sim: Simulation, tire: Tire, mass: float, turning: float) -> float:
-    """Of a wheel that does not lean, its springs and its bristles, J."""
     speed, spin = read(sim, "body.wheel.linear_velocity"), read(sim, "body.wheel.angular_velocity")
     height = read(sim, "body.wheel.position")[2]
     bristles = np.asarray(sim.read_state()["contact_slip"][0, 0, 0, 1:], float)
@@ -197,7 +187,6 @@ def _energy(sim: Simulation, tire: Tire, mass: float, turning: float) -> float:
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 @pytest.mark.parametrize(("mass", "turning"), [(20.0, 0.9), (0.5, 0.03)])
 def test_a_wheel_that_spins_down_gains_no_energy(dt: float, mass: float, turning: float) -> None:
-    """It slides, grips and rolls out; the light one swings up and down within less than a step of 10 ms."""
     tire = Tire(SLIP_STIFFNESS, LENGTH, RADIAL, 0.05 * math.sqrt(RADIAL * mass), rolling_resistance=0.02, width=0.2)
     sim = simulation(free_wheel(tire, 0.0, 40.0, mass, turning), FASTEST, dt)
     energy = march(sim, np.arange(1, round(3.0 / dt)) * dt, lambda s: _energy(s, tire, mass, turning))
@@ -208,7 +197,6 @@ def test_a_wheel_that_spins_down_gains_no_energy(dt: float, mass: float, turning
 
 @pytest.mark.parametrize("dt", [pytest.param(1e-3, marks=pytest.mark.nightly), 1e-2])
 def test_bristles_go_on_over_the_seams_of_a_height_field(dt: float) -> None:
-    """A wheel with side slip on waves of 3 cm, a seam every 25 cm: its force never falls as that of a new contact."""
     b = ModelBuilder(gravity=(0.0, 0.0, -tires.G))
     waves = 0.03 * np.sin(0.6 * np.arange(121)) * np.ones((5, 1))
     b.add_shape_height_field(-1, waves, (0.25, 0.25), material=Material(friction=1.0))

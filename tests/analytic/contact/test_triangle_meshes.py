@@ -1,5 +1,3 @@
-"""Triangle meshes: closed forms at rest, edges that do not catch, both sides, thin walls, and moving meshes."""
-
 from __future__ import annotations
 
 import math
@@ -19,7 +17,6 @@ ROUGH, SMOOTH = Material(friction=0.5), Material(friction=0.0)
 
 
 def patch(low: tuple[float, float], high: tuple[float, float], cells: tuple[int, int], shake: float = 0.0) -> Mesh:
-    """A flat rectangle of triangles. Corners are shaken by a share of a cell, and diagonals drawn by lot."""
     rng = np.random.default_rng(7)
     grid = np.meshgrid(*(np.linspace(*ends, n + 1) for ends, n in zip(zip(low, high, strict=True), cells, strict=True)))
     x, y = (g + shake * rng.uniform(-1, 1, g.shape) * (b - a) / n
@@ -32,19 +29,16 @@ def patch(low: tuple[float, float], high: tuple[float, float], cells: tuple[int,
 
 
 def together(*meshes: Mesh) -> Mesh:
-    """One mesh of several, whose corners need not match."""
     first = np.cumsum([0, *(len(v) for v, _ in meshes)])
     joined = [t + n for (_, t), n in zip(meshes, first, strict=False)]
     return np.concatenate([v for v, _ in meshes]), np.concatenate(joined)
 
 
 def turned(mesh: Mesh, order: tuple[int, int, int], at: tuple[float, float, float]) -> Mesh:
-    """A mesh with its coordinates exchanged, then moved."""
     return mesh[0][:, order] + at, mesh[1]
 
 
 def block(half: tuple[float, float, float], cells: int) -> Mesh:
-    """A closed box."""
     sides = []
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
@@ -56,7 +50,6 @@ def block(half: tuple[float, float, float], cells: int) -> Mesh:
 
 
 def pit(sides: int, slope: float) -> Mesh:
-    """A pyramid that stands on its tip: its sides rise at the angle ``slope``."""
     a = 2.0 * math.pi * np.arange(sides) / sides
     height = np.full(sides, math.cos(math.pi / sides) * math.tan(slope))
     rim = np.column_stack([np.cos(a), np.sin(a), height])
@@ -80,7 +73,6 @@ def velocity(sim: Simulation, body: str) -> Array:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("sides", "slope"), [(3, 0.7), (4, 0.7), (6, 0.8)])
 def test_a_ball_in_a_pit_rests_on_all_its_sides(sides: int, slope: float) -> None:
-    """Its middle is r / cos(slope) over the tip."""
     b = ModelBuilder()
     b.add_shape_triangle_mesh(-1, pit(sides, slope), material=ROUGH)
     ball = b.add_body(xform=Transform((0.03, 0.02, 0.4)), label="ball")
@@ -91,7 +83,6 @@ def test_a_ball_in_a_pit_rests_on_all_its_sides(sides: int, slope: float) -> Non
 
 
 def mover(b: ModelBuilder, kind: str, speed: float) -> None:
-    """A body that slides or rolls along x at its natural height over z = 0."""
     m = SMOOTH if kind in ("box", "hull", "capsule") else Material(friction=0.6)
     high = {"box": 0.2, "hull": 0.2, "capsule": 0.15, "ball": 0.2, "cylinder": 0.3, "wheel": 0.3, "tire": 0.3}[kind]
     spin = 0.0 if m is SMOOTH else speed / high
@@ -120,13 +111,11 @@ GROUNDS: dict[str, Mesh] = {
     "random": patch((-6, -2), (6, 2), (130, 40), 0.3),
     "unmatched": together(*[patch((-6 + i, -2), (-5 + i, 2), (1 + i % 4, 3 + i * 5 % 7)) for i in range(12)]),
 }
-"""10,400 triangles with shaken corners, and strips whose corners do not match."""
 
 
 @pytest.mark.parametrize("kind", ["box", "hull", "capsule", "ball", "cylinder", "wheel", "tire"])
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_edges_of_a_flat_ground_do_not_catch(ground: str, kind: str) -> None:
-    """The same motion as on a plane: speed, direction and height."""
     ends, heights = [], []
     for mesh in (None, GROUNDS[ground]):
         b, m = ModelBuilder(), Material(friction=0.0 if kind in ("box", "hull", "capsule") else 0.6)
@@ -149,7 +138,6 @@ def test_edges_of_a_flat_ground_do_not_catch(ground: str, kind: str) -> None:
 
 @pytest.mark.parametrize("cells", [1, 7])
 def test_the_edges_of_a_closed_mesh_do_not_push_sideways(cells: int) -> None:
-    """A lid wider than a table, a box over its edge, and the same on a sheet of 5 mm and on the rims of two walls."""
     table, sheet = block((0.5, 0.5, 0.5), cells), block((0.5, 0.5, 0.0025), cells)
     wall = patch((-1, 0), (1, 1), (2 * cells, cells))
     walls = together(*(turned(wall, (0, 2, 1), (0, y, 0)) for y in (-0.2, 0.2)))
@@ -164,7 +152,6 @@ def test_the_edges_of_a_closed_mesh_do_not_push_sideways(cells: int) -> None:
 
 
 def test_both_sides_hold_and_walls_stop_what_is_fast() -> None:
-    """Balls and boxes inside and outside a shell of triangles, and fast ones on both sides of a sheet."""
     b = ModelBuilder()
     b.add_shape_triangle_mesh(-1, block((0.5, 0.5, 0.5), 3), material=ROUGH)
     inner = b.add_body(xform=Transform((0.1, 0.1, 0.1)), linear_velocity=(3, 1, 0), label="in")
@@ -188,7 +175,6 @@ def test_both_sides_hold_and_walls_stop_what_is_fast() -> None:
 
 
 def test_a_box_slides_along_a_wall() -> None:
-    """Floor and wall are one mesh. The edge between them and the edges inside the wall take no speed."""
     floor = patch((-6, -2), (6, 0.5), (24, 5))
     wall = turned(patch((-6, 0), (6, 4), (24, 8)), (0, 2, 1), (0, 0.5, 0))
     b = ModelBuilder()
@@ -206,7 +192,6 @@ def test_a_box_slides_along_a_wall() -> None:
 
 
 def test_a_moving_truck_bed_carries_its_load() -> None:
-    """An open box of triangles on a kinematic body. Friction of 0.8 holds at 1.5 m/s2."""
     vertices, triangles = block((1.5, 0.8, 0.3), 4)
     open_top = triangles[~np.all(vertices[triangles][..., 2] > 0.29, axis=1)]
     b, m = ModelBuilder(), Material(friction=0.8)
@@ -228,7 +213,6 @@ def test_a_moving_truck_bed_carries_its_load() -> None:
 
 
 def test_material_and_force_belong_to_the_shape() -> None:
-    """A box on a slope of 0.5 rad sticks with friction 0.7 and slides with 0.3; the mesh reports its weight."""
     for friction, travel in ((0.7, 0.0), (0.3, 0.5 * 9.81 * (math.sin(0.5) - 0.3 * math.cos(0.5)) * 0.25)):
         m = Material(friction=friction)
         b = ModelBuilder()
@@ -247,7 +231,6 @@ def test_material_and_force_belong_to_the_shape() -> None:
 
 @pytest.mark.parametrize("size", [4.0, 1000.0])
 def test_huge_triangles_are_as_exact_as_small_ones(size: float) -> None:
-    """A box and a rolling wheel on the ridge of a roof, and a box that slides over the diagonal of a flat square."""
     fall = -size * math.tan(math.pi / 6)
     eaves = [(x, y, fall) for y in (-size, size) for x in (-size, size)]
     roof = np.array([*eaves, (-size, 0, 0), (size, 0, 0)]), np.array([(0, 1, 5), (0, 5, 4), (4, 5, 3), (4, 3, 2)])
@@ -279,10 +262,6 @@ def test_huge_triangles_are_as_exact_as_small_ones(size: float) -> None:
 @pytest.mark.parametrize("slope", [-0.2, 0.2])
 @pytest.mark.parametrize("kind", ["box", "ball", "wheel"])
 def test_the_motion_does_not_depend_on_the_triangles(kind: str, slope: float) -> None:
-    """Over a ridge and in a valley: a few large triangles, many small ones, and slivers.
-
-    A box that rocks on a ridge of slivers has one point there instead of two for a moment.
-    """
     ends = []
     for x, y in ((17, np.linspace(-3, 3, 7)), (161, np.linspace(-3, 3, 61)), (5, np.sort(np.append(
         np.random.default_rng(2).uniform(-3, 3, 300), [-3, 0, 3]))),

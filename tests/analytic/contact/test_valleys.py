@@ -1,5 +1,3 @@
-"""Height fields with valleys: a shape that touches several sides has a manifold with each."""
-
 from __future__ import annotations
 
 import math
@@ -24,7 +22,6 @@ MASS = 1000 * 4 / 3 * math.pi * 0.25**3
 
 
 def add_valley(b: ModelBuilder, degrees: float, ground: str, material: Material) -> None:
-    """Two slopes that meet at x = 0: a field, two planes, or two fields in a row."""
     slope = math.radians(degrees)
     heights = np.tile(math.tan(slope) * np.abs(GRID), (41, 1))
     if ground == "planes":
@@ -35,7 +32,6 @@ def add_valley(b: ModelBuilder, degrees: float, ground: str, material: Material)
 
 
 def add_shape(b: ModelBuilder, kind: str, place: tuple[float, float, float], m: Material, **motion: Any) -> None:
-    """A body with one shape; capsules and cylinders lie along y."""
     lies = kind in ("capsule", "cylinder")
     xform = Transform.from_axis_angle(place, *LYING) if lies else Transform(place)
     body = b.add_body(xform=xform, label="body", **motion)
@@ -44,14 +40,12 @@ def add_shape(b: ModelBuilder, kind: str, place: tuple[float, float, float], m: 
 
 
 def run(b: ModelBuilder, time: float, dt: float, backend: str = "native", **config: Any) -> Simulation:
-    """A simulation that has run."""
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=dt, **config))
     sim.step(round(time / dt))
     return sim
 
 
 def speed(sim: Simulation) -> float:
-    """The greatest speed in 20 steps, m/s or rad/s."""
     most = 0.0
     for _ in range(20):
         sim.step()
@@ -117,7 +111,6 @@ def test_both_sides_carry_a_ball(degrees: float) -> None:
 @pytest.mark.parametrize("pit", PITS)
 @pytest.mark.parametrize("kind", ["sphere", "box"])
 def test_what_lies_in_a_pit_is_at_rest(pit: str, kind: str) -> None:
-    """On three or four sides."""
     b, m = ModelBuilder(), Material(rolling_friction=0.002)
     b.add_shape_height_field(-1, PITS[pit], (0.1, 0.1), base=-5, material=m)
     add_shape(b, kind, (0.013, 0.03, 0.8), m)
@@ -130,7 +123,7 @@ def test_what_lies_in_a_pit_is_at_rest(pit: str, kind: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [1e-3, 1 / 60])
 def test_a_ball_rolls_down_a_valley_as_it_must(dt: float) -> None:
-    """On a circle of radius r = R cos(slope): a = g sin(tilt)/(1 + 2/5 R^2/r^2)."""
+    """Closed form: a = g sin(tilt)/(1 + 2/5 R^2/r^2) with r = R cos(slope)."""
     tilt, slope, radius = math.radians(5), math.radians(45), 0.25
     b, m = ModelBuilder(gravity=(0, 9.81 * math.sin(tilt), -9.81 * math.cos(tilt))), Material(friction=1.0)
     add_valley(b, 45.0, "field", m)
@@ -143,7 +136,6 @@ def test_a_ball_rolls_down_a_valley_as_it_must(dt: float) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [1e-3, 1 / 60])
 def test_a_ball_rolls_over_a_valley_as_over_two_planes(dt: float) -> None:
-    """From one slope to the other and back."""
     paths: list[Array] = []
     for ground in ("field", "planes"):
         b, m = ModelBuilder(), Material(friction=0.8)
@@ -158,7 +150,6 @@ def test_a_ball_rolls_over_a_valley_as_over_two_planes(dt: float) -> None:
 
 
 def driven_in_a_rut(ground: str) -> tuple[Array, Array]:
-    """Heights and velocities of a wheel with a tire that rolls along a valley, both (n, 3)."""
     b, road = ModelBuilder(), Material(friction=1.0)
     add_valley(b, 30.0, ground, road)
     rubber = Material(friction=1.0, law=Tire((60e3, 50e3), 0.3, 200e3, 500.0, width=0.05))
@@ -190,7 +181,6 @@ def test_a_tire_rolls_in_a_rut_and_over_its_seams_as_between_two_planes() -> Non
 @pytest.mark.parametrize("depth", [0.02, 0.1])
 @pytest.mark.parametrize("dt", [pytest.param(1e-3, marks=pytest.mark.nightly), 5e-3, 1 / 60])
 def test_what_slides_passes_over_grooves(kind: str, depth: float, dt: float) -> None:
-    """The far side of a groove is no obstacle for what the ground in front of it carries."""
     b, m = ModelBuilder(), Material(friction=0.0)
     x = np.arange(-60, 61) * 0.05
     groove = -depth * np.maximum(0.0, 1.0 - np.abs(x) / 0.1)
@@ -206,7 +196,6 @@ def test_what_slides_passes_over_grooves(kind: str, depth: float, dt: float) -> 
 
 
 def test_only_fields_with_valleys_take_more_places() -> None:
-    """Not flat and gently sloping ones, and no ridges."""
     gentle = 0.04 * np.abs(GRID) * np.ones((3, 1))
     fields = {"flat": 0.0 * gentle, "gentle": gentle, "ridge": -10.0 * gentle, "valley": 10.0 * gentle}
     for name, heights in fields.items():

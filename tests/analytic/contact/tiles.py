@@ -1,5 +1,3 @@
-"""Floors of tiles, and what moves over them."""
-
 from __future__ import annotations
 
 import math
@@ -20,7 +18,6 @@ ALONG = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 0.5 * math.pi)
 
 
 def add_tile(b: ModelBuilder, kind: str, xform: Transform, half: float, material: Material, body: int = -1) -> int:
-    """A tile of 2 half by 2 m with its upper face in the middle of a frame."""
     if kind == "box":
         return b.add_shape_box(body, (half, 1.0, 0.1), xform=xform * Transform((0, 0, -0.1)), material=material)
     if kind == "hull":
@@ -39,7 +36,6 @@ def add_floor(
     count: int = 6,
     half: float = 0.25,
 ) -> None:
-    """Tiles side by side along x, of ``kinds`` in turn; seams at -half, half, and so on."""
     turn, names = Transform.from_axis_angle((0, 0, 0), (0, 0, 1), yaw), kinds.split()
     for y in rows:
         for k in range(count):
@@ -59,7 +55,6 @@ ADD: dict[str, Callable[[ModelBuilder, int, Material], int]] = {
 
 
 def mover(b: ModelBuilder, shape: str, speed: float, material: Material = SMOOTH, x: float = 0.0) -> None:
-    """A body of one shape that slides, or rolls, along x."""
     rolls = shape in ("sphere", "wheel", "roller")
     spin = (0.0, speed / R if rolls else 0.0, 0.0)
     body = b.add_body(xform=Transform((x, 0, R)), linear_velocity=(speed, 0, 0), angular_velocity=spin, label="mover")
@@ -67,5 +62,4 @@ def mover(b: ModelBuilder, shape: str, speed: float, material: Material = SMOOTH
 
 
 def simulate(b: ModelBuilder, backend: str = "native", **settings: Any) -> Simulation:
-    """A simulation."""
     return Simulation(b.finalize(), backend=backend, config=SolverConfig(**settings))

@@ -1,5 +1,3 @@
-"""Wheels with tires: on a rig that carries one, rolling freely, and four under a vehicle; the brush's closed form."""
-
 from __future__ import annotations
 
 import math
@@ -15,7 +13,6 @@ AXLE_ACROSS = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 SLIP_STIFFNESS, LENGTH, RADIAL = (6e4, 4e4), 0.3, 2e5
 TIRE = Tire(SLIP_STIFFNESS, LENGTH, RADIAL, 500.0, (1.0, 0.8))
 ROLLING_RADIUS = RADIUS - 0.5 * LOAD / RADIAL
-"""Of a tire under LOAD: the point where it touches lies in the middle of its depth."""
 
 
 def brush(slip: tuple[float, float], load: float, friction: tuple[float, float]) -> tuple[float, float]:
@@ -29,7 +26,6 @@ def brush(slip: tuple[float, float], load: float, friction: tuple[float, float])
 def rig(
     tire: Tire, speed: float, steer: float = 0.0, camber: float = 0.0, turning: float = 1e7, ground_last: bool = False
 ) -> ModelBuilder:
-    """A wheel under LOAD on a carriage that goes along x at a speed (m/s), free to rise; its spin hardly changes."""
     b, material = ModelBuilder(gravity=(0.0, 0.0, -G)), Material(friction=1.0, law=tire)
     if not ground_last:
         b.add_shape_plane(-1, material=material)
@@ -50,7 +46,6 @@ def rig(
 
 
 def free_wheel(tire: Tire, speed: float, spin: float, mass: float = 20.0, turning: float = 0.9) -> ModelBuilder:
-    """A wheel alone that rolls along x."""
     b = ModelBuilder(gravity=(0.0, 0.0, -G))
     b.add_shape_plane(-1, material=Material(friction=1.0))
     height = RADIUS - mass * G / RADIAL
@@ -63,12 +58,9 @@ def free_wheel(tire: Tire, speed: float, spin: float, mass: float = 20.0, turnin
 
 
 class Car:
-    """Four wheels on hinges under a stiff chassis, the front ones steered after Ackermann; numbers of its design."""
-
     wheelbase, track, mass, height = 2.6, 1.5, 1200.0, 0.25
 
     def __init__(self, front: float, rear: float, friction: float = 1.0) -> None:
-        """``front``, ``rear``: slip stiffness across of each tire, N."""
         self.friction, self.stiffness = friction, (front, rear)
         self.total = self.mass + 4.0 * WHEEL_MASS
         # From the center of mass, halfway, to both axles.
@@ -76,16 +68,15 @@ class Car:
         self.understeer = self.total * self.arm / (2.0 * self.wheelbase) * (1.0 / front - 1.0 / rear)
 
     def yaw_rate(self, speed: float, steer: float) -> float:
-        """Of the bicycle model, rad/s: V delta/(L + K V^2)."""
         return speed * steer / (self.wheelbase + self.understeer * speed * speed)
 
     def build(self, speed: float = 0.0, steer: float = 0.0, slope: float = 0.0, brake: str = "none") -> ModelBuilder:
-        """On a plane that falls towards +x by ``slope`` (rad), turning as the bicycle model does.
+        """Build the car on a plane with the angle ``slope`` (rad) about y.
 
         Args:
-            speed: m/s.
+            speed: speed, m/s.
             steer: angle of the bicycle model's front wheel, rad.
-            slope: rad.
+            slope: slope of the ground, rad.
             brake: "none", "weld" (wheels fixed to the chassis) or "hinge" (friction of the hinges).
         """
         b = ModelBuilder(gravity=(0.0, 0.0, -G))

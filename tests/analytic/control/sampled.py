@@ -1,5 +1,3 @@
-"""Diagrams run sample by sample, without a simulation: what one block gives for inputs that hold between samples."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,14 +11,6 @@ from gpusim.control import Diagram
 def respond(
     kind: str, rate: float, inputs: dict[str, Any], length: int = 0, **parameters: Any
 ) -> dict[str, np.ndarray]:
-    """Outputs of one block at its samples, (samples, n) for vectors and (samples,) for numbers.
-
-    Args:
-        kind: of the block. rate: samples a second.
-        inputs: by port, (samples,) each.
-        length: number of samples, where there is no input.
-        **parameters: of the block.
-    """
     d = Diagram("d", rate=rate)
     block = d.add(kind, "block", **parameters)
     for port in inputs:
@@ -41,7 +31,7 @@ def respond(
 
 
 def step_response(num: list[float], den: list[float], t: np.ndarray) -> np.ndarray:
-    """Response of num/den to a step at 0, by partial fractions of num / (den s): sum of r t^n e^(p t) / n!."""
+    """Return the step response of num/den by partial fractions."""
     residues, poles, direct = signal.residue(num, [*den, 0.0])
     assert not np.any(direct)
     out, power, before = np.zeros(len(t), complex), 0, None
@@ -53,7 +43,6 @@ def step_response(num: list[float], den: list[float], t: np.ndarray) -> np.ndarr
 
 
 def held_response(num: list[float], den: list[float], u: np.ndarray, period: float) -> np.ndarray:
-    """Response at the samples to an input that holds between them, by superposition of steps; at rest before."""
     times = period * np.arange(len(u))
     rises = np.diff(u, prepend=0.0)
     whole = step_response(num, den, times)

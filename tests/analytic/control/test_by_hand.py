@@ -1,5 +1,3 @@
-"""Blocks that switch, limit and remember, against what one reckons by hand."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -12,7 +10,6 @@ U = np.array([0.0, 0.3, 0.6, 1.4, 0.9, 0.2, -0.4, -1.2, 0.1])
 
 
 def out(kind: str, u: object, **parameters: object) -> np.ndarray:
-    """What a block of one input gives at 10 samples a second."""
     return respond(kind, 10.0, {"in": u}, **parameters)["out"]
 
 
@@ -77,7 +74,6 @@ def test_counter() -> None:
 
 
 def test_state_machine() -> None:
-    """rest -go-> run, which ends after 0.3 s or at once by stop; done stays."""
     transitions = [["rest", "run", "go"], ["run", "rest", "stop"], ["run", "done", 0.3]]
     machine = {"states": ["rest", "run", "done"], "transitions": transitions}
     go, stop = np.array([0, 1, 0, 0, 1, 0, 0, 0, 0.0]), np.array([0, 0, 0, 1, 0, 0, 0, 0, 0.0])

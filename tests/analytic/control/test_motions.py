@@ -1,5 +1,3 @@
-"""Moves and trajectories against their polynomials; velocities and accelerations by finite differences."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -10,10 +8,6 @@ from tests.analytic.control.sampled import respond
 
 
 def assert_rates(found: dict[str, np.ndarray], rate: float, among: slice, bend: bool = True) -> None:
-    """Velocity and acceleration are those of the place, by central differences of second order.
-
-    Their error falls with the square of the period: at 10 000 samples a second it is below 1e-5 of the greatest value.
-    """
     pairs = [("out", "velocity"), ("velocity", "acceleration")]
     for of, name in pairs[: 2 if bend else 1]:
         slope = (found[of][2:] - found[of][:-2]) * rate / 2.0
@@ -43,7 +37,6 @@ def test_a_move_is_its_polynomial(order: int, rate: float) -> None:
 
 @pytest.mark.parametrize("order", [3, 5])
 def test_a_new_target_is_gone_for_without_a_jump(order: int) -> None:
-    """Place and velocity go on; with the quintic the acceleration too. It rests at the new target in the end."""
     rate, duration = 10_000.0, 0.2
     target = np.where(np.arange(4000) < 900, 1.0, -0.5)
     found = respond("point_to_point", rate, {"target": target}, duration=duration, order=order)
@@ -59,7 +52,6 @@ def test_a_new_target_is_gone_for_without_a_jump(order: int) -> None:
 
 
 def test_a_move_that_is_given_new_targets_all_the_time_keeps_going() -> None:
-    """A slider that a person drags: targets that change in every sample."""
     target = np.linspace(0.0, 1.0, 300)
     found = respond("point_to_point", 100.0, {"target": target}, duration=0.5)
     assert found["out"][-1] > 0.7 and np.all(np.diff(found["out"]) >= 0.0)

@@ -1,5 +1,3 @@
-"""Blocks with a memory against closed forms: partial fractions of the continuous system behind a holding element."""
-
 from __future__ import annotations
 
 import math
@@ -16,7 +14,6 @@ BAR = 1e-11  # of the greatest value; the issue asks for 1e-6
 
 
 def courses(rate: float) -> dict[str, np.ndarray]:
-    """Inputs: a step after some samples, a ramp, a sine, and noise."""
     k = np.arange(COUNT)
     return {
         "step": np.where(k >= 7, 1.5, 0.0),
@@ -27,7 +24,6 @@ def courses(rate: float) -> dict[str, np.ndarray]:
 
 
 def assert_near(found: np.ndarray, wanted: np.ndarray) -> None:
-    """Equal within BAR of the greatest value."""
     scale = max(1.0, float(np.abs(wanted).max()))
     np.testing.assert_allclose(found, wanted, rtol=0.0, atol=BAR * scale)
 
@@ -57,7 +53,6 @@ def test_transfer(name: str, rate: float) -> None:
 
 @pytest.mark.parametrize("rate", RATES)
 def test_transfer_against_scipy(rate: float) -> None:
-    """scipy.signal.lsim, which holds inputs with interp=False."""
     t = np.arange(COUNT) / rate
     for num, den in SYSTEMS.values():
         if len(den) > 1:
@@ -109,7 +104,6 @@ def test_integrator_is_reset() -> None:
 
 @pytest.mark.parametrize("rate", RATES)
 def test_derivative(rate: float) -> None:
-    """Of inputs that run straight between samples, and begin at zero: it is at rest with its first input."""
     for u in courses(rate).values():
         u = u - u[0]
         found = respond("derivative", rate, {"in": u}, time=0.03)["out"]
@@ -130,7 +124,6 @@ def test_delay(samples: int) -> None:
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("kp, ki, kd", [(2.0, 0.0, 0.0), (1.5, 3.0, 0.0), (0.0, 5.0, 0.2), (3.0, 8.0, 0.4)])
 def test_pid(kp: float, ki: float, kd: float, rate: float) -> None:
-    """kp + ki / s + kd s / (0.02 s + 1)."""
     num = np.polyadd(
         np.polyadd(kp * np.array([0.02, 1.0, 0.0]), ki * np.array([0.02, 1.0])), kd * np.array([1.0, 0, 0])
     )
@@ -148,13 +141,11 @@ def test_pid_with_a_measured_rate_and_reset() -> None:
 
 
 def test_pid_begins_at_rest_with_its_first_error() -> None:
-    """Without a kick by the derivative: kp e, and the integral."""
     found = respond("pid", 10.0, {"in": np.full(4, 2.0)}, kp=3.0, ki=5.0, kd=7.0, derivative_time=0.05)["out"]
     assert_near(found, np.array([6.0, 7.0, 8.0, 9.0]))
 
 
 def test_pid_does_not_wind_up() -> None:
-    """By hand: kp 2, ki 10, 10 samples a second, -1 to 1. An error of 1 would have the integral grow by 1 a sample."""
     e = np.array([0.2, 0.2, 0.2, 1.0, 1.0, 1.0, -0.1, -0.1, -0.1])
     found = respond("pid", 10.0, {"in": e}, kp=2.0, ki=10.0, lower=-1.0, upper=1.0)["out"]
     # Integral before each sample: 0, 0.2, 0.4, 0.6 (stays while 2.6 is held at 1), 0.6, 0.6, 0.6, 0.5, 0.4
@@ -164,6 +155,5 @@ def test_pid_does_not_wind_up() -> None:
 
 
 def test_pid_leaves_a_bound_while_the_error_leads_back() -> None:
-    """An integral that begins beyond the bound comes back as the error turns."""
     found = respond("pid", 10.0, {"in": np.full(4, -0.5)}, kp=0.0, ki=10.0, initial=2.0, upper=1.0)["out"]
     assert_near(found, np.array([1.0, 1.0, 1.0, 0.5]))

@@ -1,9 +1,3 @@
-"""Motions of suspension_rig against the linear model of ``susp.static``.
-
-The chassis over a wheel that is led: z'' + 2 ratio w z' + w2 z = -y'' + F/m, z its height over its rest, y that of the
-shaker's plate. Its poles give all of it, also where it creeps.
-"""
-
 from __future__ import annotations
 
 import math
@@ -18,46 +12,37 @@ from gpusim.scenes.mechanisms.suspension_rig import SHAKER_DAMPING, SHAKER_STIFF
 LAG = SHAKER_DAMPING / SHAKER_STIFFNESS
 """Time constant with which the plate follows its command, s."""
 FREE, END = 5.0, 8.0
-"""From when on the free swing is fitted that the shaker meets; end of the run, s."""
 SPAN = 0.02
-"""Between the samples that the heave is fitted to, s."""
 
 
 @dataclass(frozen=True)
 class Heave:
-    """The linear model, by its two poles, 1/s."""
-
     poles: tuple[complex, complex]
 
     @classmethod
     def of(cls, rest: m.Static) -> Heave:
-        """Of small motions about a rest."""
         frequency, ratio = 2.0 * math.pi * rest.frequency, rest.damping_ratio
-        apart = complex(ratio * ratio - 1.0) ** 0.5 or 1e-6  # two poles in one place have no difference to divide by
+        apart = complex(ratio * ratio - 1.0) ** 0.5 or 1e-6
         return cls((frequency * (-ratio + apart), frequency * (-ratio - apart)))
 
     def free(self, time: np.ndarray) -> np.ndarray:
-        """Heights after 1 m at rest and after 1 m/s at no height, (n, 2); none before the time 0."""
         (p, q), t = self.poles, np.maximum(time, 0.0)
         rise, fall = np.exp(p * t), np.exp(q * t)
         both = np.stack([(p * fall - q * rise) / (p - q), (rise - fall) / (p - q)], axis=1)
         return np.asarray(np.where(time[:, None] >= 0.0, both.real, 0.0))
 
     def shaken(self, time: np.ndarray) -> np.ndarray:
-        """Height that the shaker gives it, m: each bend of its way is a jump of the speed, which its servo rounds."""
         times, ways = np.array(SHAKES).T
         bends = np.diff(np.diff(ways) / np.diff(times), prepend=0.0, append=0.0)
         return np.asarray(-sum(bend * self._bent(time - t) for t, bend in zip(times, bends, strict=True)))
 
     def _bent(self, time: np.ndarray) -> np.ndarray:
-        """Height after a speed that has come in by 1 - exp(-t/LAG): free motions after all parts of the jump."""
         (p, q), rate, t = self.poles, 1.0 / LAG, np.maximum(time, 0.0)
         parts = [(np.exp(pole * t) - np.exp(-rate * t)) / (pole + rate) for pole in (p, q)]
         return np.asarray((rate * (parts[0] - parts[1]) / (p - q)).real)
 
 
 def heaves(run: Recording, rest: m.Static) -> bool:
-    """Frequency within 1 % and damping within 3 %: poles of x(t + T) = a x(t) + b x(t - T), fitted to the start."""
     reported = Heave.of(rest).poles[0]
     every = max(1, round(SPAN / (run["time"][1] - run["time"][0])))
     times = run["time"][run["time"] < 1.2][::every]
@@ -74,7 +59,6 @@ def heaves(run: Recording, rest: m.Static) -> bool:
 
 
 def shakes(run: Recording, rest: m.Static) -> bool:
-    """The chassis moves as the model that swings as it did a second before, within 1 mm and 5 % of the swing."""
     heave, time, height = Heave.of(rest), run["time"], rest.travel - travel_of(run)
     before, after = (time >= FREE) & (time < SHAKES[0][0]), time >= SHAKES[0][0]
     state = np.linalg.lstsq(heave.free(time[before] - FREE), height[before], rcond=None)[0]

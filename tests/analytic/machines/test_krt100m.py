@@ -1,5 +1,3 @@
-"""The scene krt100m against closed forms: loads, straight running, a braked slope, steady turns, obstacles, energy."""
-
 from __future__ import annotations
 
 import math
@@ -19,8 +17,6 @@ WHEELS = (*krt100m.WHEELS, *krt100m.TRAILER_WHEELS)
 
 
 class Run:
-    """The scene with its schedule, one world."""
-
     def __init__(self, dt: float = 1e-2, **parameters: Any) -> None:
         self.scene: Scene = load_scene("krt100m", **parameters)
         config = replace(self.scene.config, dt=dt)
@@ -41,7 +37,6 @@ class Run:
 
 @pytest.mark.nightly
 def test_it_stands_as_built_on_the_loads_of_the_balance() -> None:
-    """Wheel loads within 1e-4 of the balance of moments; nothing moves by 0.5 mm from where it was built."""
     run = Run(speed=0.0, obstacle="none")
     run.go(6.0)
     loads = np.repeat(krt100m.axle_loads(), 2)
@@ -55,7 +50,6 @@ def test_it_stands_as_built_on_the_loads_of_the_balance() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("trailer", [True, False])
 def test_it_keeps_its_line(trailer: bool) -> None:
-    """18 m at 5 m/s without steering: less than 1 mm sideways (6e-3 mm measured)."""
     run = Run(speed=5.0, obstacle="none", drive_mode="speed", trailer=trailer)
     run.go(4.0)
     start = run.read("body.chassis.position")
@@ -67,7 +61,6 @@ def test_it_keeps_its_line(trailer: bool) -> None:
 
 @pytest.mark.nightly
 def test_its_brakes_hold_it_on_a_slope() -> None:
-    """60 s on 10 degrees: less than 0.1 mm (1e-5 mm measured)."""
     run = Run(speed=0.0, obstacle="none", slope=math.radians(10.0), brake=True)
     run.go(6.0)
     start = run.read("body.chassis.position")
@@ -79,7 +72,6 @@ def test_its_brakes_hold_it_on_a_slope() -> None:
 @pytest.mark.parametrize(("speed", "angle"), [(2.0, 0.3), (4.0, 0.1)])
 @pytest.mark.parametrize("trailer", [True, False])
 def test_yaw_rate_is_that_of_the_bicycle_model(speed: float, angle: float, trailer: bool) -> None:
-    """v tan(d)/L with Ackermann steering, as its tires' stiffnesses are in proportion to their loads: within 1 %."""
     run = Run(speed=speed, steer=angle, obstacle="none", drive_mode="speed", trailer=trailer)
     run.go(8.0)
     rate, velocity = run.read("body.chassis.angular_velocity"), run.read("body.chassis.linear_velocity")
@@ -92,7 +84,6 @@ def test_yaw_rate_is_that_of_the_bicycle_model(speed: float, angle: float, trail
 
 @pytest.mark.nightly
 def test_it_turns_on_the_spot() -> None:
-    """Opposed wheels: more than half a turn in 6 s, around a point that stays within a wheelbase."""
     run = Run(speed=0.0, turn=1.0, obstacle="none", trailer=False)
     turned = 0.0
     for _ in range(60):
@@ -107,7 +98,6 @@ def test_it_turns_on_the_spot() -> None:
 @pytest.mark.parametrize(("obstacle", "height"), [("kerb", 0.15), ("sine", 0.08), ("step", 0.15)])
 @pytest.mark.parametrize("dt", [5e-3, 1e-2])
 def test_its_loops_and_travel_hold_over_obstacles(obstacle: str, height: float, dt: float) -> None:
-    """One side's wheels climb, the other's droop, within the travel to 0.5 mm; joints within 0.1 mm; it goes on."""
     run = Run(dt, obstacle=obstacle, height=height, travel=0.04)
     coordinates = {}
     for joint in run.scene.builder.joints:
@@ -131,7 +121,6 @@ def test_its_loops_and_travel_hold_over_obstacles(obstacle: str, height: float, 
 
 @pytest.mark.nightly
 def test_its_energy_account_closes() -> None:
-    """Over the kerb: within 1 % of the turnover (2e-5 measured)."""
     run = Run()
     audit = EnergyAudit(run.sim)
     assert run.scene.schedule is not None
@@ -145,7 +134,6 @@ def test_its_energy_account_closes() -> None:
 
 @pytest.mark.nightly
 def test_worlds_have_their_bits_alone() -> None:
-    """Four of 256 worlds, each with a friction, a payload and commands of its own, against runs of one world."""
     scene = load_scene("krt100m")
     model, steps = scene.builder.finalize(), 30
     rng = np.random.default_rng(3)
@@ -195,7 +183,6 @@ def test_bad_parameters_are_reported(change: dict[str, Any], message: str) -> No
 
 @pytest.mark.nightly
 def test_random_commands_leave_it_whole() -> None:
-    """5 s of jumps of all commands within their ranges: joints within 0.1 mm, no world fails."""
     run = Run(dt=5e-3)
     rng = np.random.default_rng(5)
     ranges = {"drive": (-1.0, 1.0), "turn": (-3.0, 3.0), "turn_clutch": (0.0, 1.0), "steer": (-0.048, 0.048)}

@@ -1,5 +1,3 @@
-"""The scene suspension_rig: all six suspensions pass its checks, at 1, 5 and 10 ms; energy; worlds."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -19,7 +17,6 @@ pytestmark = pytest.mark.native
 
 
 def record(scene: Scene, dt: float) -> dict[str, np.ndarray]:
-    """A run of the scene, every 10 ms."""
     sim = Simulation(scene.builder.finalize(), backend="native", config=replace(scene.config, dt=dt))
     found: dict[str, list[np.ndarray]] = {name: [] for name in scene.signals()}
     times = []
@@ -39,7 +36,6 @@ def rest_of(
     kind: str = "double_wishbone", spring: str = "coil", steered: bool = False, load: float = 2500.0,
     payload: float = 1.02, stiffness: float = 30e3, damping: float = 2500.0,
 ) -> m.Static:  # fmt: skip
-    """The hand calculation of the rig's suspension."""
     given = suspension_rig.parts(kind, spring, load, stiffness, damping, (-0.08, 0.07))
     b = ModelBuilder(gravity=(0.0, 0.0, -suspension_rig.GRAVITY))
     return suspension_rig.ADD[kind](b, -1, steered, given).static(payload * load)
@@ -50,7 +46,6 @@ def rest_of(
 @pytest.mark.parametrize("steered", [False, True])
 @pytest.mark.parametrize("kind", suspension_rig.ADD)
 def test_every_suspension_passes_the_checks(kind: str, spring: str, steered: bool) -> None:
-    """Rest within 0.1 mm, frequency 1 %, damping 3 %, stops 0.5 mm, gaps 0.1 mm; the rig's step of 2 ms as well."""
     if (kind, spring) == ("sliding_pillar", "torsion"):
         with pytest.raises(ModelError, match=naming("'spring' 'torsion'")):
             load_scene("suspension_rig", kind=kind, spring=spring, steered=steered)
@@ -66,7 +61,6 @@ def test_every_suspension_passes_the_checks(kind: str, spring: str, steered: boo
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 @pytest.mark.parametrize("kind", suspension_rig.ADD)
 def test_travel_ends_at_its_limits_at_other_steps(kind: str, dt: float) -> None:
-    """Within 0.5 mm (eq. 7 of the wheels paper), with other limits too; measured 1e-3 mm."""
     scene = load_scene("suspension_rig", kind=kind, travel_up=0.05, travel_down=0.06)
     scene.duration = 4.5
     run = record(scene, dt)
@@ -83,7 +77,6 @@ HARD = {"load": 6000.0, "stiffness": 80e3, "damping": 6000.0, "payload": 1.1}
 @pytest.mark.parametrize("change", [HARD, {"payload": 1.15}, {"damping": 300.0, "kind": "sliding_pillar"}])
 @pytest.mark.parametrize("dt", [2e-3, 1e-2])
 def test_it_moves_as_the_linear_model_of_other_parameters(change: dict[str, Any], dt: float) -> None:
-    """And not as that of another damping."""
     run, rest = record(load_scene("suspension_rig", **change), dt), rest_of(**change)
     assert heaves(run, rest) and shakes(run, rest)
     other = rest_of(**change | {"damping": 1.5 * change.get("damping", 2500.0) + 1500.0})
@@ -92,7 +85,6 @@ def test_it_moves_as_the_linear_model_of_other_parameters(change: dict[str, Any]
 
 @pytest.mark.nightly
 def test_its_energy_account_closes() -> None:
-    """Thrown onto its stops and shaken: within 1 % of the turnover (4e-4 measured at 5 ms)."""
     scene = load_scene("suspension_rig")
     sim = Simulation(scene.builder.finalize(), backend="native", config=replace(scene.config, dt=5e-3))
     audit = EnergyAudit(sim)

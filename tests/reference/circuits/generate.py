@@ -10,11 +10,10 @@ The equations (Merritt, Hydraulic Control Systems, 1967; Jelali and Kroll, Hydra
     s'' + 2 z w s' + w^2 s = w^2 u                  spool
     T y' = y_target - y                             poppets and the load-sensing line
 
-Cases that ``cavitate`` have a void V of each node as well (Hopsan, Simscape): p' = 0 and V' = -(sum of inflows) at the
-vapor pressure 0, from where p falls to it until V falls to 0. Radau begins again at both events.
+Cases with ``cavitate`` also have a void V in each node (Hopsan, Simscape). At the vapor pressure 0, p' = 0 and V' =
+-(sum of inflows), until V is 0 again.
 
-Solved by SciPy's Radau with a relative tolerance of 1e-9; events of signs (check valves, stops of ranges) are smooth
-enough in the unknowns for its step control. Every case stands in ``cases()`` with all of its numbers.
+The solver is SciPy's Radau with a relative tolerance of 1e-9.
 """
 
 from __future__ import annotations
@@ -43,8 +42,6 @@ def drain(x: float, c2: float) -> float:
 
 
 class Case:
-    """A circuit as lists of functions; ``y`` holds pressures, then (x, v) of consumers, (s, s') of spools, lags."""
-
     def __init__(self) -> None:
         self.nodes: list[tuple[str, Callable[[np.ndarray], float], float]] = []
         self.consumers: list[dict[str, Any]] = []
@@ -71,7 +68,6 @@ class Case:
         turns: bool = False,
         x: float = 0.0,
     ) -> tuple[int, int]:
-        """Cylinder (chambers change with the stroke) or motor; ``load`` pulls back."""
         k, change = len(self.consumers), 0.0 if turns else 1.0
         self.nodes.append((f"{name}_a", lambda s: (volume_a + change * a * s[k]) / BETA, start[0]))
         self.nodes.append((f"{name}_b", lambda s: (volume_b - change * b * s[k]) / BETA, start[1]))
@@ -81,7 +77,6 @@ class Case:
         return at, at + 1
 
     def flow(self, i: int, j: int, law: Callable) -> None:
-        """``law(p, lags, spools, flows)`` from node i to node j; -1: the tank, or the pump's suction."""
         self.flows.append((i, j, law))
 
     def spool(self, command: Callable[[float], float], frequency: float = 100.0, damping: float = 0.8) -> int:
@@ -103,8 +98,6 @@ class Case:
         c2: float = -0.05,
         compensator: float = np.inf,
     ) -> None:
-        """Spool valve with load checks."""
-
         def fed(port: int, sign: float) -> Callable:
             def law(q: np.ndarray, y: np.ndarray, s: np.ndarray) -> float:
                 drop = q[p] - q[port]
@@ -218,7 +211,6 @@ def two_on_one_pump() -> Case:
 
 
 def flow_sharing() -> Case:
-    """The same masses behind compensated valves on a load-sensing pump of 40 kW: flows go by commands, not loads."""
     c = Case()
     p = c.node("pump", 2e-3)
     ports = []
@@ -269,7 +261,6 @@ def holding_valve() -> Case:
 
 
 def motor_with_relief() -> Case:
-    """A motor of 100 cm3 spins 8 kg m2 up against 150 N m; the valve closes at 1 s and two relief valves brake it."""
     c = Case()
     p, size = c.node("pump", 2e-3), 1e-4 / (2 * np.pi)
     ratio = 20.0
@@ -286,7 +277,6 @@ def motor_with_relief() -> Case:
 
 
 def pulled_rod() -> Case:
-    """100 kg pull a rod out of a shut chamber with 15 kN and push it back with 5 kN; the other side is open."""
     c = Case()
     c.cavitates, c.until = True, 1.4
     push = lambda t: -15e3 if t < 0.2 else 5e3  # noqa: E731

@@ -1,5 +1,3 @@
-"""ci/ptx/count.py: counts of kernels whose requests, lines and branches are known."""
-
 from __future__ import annotations
 
 import struct
@@ -73,7 +71,6 @@ def counted(modules: CountedModules, name: str, x: Any = 0.0, block: int = 32, w
     [("side_by_side", 2, 8), ("a_line_apart", 32, 32), ("the_same", 1, 1), ("across", 3, 9)],
 )
 def test_requests_are_lines_and_sectors(modules: CountedModules, name: str, lines: int, sectors: int) -> None:
-    """A request of 32 threads for a double each. The store is 2 lines and 8 sectors."""
     found = counted(modules, name).figures
     assert (found["requests"], found["lines"], found["sectors"]) == (2, lines + 2, sectors + 8)
     assert found["stored sectors"] == 8
@@ -107,7 +104,6 @@ def test_two_warps_are_two_warps(modules: CountedModules) -> None:
 
 @needs_executor
 def test_caches_fetch_again_what_does_not_fit(modules: CountedModules) -> None:
-    """4 KiB are read twice. A cache that holds them fetches them once."""
     found = counted(modules, "twice").figures
     assert [found[f"kB at {size}"] for size in ("2.0", "4.0", "28.0")] == pytest.approx([8.192, 4.096, 4.096])
 

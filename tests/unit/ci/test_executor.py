@@ -1,5 +1,3 @@
-"""ci/ptx: numbers are IEEE's, and each kind of fault is found in a kernel that has it."""
-
 from __future__ import annotations
 
 import struct
@@ -32,7 +30,6 @@ def faults() -> Module:
 def run(
     module: Module, name: str, grid: int, block: int, *arrays: Any, shared: int = 0, seed: int = 1
 ) -> list[Finding]:
-    """What the checks find in one launch."""
     executor().configure(seed)
     module.launch(name, grid, block, b"".join(struct.pack("<Q", a.ctypes.data) for a in arrays), shared)
     return executor().findings()
@@ -46,7 +43,6 @@ SPECIAL = (0.0, 1.0, 1.5, 1 / 3, 5e-324, 2.2250738585072014e-308, 1.175494350822
 
 
 def numbers(kind: type) -> np.ndarray:
-    """Special numbers of both signs, infinities, NaN, and random ones of all sizes."""
     random = np.random.default_rng(1)
     wide = random.standard_normal(20) * 10.0 ** random.integers(-320, 300, 20)
     narrow = random.standard_normal(20) * 10.0 ** random.integers(-45, 38, 20)
@@ -55,7 +51,6 @@ def numbers(kind: type) -> np.ndarray:
 
 
 def same_bits(got: np.ndarray, expected: np.ndarray) -> None:
-    """Equal bits; one NaN is as good as another."""
     bits = f"u{got.itemsize}"
     assert got.dtype == expected.dtype
     wrong = (got.view(bits) != expected.view(bits)) & ~(np.isnan(got) & np.isnan(expected))
@@ -64,7 +59,6 @@ def same_bits(got: np.ndarray, expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_arithmetic(arithmetic: Module, kind: type) -> None:
-    """Every pair of numbers: sums to reciprocals, extremes, conversions and comparisons, against NumPy."""
     a, b = (np.ascontiguousarray(m.ravel()) for m in np.meshgrid(numbers(kind), numbers(kind)))
     half, zero = kind(0.5), kind(0)
     with np.errstate(all="ignore"):
@@ -99,7 +93,6 @@ def signed(value: int, width: int) -> int:
 
 
 def bits_of(x: int, at: int, size: int, width: int, of_sign: bool) -> int:
-    """As PTX tells it (``bfe``): bits behind the last one are zero, or copies of it."""
     wanted = (x >> at if at < width else 0) & ((1 << min(size, width)) - 1)
     last = min(at + size - 1, width - 1)
     filled = [k for k in range(width) if k >= size or at + k >= width]
@@ -108,7 +101,6 @@ def bits_of(x: int, at: int, size: int, width: int, of_sign: bool) -> int:
 
 
 def test_bits_of_newer_cards() -> None:
-    """Fields of bits, bytes by choice and high halves of products, against whole numbers of Python."""
     random, count = np.random.default_rng(3), 400
     a, wide = (random.integers(0, 2**w, count, dtype=f"u{w // 8}", endpoint=False) for w in (32, 64))
     at, size = (random.integers(0, 40, count).astype(np.uint32) for _ in range(2))
@@ -142,7 +134,6 @@ def test_whole_numbers(arithmetic: Module) -> None:
     )  # fmt: skip
 
     def divide(x: Any, y: Any) -> np.ndarray:
-        """Towards zero; 0 where y is 0."""
         pairs = zip(x.tolist(), y.tolist(), strict=True)
         return np.array([0 if q == 0 else abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1) for p, q in pairs])
 
@@ -159,7 +150,6 @@ def test_whole_numbers(arithmetic: Module) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_good_kernel(faults: Module, seed: int) -> None:
-    """Nothing is found, in any order."""
     x = device_array(np.arange(64.0))
     assert not run(faults, "good", 1, 64, x, shared=512, seed=seed)
     np.testing.assert_array_equal(x, np.arange(64.0)[::-1])
@@ -171,7 +161,6 @@ def test_a_good_kernel(faults: Module, seed: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("kernel", ["relay", "early", "late"])
 def test_blocks_that_take_turns(faults: Module, kernel: str) -> None:
-    """One after another or side by side; those that do not wait get other numbers, and who waits for itself is told."""
     expected, kept, waited = np.cumsum(np.arange(8)).tolist(), [], set()
     for seed in range(8):
         x = device_array(np.zeros(11, np.int32))
@@ -182,7 +171,6 @@ def test_blocks_that_take_turns(faults: Module, kernel: str) -> None:
 
 
 def test_a_trap(faults: Module) -> None:
-    """Ends the kernel and is reported."""
     for reported in (0, 1):
         x = device_array(np.array([reported, 0], np.int32))
         found = run(faults, "impatient", 1, 1, x)
@@ -191,7 +179,6 @@ def test_a_trap(faults: Module) -> None:
 
 
 def test_a_missing_barrier(faults: Module) -> None:
-    """Found as a race of two lines and as shared memory that nobody has written; what is read is poison."""
     x = device_array(np.arange(64.0))
     found = run(faults, "no_barrier", 1, 64, x, shared=512, seed=0)
     assert kinds(found) == {"race between threads", "unwritten memory read"}
@@ -206,7 +193,6 @@ RACES = ("all_write", "one_reads", "written_then_read", "read_then_written", "wr
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("kernel", [*RACES, "blocks_add", "blocks_read"])
 def test_races(faults: Module, kernel: str, seed: int) -> None:
-    """Two writes, a write and a read, an atomic operation and a plain one, two blocks: in every order."""
     blocks, threads, kind = (2, 1, "blocks") if kernel.startswith("blocks_") else (1, 32, "threads")
     found = run(faults, kernel, blocks, threads, device_array(np.zeros(4, np.int32)), seed=seed)
     assert kinds(found) == {f"race between {kind}"}
@@ -214,7 +200,6 @@ def test_races(faults: Module, kernel: str, seed: int) -> None:
 
 
 def test_unwritten_memory(faults: Module) -> None:
-    """In shared memory, and in an array of the device."""
     found = run(faults, "unwritten", 1, 32, device_array(np.zeros(1)), shared=256)
     assert kinds(found) == {"unwritten memory read"} and found[0].thread == 0
     spoiled = device_array(np.zeros(2, np.int32))
@@ -224,7 +209,6 @@ def test_unwritten_memory(faults: Module) -> None:
 
 
 def test_out_of_bounds(faults: Module) -> None:
-    """Behind an array, behind shared memory, at an address of nothing, in memory that was freed."""
     found = run(faults, "ones", 1, 32, device_array(np.zeros(31)))
     assert kinds(found) == {"out of bounds"} and found[0].thread == 31 and found[0].count == 1
     assert kinds(run(faults, "shared_ones", 1, 32, device_array(np.zeros(1)), shared=248)) == {"out of bounds"}
@@ -240,12 +224,10 @@ def test_out_of_bounds(faults: Module) -> None:
 
 @pytest.mark.parametrize("kernel", ["in_part", "two_barriers"])
 def test_a_divergent_barrier(faults: Module, kernel: str) -> None:
-    """Half of the threads have ended, or wait at another one."""
     assert "divergent barrier" in kinds(run(faults, kernel, 1, 32, device_array(np.zeros(32, np.int32))))
 
 
 def test_local_arrays(faults: Module) -> None:
-    """A number that nobody has written is a note, what lies behind the array a fault."""
     out = device_array(np.zeros(1))
     assert not run(faults, "local", 1, 1, device_array(np.array([8, 7], np.int32)), out)
     assert out[0] == 7.0
@@ -256,7 +238,6 @@ def test_local_arrays(faults: Module) -> None:
 
 
 def test_what_ptx_leaves_open(faults: Module) -> None:
-    """A division by zero of whole numbers, and a number that fits no int."""
     found = run(faults, "quotient", 1, 1, device_array(np.array([0, 1, 0], np.int32)))
     assert kinds(found) == {"whole number divided by zero"}
     out = device_array(np.zeros(1, np.int32))

@@ -1,5 +1,3 @@
-"""Which instructions are allowed (ci/ptx/forms.py), and how a PTX text is read (ci/ptx/reader.py)."""
-
 from __future__ import annotations
 
 import pytest
@@ -64,7 +62,6 @@ def module(instruction: str = "add.rn.f64 %fd2, %fd1, %fd1;", call: str = "twice
 
 
 def test_a_module_is_read() -> None:
-    """Functions, parameters, registers, lines, guards and labels."""
     found = module()
     assert list(found.functions) == ["twice", "step"] and found.shared == ["memory"]
     twice, step = found.functions.values()
@@ -81,7 +78,6 @@ def test_a_module_is_read() -> None:
 
 
 def test_what_newer_compilers_write_out_is_the_same() -> None:
-    """Of atomic operations the order and the scope that they have unless told; others are not allowed."""
     assert not check_forms(module("atom.relaxed.gpu.shared.min.s32 %r1, [%rd1], %r2;"))
     (fault,) = check_forms(module("atom.acquire.sys.shared.min.s32 %r1, [%rd1], %r2;"))
     assert "no form that is known" in fault.reason
@@ -89,7 +85,6 @@ def test_what_newer_compilers_write_out_is_the_same() -> None:
 
 @pytest.mark.parametrize("constant", ["0d3FF0000000000000", "0dBFF8000000000000", "0d0000000000000001"])
 def test_the_greater_of_a_constant_is_allowed(constant: str) -> None:
-    """One that is no zero: there is no choice between two."""
     assert not check_forms(module(f"max.f64 %fd2, %fd1, {constant};"))
 
 
@@ -104,7 +99,6 @@ def test_the_greater_of_a_constant_is_allowed(constant: str) -> None:
     ],
 )
 def test_the_greater_of_two_that_is_only_compared_is_allowed(reader: str, allowed: bool) -> None:
-    """For comparisons all zeros are one."""
     text = TEXT.replace("st.param.f64    [func_retval0+0], %fd2;", "st.param.f64    [func_retval0+0], %fd1;")
     text = text.replace("INSTRUCTION", f"min.f64 %fd2, %fd1, %fd1; {reader}".replace("; ", ";\n    "))
     faults = check_forms(read_module(HEAD + text.replace("CALL", "twice")))
@@ -135,7 +129,6 @@ def test_the_greater_of_two_that_is_only_compared_is_allowed(reader: str, allowe
     ],
 )
 def test_other_instructions_are_reported(instruction: str, reason: str) -> None:
-    """With the kernel that reaches them, the line, the text, and why; nothing of them is translated."""
     found = module(instruction)
     (fault,) = check_forms(found)
     assert reason in fault.reason
@@ -146,13 +139,11 @@ def test_other_instructions_are_reported(instruction: str, reason: str) -> None:
 
 @pytest.mark.parametrize("call, reason", [("%rd1", "indirect"), ("vprintf", "do not hold")])
 def test_other_calls_are_reported(call: str, reason: str) -> None:
-    """Through a register, and of what has no body."""
     (fault,) = check_forms(module(call=call))
     assert reason in fault.reason and "kernel step" in fault.kernels and call in fault.text
 
 
 def test_parts_are_joined_as_a_linker_does() -> None:
-    """A function of one part that another calls; lines stay those of their own part's files."""
     calling = module(call="halve")
     assert check_forms(calling, ("halve",)) == []
     with pytest.raises(PtxError, match="halve"):
@@ -169,14 +160,12 @@ def test_parts_are_joined_as_a_linker_does() -> None:
 
 
 def test_what_is_not_read_is_refused() -> None:
-    """Rather than left out."""
     for wrong in (".branchtargets $L1;", ".reg .v4 .f32 %v;", "<nonsense>"):
         with pytest.raises(PtxError, match=r"teach ci/ptx/reader\.py"):
             module(wrong)
 
 
 def test_names_alone_decide() -> None:
-    """Whole numbers, bits and moves carry no rounding."""
     for name in ("add.s32", "mul.lo.s64", "mad.wide.u32", "cvt.rn.f32.f64", "ld.global.nc.v2.f32", "bar.sync"):
         assert not why_not(name), name
     for name in ("cvt.f32.f64", "cvt.rz.f32.f64", "cvt.rni.s32.f64", "mul.f64", "ld.volatile.f64", "bar.arrive"):

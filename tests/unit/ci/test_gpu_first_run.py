@@ -1,5 +1,3 @@
-"""What a first run on a GPU goes through, over a stand-in for CuPy that has CuPy's own names."""
-
 from __future__ import annotations
 
 import ctypes
@@ -57,7 +55,6 @@ def test_the_name_of_a_card_comes_from_names_that_cupy_has() -> None:
 @pytest.mark.native
 @pytest.mark.usefixtures("stand_in")
 def test_the_bench_step_runs(gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its figures are written after each case."""
     monkeypatch.setattr(workloads, "WORKLOADS", {"many_worlds": workloads.Workload("", lambda quick: iter([LIFT] * 2))})
     monkeypatch.setattr(peers, "run_peers", lambda *unused: [])
     options = Namespace(out=tmp_path, backend="cuda", quick=True, workloads="many_worlds")
@@ -69,8 +66,6 @@ def test_the_bench_step_runs(gpu_check: ModuleType, tmp_path: Path, monkeypatch:
 
 
 def test_one_case_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it raises."""
-
     def run_case(case: Case, model: Any, backend: str, options: Options, record: Record) -> None:
         if case.worlds == 3:
             raise KeyError("ComputeCapabilityMajor")
@@ -101,7 +96,6 @@ def test_nsight_compute_leaves_the_clocks_alone(gpu_check: ModuleType, monkeypat
 def test_builds_of_first_launches_and_benchmarks_come_first(
     gpu_check: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then those of native, and at last those that only the comparison of all scenes needs, in a step of its own."""
     steps = list(gpu_check.STEPS)
     assert steps.index("compile") < steps.index("launch") < steps.index("bench") < steps.index("compile_rest")
     assert steps.index("compile_rest") < steps.index("bits")
@@ -129,7 +123,6 @@ def test_slow_scenes_are_compared_last(gpu_check: ModuleType) -> None:
 
 @pytest.mark.native
 def test_a_case_of_bits_ends_in_time(gpu_check: ModuleType) -> None:
-    """And reports how far it came; the report counts it."""
     case = "slope", "float64", "direct", "fused"
     assert gpu_check._compare(case, "native", 40, limit=-1.0) == "same in 10 of 40 steps"
     assert gpu_check._compare(case, "native", 40, limit=600.0) == "same"
@@ -139,7 +132,6 @@ def test_a_case_of_bits_ends_in_time(gpu_check: ModuleType) -> None:
 
 
 def test_builds_are_listed_for_a_whole_card(gpu_check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no GPU: how many worlds lie on one decides about shared memory. No slab is allocated for it."""
     cases = importlib.import_module("gpu_cases")
     monkeypatch.setattr(cases, "why_missing", lambda backend: "no GPU")
     before = fake_cupy.Device.attributes["MultiProcessorCount"]
@@ -151,7 +143,6 @@ def test_builds_are_listed_for_a_whole_card(gpu_check: ModuleType, monkeypatch: 
 
 
 def test_the_builtins_of_nvrtc_are_loaded_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From its own folder, for all: the wheels of NVRTC 13 do not find them."""
     loaded: list[tuple[str, Any]] = []
 
     def load(path: str, mode: int = ctypes.DEFAULT_MODE) -> Any:
@@ -180,7 +171,6 @@ def test_blocks_do_not_wait_for_ever() -> None:
 def test_preflight(
     shared: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Facts, a difference from NumPy and times by shape, in shared and in global memory, all in the file."""
     monkeypatch.setitem(fake_cupy.Device.attributes, "MaxSharedMemoryPerBlockOptin", shared)
     monkeypatch.setattr(fake_cupy.Function, "_caps", {})
     monkeypatch.setenv("OUT", str(tmp_path))

@@ -40,7 +40,6 @@ def ignore(line: str) -> None:
 def test_gpusim_and_peers_in_one_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Both tables, and both in one JSON file."""
     monkeypatch.setattr(workloads, "QUICK_PILES", PILES)
     monkeypatch.setattr(peers, "QUICK_PILES", PILES)
     monkeypatch.setattr(Options, "seconds", 0.001)
@@ -147,8 +146,6 @@ def _closed_over(case: PeerCase, name: str) -> Any:
 
 
 class FakeWarp:
-    """Warp and MuJoCo Warp in one, which note what they are asked for."""
-
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.worlds: list[tuple[Any, ...]] = []
@@ -191,8 +188,6 @@ class FakeWarp:
 
 
 class FakeCapture:
-    """A graph."""
-
     graph = "graph"
 
     def __enter__(self) -> FakeCapture:
@@ -241,8 +236,6 @@ def test_mujoco_warp_starts_again_and_gets_commands(warp: FakeWarp) -> None:
 
 
 class FakeNewton(FakeWarp):
-    """Newton as well."""
-
     def __init__(self) -> None:
         super().__init__()
         self.solvers = SimpleNamespace(SolverMuJoCo=self.SolverMuJoCo)

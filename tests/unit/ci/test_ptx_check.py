@@ -16,14 +16,12 @@ CHAIN = Case("chain", "fused", "direct", "float32")
 
 @pytest.fixture
 def chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model of joints alone, whose build compiles in a third of the time."""
     monkeypatch.setitem(MODELS, "chain", Run(lambda: load_scene("chain").builder, 2e-3, 4))
 
 
 @needed
 @pytest.mark.nightly
 def test_joints_alone(chain: None) -> None:
-    """Nothing is found, and the bits are native's."""
     result = run_case(CHAIN)
     assert not result.failed() and not result.differing and not result.findings
 
@@ -31,7 +29,6 @@ def test_joints_alone(chain: None) -> None:
 @needed
 @pytest.mark.nightly
 def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[str]) -> None:
-    """Between two phases of the solver: races of their lines, also where the order happens to give the right bits."""
     phase = "RUN(w.rows(), scale_right(w, i));"
     alone = "for (int i = w.tid; i < w.rows(); i += w.threads) scale_right(w, i);"
     result = run_case(CHAIN, seed=0, fault=("order.cuh", phase, alone))
@@ -45,15 +42,13 @@ def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[s
 @needed
 @pytest.mark.nightly
 def test_other_bits_are_found(chain: None) -> None:
-    """A sum whose order differs from native's."""
-    right = "GPUSIM_FN void forget_search(const World w) {"  # as a GPU gets it
+    right = "GPUSIM_FN void forget_search(const World w) {"
     wrong = f"{right} if (w.tid == 0) w.a->kept_time[w.id] += 1e-9;"
     result = run_case(CHAIN, fault=("fused.cu", right, wrong))
     assert "time" in result.differing and result.failed()
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cases by name; what is missing is told, and fails unless it may be missing."""
     assert main(["--list", "--only", "pile"]) == 0
     assert capsys.readouterr().out.split("\n")[:2] == ["pile fused direct float32", "pile staged colored float32"]
     assert main(["--list", "--all"]) == 0

@@ -29,9 +29,7 @@ def test_both_programs_show_the_same_ball(tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(BALL.format(world="", height=1))
     command = [sys.executable, robot_pictures.__file__, "--models", tmp_path, "--only", "Fetch", "--write", tmp_path]
-    subprocess.run(
-        list(map(str, command)), check=True, env={**os.environ, "MUJOCO_GL": "egl"}
-    )  # before mujoco's import
+    subprocess.run(list(map(str, command)), check=True, env={**os.environ, "MUJOCO_GL": "egl"})
     page, size = load_picture(tmp_path / "robots_1.webp"), robot_pictures.SIZE
     halves = page[:size, 8 : 8 + size].astype(int), page[:size, 8 + size : 8 + 2 * size].astype(int)
     red = [half[..., 0] - half[..., 1] > 40 for half in halves]
@@ -47,7 +45,7 @@ def test_a_file_with_a_light_and_a_floor_keeps_them(tmp_path: Path) -> None:
     path.write_text(BALL.format(world="", height=1))
     bare = robot_pictures.completed(path).compile()
     assert (bare.nlight, bare.ngeom, bare.ntex) == (1, 3, 1)
-    assert bare.geom_pos[0, 2] == pytest.approx(1.8)  # the floor is below the ball of the keyframe
+    assert bare.geom_pos[0, 2] == pytest.approx(1.8)
 
 
 def test_a_missing_robot_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

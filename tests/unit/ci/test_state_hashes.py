@@ -1,5 +1,3 @@
-"""ci/state_hashes.py tells what it did not compare; hashes themselves are its own business."""
-
 from __future__ import annotations
 
 import importlib.util
@@ -16,7 +14,6 @@ CASES = [("chain", "native"), ("chain", "numpy"), ("robot", "native")]
 
 @pytest.fixture
 def hashes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """Three cases with known hashes, written on another machine."""
     spec = importlib.util.spec_from_file_location("state_hashes", ROOT / "ci" / "state_hashes.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,5 +1,3 @@
-"""Every pair of shape kinds side by side in one model, each pair in both orders, for the test of all of them."""
-
 from __future__ import annotations
 
 import itertools
@@ -17,9 +15,7 @@ from gpusim.typing import Array
 KINDS = [kind.name for kind in shape_kinds()]
 FIXED = [kind.name for kind in shape_kinds() if not kind.movable]
 PAIRS = [(low, high) for low, high in itertools.combinations_with_replacement(KINDS, 2) if {low, high} - set(FIXED)]
-"""The lower number first."""
 GAPS = (-1e-3, 2e-3, 0.1)
-"""Of the worlds: overlapping, within the margin, far apart; m."""
 OVERLAPPING, NEAR, FAR = range(3)
 DT, PUSH_SPEED = 1.0 / 120.0, 0.01
 _CELL = 5.0
@@ -46,7 +42,6 @@ _SIZES: dict[str, dict[str, Any]] = {
     "triangle_mesh": {"mesh": _MESH},
 }
 _REACH = dict(zip(KINDS, (0.0, 0.2, 0.1, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1, 0.0, 0.2, 0.15, 0.0), strict=True))
-"""From the body's origin down to where it touches; upwards for what cannot move."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +52,8 @@ class Case:
         kind_a, kind_b: kinds of shapes A and B.
         shape_a, shape_b: their indices.
         axis: unit vector (3,) from A to B.
-        bodies: of A and of B; -1 for the world.
-        upper: which of the two the worlds have at different heights, 0 or 1.
+        bodies: index of the bodies of A and B, or -1 for the world.
+        upper: shape with a different height per world, 0 or 1.
     """
 
     kind_a: str
@@ -71,7 +66,6 @@ class Case:
 
 
 def _add(b: ModelBuilder, kind: str, place: Array, turn: Rotation, upper: bool, label: str) -> int:
-    """A shape that touches downwards (``upper``) or upwards; capsules and wheels lie with their axes level."""
     add: Callable[..., int] = getattr(b, f"add_shape_{kind}")
     if kind in FIXED:
         return add(-1, **_SIZES[kind], xform=Transform(place, turn.as_quat()), label=label, mask=0)
@@ -83,7 +77,6 @@ def _add(b: ModelBuilder, kind: str, place: Array, turn: Rotation, upper: bool, 
 
 
 def build() -> tuple[ModelBuilder, list[Case]]:
-    """All pairs in both orders, each in a place and a direction of its own; no gravity."""
     rng = np.random.default_rng(4)
     b, cases = ModelBuilder(gravity=(0, 0, 0)), []
     ordered = list(dict.fromkeys(order for pair in PAIRS for order in (pair, pair[::-1])))

@@ -1,8 +1,3 @@
-"""The narrow phase of the kernels, built by the system's C++ compiler: each of its routines as a function of shapes.
-
-All of them are called as ``collide`` is: shapes, margin, then with ``guess`` where they take one.
-"""
-
 from __future__ import annotations
 
 import ctypes
@@ -52,8 +47,6 @@ _SOURCE = "\n".join(
 
 
 class _Shape(ctypes.Structure):
-    """As struct Shape of shape.cuh."""
-
     _fields_ = (
         ("kind", ctypes.c_int), ("num_points", ctypes.c_int), ("num_faces", ctypes.c_int),
         ("size", ctypes.c_void_p), ("points", ctypes.c_void_p), ("face_first", ctypes.c_void_p),
@@ -63,15 +56,12 @@ class _Shape(ctypes.Structure):
 
 
 class _Manifold(ctypes.Structure):
-    """As struct Manifold of shape.cuh."""
-
     _fields_ = (
         ("count", ctypes.c_int), ("normal", ctypes.c_double * 3), ("a", ctypes.c_double * 12),
         ("b", ctypes.c_double * 12), ("feature", ctypes.c_int * 4),
     )  # fmt: skip
 
     def points(self, count: int) -> tuple[Array, Array, Array, Array]:
-        """Normal, points on A and on B, features."""
         a, b = (np.array(x).reshape(4, 3)[:count] for x in (self.a, self.b))
         return np.array(self.normal), a, b, np.array(self.feature[:count], dtype=np.int64)
 
@@ -89,7 +79,6 @@ def _given(s: Shape) -> _Shape:
 
 @cache
 def library() -> ctypes.CDLL:
-    """Compiled once, cached as kernels are."""
     defines = {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double", "GPUSIM_SHAPES": "3"}
     return ctypes.CDLL(str(build_native("narrow_phase_tests.cu", {"narrow_phase_tests.cu": _SOURCE}, defines)))
 
@@ -118,14 +107,12 @@ collide, convex_convex, smooth_smooth = (ROUTINES[x] for x in GUESSED)
 
 
 def collide_field(a: Shape, b: Shape, margin: float, most: int) -> list[tuple[Array, Array, Array, Array]]:
-    """As :func:`height_field_manifolds`, of a height field or triangle mesh and a shape in any order."""
     swapped = b.kind in (SHAPE_HEIGHT_FIELD, SHAPE_TRIANGLE_MESH)
     found = height_field_manifolds(*((b, a) if swapped else (a, b)), margin, most)
     return [(-n, on_b, on_a, ids) if swapped else (n, on_a, on_b, ids) for n, on_a, on_b, ids in found]
 
 
 def height_field_manifolds(field: Shape, b: Shape, margin: float, most: int) -> list[tuple[Array, Array, Array, Array]]:
-    """Normal, points on A and on B, and features of every manifold."""
     out = (_Manifold * most)()
     given = ctypes.byref(_given(field)), ctypes.byref(_given(b)), ctypes.c_double(margin)
     found = library().test_manifolds(*given, most, out)
@@ -136,7 +123,6 @@ def find_all_manifolds(
     shapes: Any, position: Array, rotation: Array, world: Array, pair: Array, margin: Array, guess: Array, count: Array,
     normal: Array, points_a: Array, points_b: Array, feature: Array,
 ) -> None:  # fmt: skip
-    """As that of gpusim/reference/collide/pairs.py, by the kernels."""
     count[:] = 0
     for first, most in runs(world, pair):
         sides = [of_reference(shapes[i], position[w, i], rotation[w, i]) for w in world[[first]] for i in pair[first]]
@@ -151,19 +137,17 @@ def find_all_manifolds(
 
 @pytest.fixture
 def kernel_manifolds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference is given the kernels' manifolds, so that all that follows must be the same to rounding."""
     monkeypatch.setattr(narrow_phase, "find_all_manifolds", find_all_manifolds)
     monkeypatch.setattr(contact_follow, "find_all_manifolds", find_all_manifolds)
 
 
 def support(s: Shape, direction: Array, point: Array) -> int:
-    """Fill the farthest point of the core (3,); number of its vertex."""
     d = np.ascontiguousarray(direction, dtype=np.float64)
     return int(library().test_support(ctypes.byref(_given(s)), _pointer(d), _pointer(point)))
 
 
 def face_polygon(s: Shape, direction: Array) -> tuple[Array, list[int]]:
-    """Corners (n, 3) of what the core shows, world frame, and their numbers."""
+    """Return the visible corners of the core (n, 3) in the world frame, and their numbers."""
     polygon, ids = np.full((FACE_CORNERS, 3), np.nan), np.full(FACE_CORNERS, -1, dtype=np.int32)
     d = np.ascontiguousarray(direction, dtype=np.float64)
     count = library().test_facing(ctypes.byref(_given(s)), _pointer(d), _pointer(polygon), _pointer(ids))

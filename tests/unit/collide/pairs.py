@@ -1,5 +1,3 @@
-"""What the tests of special pairs share: calling a routine, random poses, the box's distance by other means."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,8 +15,6 @@ from .record import Shape
 
 @dataclass
 class Contact:
-    """A manifold cut to its points."""
-
     count: int
     normal: Array
     a: Array
@@ -27,17 +23,14 @@ class Contact:
 
     @property
     def gap(self) -> Array:
-        """Gap of each point along the normal."""
         return (self.b - self.a) @ self.normal
 
     @property
     def least(self) -> float:
-        """The least gap; infinity without a point."""
         return float(self.gap.min()) if self.count else np.inf
 
 
 def touch(routine: Callable[..., Any], a: Shape, b: Shape, margin: float = 0.05, guess: Array | None = None) -> Contact:
-    """Call a routine, check what holds for every manifold, and give it back."""
     n, normal, points_a, points_b, feature = routine(a, b, margin, guess)
     contact = Contact(n, normal, points_a, points_b, feature)
     if n:
@@ -45,7 +38,7 @@ def touch(routine: Callable[..., Any], a: Shape, b: Shape, margin: float = 0.05,
         assert abs(np.linalg.norm(normal) - 1.0) < 1e-12
         size = 1.0 + np.abs(points_a[:n]).max()
         apart = contact.b - contact.a
-        assert np.abs(apart - np.outer(contact.gap, normal)).max() < 1e-11 * size  # parallel to the normal
+        assert np.abs(apart - np.outer(contact.gap, normal)).max() < 1e-11 * size
         assert np.all(contact.gap <= margin + 1e-12 * size)
         assert np.all((contact.feature >= 0) & (contact.feature < 65536))
         assert len(set(contact.feature.tolist())) == n
@@ -53,14 +46,12 @@ def touch(routine: Callable[..., Any], a: Shape, b: Shape, margin: float = 0.05,
 
 
 def moved(s: Shape, turn: Array, shift: Array) -> Shape:
-    """The shape after a rigid motion."""
     return s._replace(
         center=turn @ s.center + shift, turn=np.ascontiguousarray(turn @ s.turn.reshape(3, 3)).reshape(-1)
     )
 
 
 def random_turn(rng: np.random.Generator) -> Array:
-    """A rotation matrix, uniform."""
     return Rotation.from_quat(rng.normal(size=4)).as_matrix()
 
 
@@ -70,7 +61,7 @@ def small_turn(rng: np.random.Generator, size: float) -> Array:
 
 
 def box_distance(a: Shape, b: Shape) -> float:
-    """Distance of two boxes that are apart: bounded least squares."""
+    """Return the distance of two boxes by bounded least squares."""
     ta, tb = a.turn.reshape(3, 3), b.turn.reshape(3, 3)
     bound = np.concatenate([a.size[:3], b.size[:3]])
     found = lsq_linear(np.hstack([-ta, tb]), a.center - b.center, (-bound, bound), method="bvls", tol=1e-15)
@@ -78,7 +69,6 @@ def box_distance(a: Shape, b: Shape) -> float:
 
 
 def box_separation(a: Shape, b: Shape) -> float:
-    """The greatest gap over all 15 axes; minus the depth for boxes that overlap."""
     ta, tb = a.turn.reshape(3, 3), b.turn.reshape(3, 3)
     axes = [*ta.T, *tb.T, *(np.cross(u, v) for u in ta.T for v in tb.T)]
     best = -np.inf

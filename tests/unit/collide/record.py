@@ -1,5 +1,3 @@
-"""A shape in its pose as the kernels' narrow phase takes it (struct Shape of cuda_kernels/collide/shape.cuh)."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,18 +18,17 @@ _KINDS = (
     SHAPE_SUPERELLIPSOID, SHAPE_HULL, SHAPE_HEIGHT_FIELD, SHAPE_WHEEL, SHAPE_BARREL, SHAPE_TRIANGLE_MESH,
 ) = (shape_type(kind).number for kind in _KINDS)  # fmt: skip
 FACE_CORNERS, UNBOUNDED = 16, 1e30
-"""As in shape.cuh."""
 
 
 class Shape(NamedTuple):
-    """Arrays as the kernels read them.
+    """Arrays of a shape, as in the kernels.
 
     Attributes:
-        kind: SHAPE_...
-        size: (8,) float64, m; what the numbers mean depends on the kind.
-        points: float64, flat: a hull's vertices (3 n), m, shape frame; a height field's heights (rows * columns), m.
+        kind: SHAPE_... constant.
+        size: (8,) float64, m. Their meaning depends on the kind.
+        points: float64, flat: vertices of a hull (3 n), or heights of a height field (rows * columns), m.
         face_first: (faces + 1,) int32: face f of a hull has ``face_vertex[face_first[f]:face_first[f + 1]]``.
-        face_vertex: int32, vertex numbers, counterclockwise seen from outside.
+        face_vertex: int32, vertex indices, counterclockwise seen from outside.
         face_normal: (3 faces,) float64, flat: outward unit normals of the hull's faces, shape frame.
         center: (3,) float64, m: origin of the shape frame in the world.
         turn: (9,) float64: rotation matrix, row by row; x_world = center + turn x_shape.
@@ -48,17 +45,14 @@ class Shape(NamedTuple):
 
     @property
     def pose(self) -> tuple[Array, Array]:
-        """Center and rotation matrix (3, 3)."""
         return self.center, self.turn.reshape(3, 3)
 
     def reference(self) -> reference.Shape:
-        """The same shape for the narrow phase of the reference."""
         faces = Faces(self.face_first, self.face_vertex, self.face_normal.reshape(-1, 3))
         return reference.make_shape(self.kind, self.size, self.points, faces)
 
 
 def of_reference(s: reference.Shape, center: Array, turn: Array) -> Shape:
-    """A shape of the reference in a pose."""
     names = {reference.HalfSpace: "plane", reference.Polytope: "hull", reference.HeightField: "height_field",
              reference.TriangleMesh: "triangle_mesh"}  # fmt: skip
     kind = shape_type(names.get(type(s), type(s).__name__.lower())).number
@@ -78,7 +72,6 @@ def of_reference(s: reference.Shape, center: Array, turn: Array) -> Shape:
 
 
 def core_radius(s: Shape) -> float:
-    """By how much the core is inflated, m."""
     place = {SHAPE_SPHERE: 0, SHAPE_CAPSULE: 0, SHAPE_WHEEL: 1}.get(s.kind)
     return 0.0 if place is None else float(s.size[place])
 
@@ -92,7 +85,6 @@ def make_shape(
     faces: Sequence[Sequence[int]] = (),
     normals: Array | None = None,
 ) -> Shape:
-    """A shape: up to 8 sizes (the rest are zeros), the identity where ``turn`` is None, faces with their normals."""
     sizes = np.zeros(8)
     sizes[: len(size)] = size
     first = np.cumsum([0, *(len(face) for face in faces)]).astype(np.int32)

@@ -1,5 +1,3 @@
-"""Shapes for the tests of general routines: random ones, and their surfaces by other means than the library's."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -71,7 +69,6 @@ def _counterclockwise(vertices: Array, members: list[int], normal: Array) -> lis
 
 
 def random_shape(kind: int, rng: np.random.Generator) -> Shape:
-    """One of a dozen shapes of 0.2 to 0.6 m, turned and placed at random."""
     return _shape(kind, int(rng.integers(12)))._replace(turn=random_turn(rng).reshape(-1), center=rng.normal(size=3))
 
 
@@ -95,12 +92,10 @@ def _shape(kind: int, number: int) -> Shape:
 
 
 def _barrel(radius: float, bow: float, share: float) -> tuple[float, float, float]:
-    """Sizes of one that is cut off at a share of the way to its tip."""
     return radius, share * float(np.sqrt(radius * (2.0 * bow - radius))), bow
 
 
 def surface(s: Shape, steps: int = 120) -> Array:
-    """Points (n, 3) on the surface in the world, densely; those that are farthest out somewhere at least."""
     z = s.size
     u = np.linspace(0.0, 2.0 * np.pi, 2 * steps, endpoint=False)
     v = np.linspace(-0.5 * np.pi, 0.5 * np.pi, steps + 1)
@@ -125,7 +120,6 @@ def surface(s: Shape, steps: int = 120) -> Array:
 
 
 def _bulge(size: Array, height: Array) -> Array:
-    """Radius of a barrel at heights."""
     radius: Array = np.sqrt(size[2] ** 2 - height**2) - (size[2] - size[0])
     return radius
 
@@ -138,7 +132,6 @@ def _superellipsoid(size: Array, ball: Array) -> Array:
 
 
 def outside(s: Shape, points: Array) -> float:
-    """How far the outmost of some points (n, 3) in the world lies outside of a shape, m; about, but 0 exactly on it."""
     z = s.size
     local = (points - s.center) @ s.turn.reshape(3, 3)
     radial = np.linalg.norm(local[:, :2], axis=1)

@@ -1,5 +1,3 @@
-"""Box against box: faces, edges, corners, resting, deep."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -60,8 +58,8 @@ def test_eight_points_become_four_that_span_the_overlap() -> None:
 
 
 def test_crossing_edges_touch_in_one_point() -> None:
-    turn_a = Rotation.from_euler("x", np.pi / 4).as_matrix()  # an edge along x on top
-    turn_b = Rotation.from_euler("y", np.pi / 4).as_matrix()  # an edge along y below
+    turn_a = Rotation.from_euler("x", np.pi / 4).as_matrix()
+    turn_b = Rotation.from_euler("y", np.pi / 4).as_matrix()
     root = np.sqrt(2.0)
     for gap in (-0.02, 0.03):
         c = touch(box_box, box((1, 1, 1), turn=turn_a), box((1, 1, 1), (0.2, 0.3, 2 * root + gap), turn_b))
@@ -80,7 +78,7 @@ def test_overlapping_boxes_are_as_deep_as_the_best_of_all_axes() -> None:
         c = touch(box_box, a, b)
         assert c.count > 0
         exact = box_separation(a, b)
-        assert c.least == pytest.approx(exact, abs=1e-6)  # axes nearly parallel count as one
+        assert c.least == pytest.approx(exact, abs=1e-6)
         close += abs(c.least - exact) < 1e-12
     assert close > 95
 

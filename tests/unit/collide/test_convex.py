@@ -1,5 +1,3 @@
-"""Any convex shape against any: exact cases, certificates of exactness for random poses, invariants, deep overlaps."""
-
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
@@ -31,7 +29,7 @@ from tests.unit.collide.record import (
 )
 from tests.unit.collide.shapes import CONVEX, CUBE, ROUND, hull_shape, outside, random_shape, surface
 
-FAR = 10.0  # a margin that leaves nothing out
+FAR = 10.0
 PAIRS = list(combinations_with_replacement(CONVEX, 2))
 POSES = 200
 
@@ -41,7 +39,6 @@ def generic(a: Shape, b: Shape, margin: float = FAR) -> Contact:
 
 
 def separation(a: Shape, b: Shape, n: Array) -> float:
-    """Gap of two shapes along a direction; the greatest of all directions is their distance."""
     p, q = np.empty(3), np.empty(3)
     support(a, n, p)
     support(b, -n, q)
@@ -49,10 +46,9 @@ def separation(a: Shape, b: Shape, n: Array) -> float:
 
 
 def random_pair(kind_a: int, kind_b: int, rng: np.random.Generator, depths: tuple[float, ...]) -> tuple[Shape, Shape]:
-    """Two shapes that are apart by at least one of these numbers, or overlap by at most minus it."""
     a, b = random_shape(kind_a, rng), random_shape(kind_b, rng)
     if rng.random() < 0.1:
-        b = b._replace(turn=a.turn.copy())  # parallel faces, edges and axes
+        b = b._replace(turn=a.turn.copy())
     direction = rng.normal(size=3)
     direction /= np.linalg.norm(direction)
     gap = separation(a, b._replace(center=a.center), direction)
@@ -60,7 +56,6 @@ def random_pair(kind_a: int, kind_b: int, rng: np.random.Generator, depths: tupl
 
 
 def slack(kinds: tuple[int, int], count: int = 4) -> float:
-    """Error of the least gap: none but where points were chosen among near ties or where a rim shows corners."""
     if {SHAPE_CYLINDER, SHAPE_CONE, SHAPE_BARREL} & set(kinds):
         return 2e-5 if count > 1 else 1e-7
     return 2e-6 if count == 4 else 1e-9
@@ -79,7 +74,7 @@ def test_invariants(kinds):
         # the gap is that along the normal; the points lie on the shapes, so no direction has a greater one where it is
         # above zero
         assert abs(contact.least - separation(a, b, contact.normal)) < error
-        aside = 1e-2 if contact.count == 2 else 1e-6  # the lines of two points need not be quite parallel
+        aside = 1e-2 if contact.count == 2 else 1e-6
         assert outside(a, contact.a) < aside and outside(b, contact.b) < aside
         if number % 5 == 0:
             # moved apart by the gap, they touch
@@ -116,7 +111,7 @@ def test_depth_of_polytopes_is_that_of_their_differences(kinds):
         faces = ConvexHull(differences).equations
         contact = generic(a, b)
         depth = -faces[:, 3].max() if faces[:, 3].max() < 0.0 else 0.0
-        if depth > 0.0:  # the origin is inside
+        if depth > 0.0:
             assert abs(contact.least + depth) < 1e-9 + slack(kinds, contact.count)
             assert np.abs(faces[faces[:, 3].argmax(), :3] - contact.normal).max() < 1e-6
 
@@ -303,7 +298,7 @@ def test_every_pair_of_kinds_goes_through_one_door(kind):
             back = touch(collide, b, a, FAR, np.zeros(4))
             assert here.count == back.count > 0
             assert abs(here.least - back.least) < 1e-5
-            if other != kind:  # then one routine served both
+            if other != kind:
                 assert np.array_equal(here.normal, -back.normal)
                 assert np.array_equal(here.a, back.b) and np.array_equal(here.feature, back.feature)
             if other != SHAPE_PLANE and here.least > -1e-2:
@@ -311,7 +306,6 @@ def test_every_pair_of_kinds_goes_through_one_door(kind):
 
 
 def test_points_of_slivers_lie_on_the_shapes() -> None:
-    """The rim of a cylinder next to the side of a hull, flush with its upper face: GJK ends with a sliver."""
     b = ModelBuilder()
     b.add_shape_hull(-1, [(x, y, z) for x in (-0.25, 0.25) for y in (-1, 1) for z in (-0.2, 0)])
     b.add_shape_cylinder(b.add_body(), 0.2, 0.2)

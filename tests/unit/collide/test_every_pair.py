@@ -1,5 +1,3 @@
-"""Every pair of shape kinds collides, in both orders, on each backend, as the reference page lists them."""
-
 from __future__ import annotations
 
 import itertools
@@ -24,12 +22,8 @@ from .record import Shape
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "collision_pairs.md"
 KERNELS = Path(__file__).parents[3] / "cuda_kernels" / "collide"
 TAKEN_BACK = {"native": (GAPS[OVERLAPPING], 42), "numpy": (-2.4e-4, 30)}
-"""Gap, m, and steps until the deepest overlap is the slop; NumPy, which takes a quarter of a second for each, begins
-where less is left."""
 QUIET = 3
-"""Steps of worlds where nothing touches: nobody moves in the first one, so all that follow start from the same."""
 GAP_ERROR = 1e-7
-"""m; of all pairs, superellipsoids on flat faces are the worst (3e-8), most others are right to 1e-12."""
 BACKENDS = [pytest.param("native", marks=pytest.mark.native), pytest.param("numpy", marks=pytest.mark.nightly)]
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids="-".join)
@@ -37,15 +31,15 @@ each_pair = pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 
 @dataclass
 class Run:
-    """All pairs before the first step, and the overlapping ones when they have been taken back.
+    """Pairs before the first step, and overlapping pairs after the position correction.
 
     Attributes:
         start: contact points of all worlds.
-        stayed: (worlds, bodies, 3) how far bodies have come after QUIET steps, m.
-        end: contact points of the overlapping world, as are those below.
-        fastest: (bodies,) greatest speed read after any step, m/s.
-        moved: (bodies, 3) from start to end, m.
-        farthest: (bodies,) longest way in one step, m.
+        stayed: (worlds, bodies, 3) displacements of the bodies after QUIET steps, m.
+        end: contact points of the overlapping world.
+        fastest: (bodies,) greatest speed, m/s.
+        moved: (bodies, 3) displacements from start to end, m.
+        farthest: (bodies,) greatest displacement in a step, m.
     """
 
     cases: list[Case]
@@ -83,7 +77,6 @@ def run(backend: str) -> Run:
 
 
 def of(pair: tuple[str, str], cases: list[Case]) -> list[Case]:
-    """The pair in both orders."""
     return [case for case in cases if pair in ((case.kind_a, case.kind_b), (case.kind_b, case.kind_a))]
 
 
@@ -138,7 +131,6 @@ def test_what_cannot_move_never_collides(pair) -> None:
 
 
 def _rows(heading: str) -> list[list[str]]:
-    """Cells of the first table under a heading, its first row included."""
     part = DOCUMENT.read_text(encoding="utf-8").split(f"\n### {heading}\n")[1]
     lines = itertools.takewhile(lambda x: x.startswith("|"), part[part.index("\n|") + 1 :].splitlines())
     rows = [[cell.strip(" *`") for cell in line.strip("|").split("|")] for line in lines]
@@ -147,7 +139,6 @@ def _rows(heading: str) -> list[list[str]]:
 
 @cache
 def documented_pairs() -> dict[tuple[str, str], tuple[str, int]]:
-    """Letter of the routine and most points of every pair, the lower number first."""
     head, *rows = _rows("Which routine serves which pair")
     names = [name.replace(" ", "_") for name in head[1:]]
     assert names == KINDS == [row[0].replace(" ", "_") for row in rows]
@@ -161,7 +152,6 @@ def documented_pairs() -> dict[tuple[str, str], tuple[str, int]]:
 
 @cache
 def documented_routines() -> dict[str, tuple[str, str]]:
-    """Name and file of the routine of each letter."""
     return {row[0]: (row[1], row[2]) for row in _rows("The routines")[1:]}
 
 
@@ -192,7 +182,6 @@ def shape(sim: Simulation, number: int, world: int) -> Shape:
 @pytest.mark.native
 @each_pair
 def test_the_routine_that_the_document_names_serves_the_pair(pair) -> None:
-    """The same bits as through the door for all."""
     sim, name = forward(), documented_routines()[documented_pairs()[pair][0]][0]
     for case in of(pair, model()[1]):
         a, b = (shape(sim, number, OVERLAPPING) for number in (case.shape_a, case.shape_b))

@@ -1,5 +1,3 @@
-"""Height field against convex shapes: flat, tilted, ridges, peaks, grooves, deep, sliding and rolling."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -49,7 +47,6 @@ def field(heights: Array, spacing: tuple[float, float] = (0.25, 0.25), **pose: A
 
 
 def slope(gx: float, gy: float, columns: int = 13, rows: int = 11) -> Shape:
-    """A plane z = gx x + gy y as a field."""
     x = (np.arange(columns) - 0.5 * (columns - 1)) * 0.25
     y = (np.arange(rows) - 0.5 * (rows - 1)) * 0.25
     return field(gx * x[None, :] + gy * y[:, None])
@@ -62,7 +59,6 @@ def shape(kind: int, center: tuple | Array, turn: Array | None = None) -> Shape:
 
 
 def lowest(s: Shape, n: Array) -> float:
-    """The least height of a shape's surface along n."""
     down, z = -(s.turn.reshape(3, 3).T @ n), s.size
     flat = np.hypot(down[0], down[1])
     reach = {
@@ -81,7 +77,6 @@ def lowest(s: Shape, n: Array) -> float:
 
 
 def _barrel(z: Array, d: Array) -> float:
-    """The arc's own reach where its normal is on it, else that of the rim, by its corner."""
     end = np.array([np.sqrt(z[2] ** 2 - z[1] ** 2) - (z[2] - z[0]), z[1]])
     return float(z[2] - (z[2] - z[0]) * d[0] if d[1] * z[2] <= z[1] else d @ end)
 
@@ -118,7 +113,7 @@ def test_a_box_rests_on_four_corners_with_lasting_features(kind: int) -> None:
     assert first.gap == pytest.approx([-0.001] * 4, abs=1e-12)
     spread = first.b[:, :2] - [0.13, 0.07]
     assert np.linalg.norm(spread, axis=1) == pytest.approx([np.hypot(0.3, 0.2)] * 4, abs=1e-9)
-    for k in range(60):  # shaken, and slid over the edges of the grid
+    for k in range(60):
         shaken = small_turn(rng, 1e-9) @ turn
         c = touch(height_field_convex, f, shape(kind, (0.13 + 0.01 * k, 0.07, 0.099), shaken))
         assert c.feature.tolist() == first.feature.tolist()
@@ -196,7 +191,7 @@ def test_rough_ground_holds_every_shape(kind: int) -> None:
     f = field(rng.normal(size=(11, 13)) * 0.04)
     for _ in range(40):
         s = shape(kind, (*rng.uniform(-0.8, 0.8, 2), rng.uniform(-0.2, 0.1)), random_turn(rng))
-        for _ in range(60):  # pushed out along the deepest contact, it gets out
+        for _ in range(60):
             c = touch(height_field_convex, f, s, margin=0.01)
             if c.count == 0 or c.least > -1e-4:
                 break
@@ -207,7 +202,6 @@ def test_rough_ground_holds_every_shape(kind: int) -> None:
 
 
 def _deepest_sample(f: Shape, s: Shape) -> float:
-    """The least height of the shape's lowest point over the surface."""
     columns, rows = int(f.size[0]), int(f.size[1])
     if s.kind in (SHAPE_BOX, SHAPE_HULL):
         points = CORNERS @ s.turn.reshape(3, 3).T + s.center

@@ -1,9 +1,3 @@
-"""The kernels' special routines against the reference's narrow phase, which knows no pair of kinds.
-
-Gap and normal must agree, each point must be one of the part that both shapes show each other, and the points must
-span it. For overlaps and gaps of a few shares of the size, parallel faces and edges included.
-"""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -39,14 +33,10 @@ from .shapes import CONVEX, NAMES, random_shape
 pytestmark = pytest.mark.native
 PAIRS = list(combinations_with_replacement(CONVEX, 2))
 FLAT = (SHAPE_SPHERE, SHAPE_CAPSULE, SHAPE_BOX, SHAPE_HULL)
-"""Cores with exact normals."""
 MARGIN = 1.0
-"""m; nothing is left out."""
 SHALLOW = (-0.02, -1e-3, -1e-5, 0.0, 1e-7, 2e-3, 0.02)
-"""Gaps along a random direction, m, of shapes of 0.2 to 0.6 m; the least gap may be smaller or more negative."""
 POSES = 24
 DEEPER: dict[tuple[int, int], float] = {}
-"""By how much deeper than the least depth the kernels' may be, m, where they take another way out."""
 
 
 def pair_names(kinds: tuple[int, int]) -> str:
@@ -54,7 +44,6 @@ def pair_names(kinds: tuple[int, int]) -> str:
 
 
 each_pair = pytest.mark.parametrize("kinds", PAIRS, ids=pair_names)
-#: Every shape meets a box and itself; the other pairs are nightly.
 some_pairs_fast = pytest.mark.parametrize(
     "kinds",
     [
@@ -67,8 +56,6 @@ some_pairs_fast = pytest.mark.parametrize(
 
 @dataclass
 class Case:
-    """A pair of shapes in poses, what the kernels and what the reference find."""
-
     a: Shape
     b: Shape
     kernel: Contact
@@ -85,7 +72,6 @@ def compared(a: Shape, b: Shape, margin: float = MARGIN) -> Case:
 
 
 def random_pair(kinds: tuple[int, int], rng: np.random.Generator, aligned: bool, gap: float) -> tuple[Shape, Shape]:
-    """Two shapes with a gap along some direction: an axis of A that faces, edges and sides of B lie along too."""
     a, b = random_shape(kinds[0], rng), random_shape(kinds[1], rng)
     direction = rng.normal(size=3)
     if aligned:
@@ -108,7 +94,6 @@ def cases(kinds: tuple[int, int]) -> list[Case]:
 
 
 def gap_error(kinds: tuple[int, int]) -> float:
-    """Of the least gap; where rims are polygons or normals are found by steps, more."""
     if {SHAPE_CYLINDER, SHAPE_CONE, SHAPE_BARREL} & set(kinds):
         return 2e-5
     return 1e-8 if set(kinds) <= set(FLAT) else 1e-6
@@ -134,20 +119,16 @@ def test_gap_and_normal_are_those_of_the_reference(kinds) -> None:
 
 
 TOUCHING = 1e-4
-"""Points whose gap is greater than the least by less belong to the part that touches, m."""
 SPREAD = 2e-3
-"""By which points of both may miss each other, m: between nearly parallel surfaces places are less exact than gaps."""
 
 
 def places(case: Case, points_a: Array, points_b: Array) -> Array:
-    """Contact points (n, 2) in the plane square to the reference's normal."""
     assert case.found is not None
     flat: Array = (0.5 * (points_a + points_b) - case.pair.a.center) @ case.found.axes.T
     return flat
 
 
 def area(points: Array) -> float:
-    """Of the convex hull of points (n, 2)."""
     try:
         return float(ConvexHull(points).volume)
     except (QhullError, ValueError):
@@ -155,7 +136,6 @@ def area(points: Array) -> float:
 
 
 def beyond(points: Array, hull: Array) -> float:
-    """How far the outmost of points (n, 2) is from the convex hull of others."""
     if area(hull) > 1e-6:
         sides = ConvexHull(hull).equations
         return float(max(0.0, (points @ sides[:, :2].T + sides[:, 2]).max()))
@@ -167,7 +147,6 @@ def beyond(points: Array, hull: Array) -> float:
 
 
 def test_thin_simplices_do_not_hide_a_gap() -> None:
-    """Two cones 15 cm apart, whose last simplex is so thin that it seems to hold the origin."""
     rng = np.random.default_rng(777 + 1000 * SHAPE_CONE + SHAPE_CONE)
     pairs = [random_pair((SHAPE_CONE,) * 2, rng, k % 3 == 0, SHALLOW[k % len(SHALLOW)]) for k in range(34)]
     case = compared(*pairs[-1])
@@ -202,7 +181,6 @@ def test_points_span_the_part_that_touches(kinds) -> None:
 @pytest.mark.nightly
 @each_pair
 def test_deep_overlaps_are_never_reported_shallower_than_they_are(kinds) -> None:
-    """The reference's depth is the least of all directions; what the kernels take instead is told in DEEPER."""
     rng = np.random.default_rng(2000 + 1000 * kinds[0] + kinds[1])
     for k in range(9):
         case = compared(*random_pair(kinds, rng, k % 3 == 0, (-0.05, -0.1, -0.2)[k // 3]))
@@ -242,7 +220,6 @@ def test_planes_do_as_those_of_the_reference(kind) -> None:
 
 
 def rough(rng: np.random.Generator, height: float) -> Shape:
-    """A field of 12 by 10 cells."""
     heights = height * rng.normal(size=(11, 13))
     size = (13, 11, 0.25, 0.25, -1.0, heights.min(), heights.max())
     return make_shape(SHAPE_HEIGHT_FIELD, size, (0.2, 0.1, -0.3), random_turn(rng), heights)
@@ -252,7 +229,6 @@ def rough(rng: np.random.Generator, height: float) -> Shape:
 @kind_of
 @pytest.mark.parametrize("height", [0.0, 0.02])
 def test_height_fields_do_as_those_of_the_reference(kind, height) -> None:
-    """Slopes of up to 10 degrees, gaps of up to two centimeters and overlaps."""
     rng = np.random.default_rng(kind)
     met = 0
     for _ in range(5):
@@ -268,7 +244,6 @@ def test_height_fields_do_as_those_of_the_reference(kind, height) -> None:
 
 
 def over_field(kind: int, height: float, rng: np.random.Generator) -> tuple[Shape, Shape]:
-    """A field with heights of about this size, m, and a shape a little over or in it."""
     field, b = rough(rng, height), random_shape(kind, rng)
     up = field.turn.reshape(3, 3)
     posed = Posed(b.reference(), b.center, b.turn.reshape(3, 3))
@@ -278,17 +253,14 @@ def over_field(kind: int, height: float, rng: np.random.Generator) -> tuple[Shap
 
 
 def on_field(field: Shape, b: Shape) -> tuple[Contact, Manifold | None]:
-    """What the kernels and what the reference find."""
     manifold = meet(field.reference(), field.pose, b.reference(), b.pose, 0.1, np.zeros(3))
     return touch(collide, field, b, 0.1, np.zeros(4)), manifold
 
 
 STEEP = [(SHAPE_CONE, 1, 0.0970431), (SHAPE_CONE, 2, 0.0874975), (SHAPE_HULL, 3, 0.0601323), (SHAPE_HULL, 4, 0.0071404)]
-"""Kind, number of the case, and the least of the distances to all triangles, m."""
 
 
 def steep(kind: int, number: int) -> tuple[Shape, Shape]:
-    """A shape over slopes of 30 degrees."""
     rng = np.random.default_rng(kind)
     return [over_field(kind, 0.1, rng) for _ in range(number + 1)][-1]
 
@@ -302,6 +274,5 @@ def test_the_reference_is_right_over_steep_ridges(kind, number, gap) -> None:
 
 @pytest.mark.parametrize(("kind", "number", "gap"), STEEP)
 def test_the_kernels_are_right_over_steep_ridges(kind, number, gap) -> None:
-    """They gave 0.0934, 0.0810, 0.0643 and 0.00701, of what is straight over a triangle, its foot past a ridge."""
     kernel, _ = on_field(*steep(kind, number))
     assert kernel.least == pytest.approx(gap, abs=1e-5)

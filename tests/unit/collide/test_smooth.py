@@ -29,7 +29,6 @@ def random_shape(rng: np.random.Generator, kind: int, center: Array, exponents: 
 
 
 def on_surface(s: Shape, point: Array) -> float:
-    """The implicit function of the surface, 1 on it."""
     x = np.abs(s.turn.reshape(3, 3).T @ (point - s.center)) / (s.size[0] if s.kind == SHAPE_SPHERE else s.size[:3])
     if s.kind != SHAPE_SUPERELLIPSOID:
         return float(x @ x)
@@ -44,7 +43,7 @@ def test_reference_table_of_ellipsoid_pairs() -> None:
         a = make_shape(SHAPE_ELLIPSOID, [row["a1"], row["a2"], row["a3"]], (0, 0, 0), turn[0])
         b = make_shape(SHAPE_ELLIPSOID, [row["b1"], row["b2"], row["b3"]], [row[f"cB{c}"] for c in "xyz"], turn[1])
         guess = np.zeros(4)
-        for _ in range(2):  # cold, then from the guess
+        for _ in range(2):
             c = contact(a, b, guess=guess)
             assert c.count == 1
             assert abs(c.least - row["gap"]) < 1e-9

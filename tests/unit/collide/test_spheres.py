@@ -39,7 +39,6 @@ def capsule(radius: float, half: float, center: tuple | Array = (0, 0, 0), turn:
 
 
 def inside_by(s: Shape, x: Array) -> float:
-    """Signed distance of a point of the shape frame to the surface, below zero inside; where it is simple."""
     r, h = s.size[0], s.size[1]
     radial = np.hypot(x[0], x[1])
     if s.kind == SHAPE_SPHERE:
@@ -53,7 +52,6 @@ def inside_by(s: Shape, x: Array) -> float:
 
 
 def _to_triangle(p: Array, r: float, h: float) -> float:
-    """Signed distance to the triangle with base from (-r, -h) to (r, -h) and apex (0, h), for p[0] >= 0."""
     corners = np.array([[-r, -h], [r, -h], [0.0, h]])
     best, inside = np.inf, True
     for k in range(3):
@@ -141,7 +139,7 @@ def test_capsules_are_as_far_as_their_axes() -> None:
 
 
 def test_capsules_along_each_other_touch_at_both_ends() -> None:
-    turn = np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])  # axis along x
+    turn = np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])
     a, b = capsule(0.1, 1.0, (0, 0, 0), turn), capsule(0.2, 0.5, (0.8, 0, 0.29), turn)
     first = touch(spheres.capsule_capsule, a, b)
     assert first.count == 2

@@ -1,9 +1,3 @@
-"""Convex shapes over and in steep height fields: the least gap is that of all triangles, ridges and peaks included.
-
-Each triangle is made a prism, and the reference's distance of two convex shapes tells the gap of each: what is over the
-field is as far from it as the nearest of them. Overlaps are compared with the reference's own.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -40,14 +34,11 @@ KINDS = (
     SHAPE_SPHERE, SHAPE_WHEEL, SHAPE_BARREL, SHAPE_ELLIPSOID,
 )  # fmt: skip
 SLOPES = (5.0, 15.0, 30.0, 45.0)
-"""Degrees: of most cells; some are half as steep again."""
 CORNERS = 17
-"""Of the fields, along both axes; shapes of 0.2 to 0.6 m are near the middle."""
 CELLS = ((0.25, 0.25), (0.12, 0.25), (0.25, 0.6))
 GAPS = (0.001, 0.005, 0.02, 0.05)
 DEPTHS = (0.001, 0.005, 0.02)
 ERROR = 1e-5
-"""Of gaps, m; of points whose gaps differ by less than 1e-6 of the shape's size (6e-6 here) the first one counts."""
 MARGIN = 0.1
 kind_of = pytest.mark.parametrize("kind", KINDS, ids=NAMES.get)
 
@@ -61,7 +52,6 @@ def steep_field(rng: np.random.Generator, degrees: float, cell: tuple[float, flo
 def placed(
     kind: int, rng: np.random.Generator, degrees: float, cell: tuple[float, float], gap: float
 ) -> tuple[Shape, Shape]:
-    """A field, and a shape let down onto it until the kernels' gap is about this one, m."""
     field, b = steep_field(rng, degrees, cell), random_shape(kind, rng)
     up = field.turn.reshape(3, 3)
     b = b._replace(center=field.center + up @ [*rng.uniform(-0.3, 0.3, 2), 3.0])
@@ -74,7 +64,6 @@ def placed(
 
 
 def least_of_triangles(field: Shape, b: Shape, margin: float) -> float:
-    """The least of a shape's distances to all prisms under triangles, m; infinite beyond a margin."""
     ground, turn = Field(field.reference()), field.turn.reshape(3, 3)
     body = Posed(b.reference(), turn.T @ (b.center - field.center), turn.T @ b.turn.reshape(3, 3))
     (low,), (high,) = bounds(body.shape, body.center[None], body.turn[None])
@@ -88,7 +77,6 @@ def least_of_triangles(field: Shape, b: Shape, margin: float) -> float:
 
 
 def prism(corner: Array, depth: float) -> Posed:
-    """A triangle (3, 3) and what is under it."""
     solid, center = np.concatenate([corner, corner - [0.0, 0.0, depth]]), corner.mean(axis=0)
     loops = [(0, 1, 2), (5, 4, 3), (0, 3, 4, 1), (1, 4, 5, 2), (2, 5, 3, 0)]
     normal = np.array([np.cross(solid[x[1]] - solid[x[0]], solid[x[2]] - solid[x[0]]) for x in loops])
@@ -98,7 +86,6 @@ def prism(corner: Array, depth: float) -> Posed:
 
 
 def of_reference(field: Shape, b: Shape) -> tuple[float, Array]:
-    """The reference's least gap, and its normal."""
     m = meet(field.reference(), field.pose, b.reference(), b.pose, MARGIN, np.zeros(3))
     assert m is not None
     return float(np.vecdot(m.on_b - m.on_a, m.normal).min()), m.normal
@@ -131,12 +118,10 @@ def test_overlaps_are_as_deep_as_those_of_the_reference(kind: int, degrees: floa
         field, b = placed(kind, rng, degrees, CELLS[i // 3], -depth)
         kernel, (own, normal) = of_kernels(field, b), of_reference(field, b)
         assert kernel.least == pytest.approx(own, abs=ERROR)
-        assert kernel.normal == pytest.approx(normal, abs=1e-2)  # of two ways out that are nearly as short, either
+        assert kernel.normal == pytest.approx(normal, abs=1e-2)
 
 
 MISSED = [(SHAPE_CONE, 9), (SHAPE_CONE, 59), (SHAPE_WHEEL, 12), (SHAPE_WHEEL, 174), (SHAPE_HULL, 175)]
-"""Kind and number of overlaps that kernels did not see: the lowest point is straight under one triangle, and the way
-out is through another one."""
 
 
 @pytest.mark.parametrize(("kind", "number"), MISSED)

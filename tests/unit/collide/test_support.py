@@ -1,5 +1,3 @@
-"""Farthest points, facing polygons and bounds of shapes against densely sampled surfaces."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -123,7 +121,7 @@ def test_facing_polygons_hold_the_support_and_turn_with_the_shape(kind):
         n = direction / np.linalg.norm(direction)
         assert len(set(ids)) == len(ids)
         reach = farthest(s, n)[0] @ n
-        assert abs((polygon @ n).max() - reach) < 1e-5  # an upright cap's corners stand still
+        assert abs((polygon @ n).max() - reach) < 1e-5
         assert (polygon @ n).min() > reach - 0.15 * 2.0
         turn = random_turn(rng)
         again, same = facing(moved(s, turn, np.ones(3)), turn @ direction)
@@ -187,4 +185,4 @@ def test_corners_of_an_upright_cap_stand_still():
         assert same == ids
         assert np.array_equal(polygon, still)
     tilted, _ = facing(cylinder, (0.006, 0.008, -1))
-    assert np.allclose(tilted[0], [0.06, 0.08, -0.2])  # begins at the outmost point
+    assert np.allclose(tilted[0], [0.06, 0.08, -0.2])

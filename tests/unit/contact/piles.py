@@ -13,7 +13,6 @@ DT = 2e-3
 
 
 def random_pose(rng: np.random.Generator, size: float) -> Transform:
-    """Anywhere in a box of half edge ``size`` (m) above the ground, any way around."""
     q = rng.normal(size=4)
     place = rng.uniform(-size, size, 3) + np.array([0.0, 0.0, size])
     return Transform(place, q / np.linalg.norm(q))
@@ -29,7 +28,6 @@ def add_shape(b: ModelBuilder, body: int, k: int, **options: Any) -> int:
 
 
 def pile(bodies: int, seed: int = 1) -> ModelBuilder:
-    """Bodies with one or two shapes on a plane and a long beam, some in groups, hinged, left out or let in."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder()
     b.add_shape_plane(-1)
@@ -52,14 +50,12 @@ def pile(bodies: int, seed: int = 1) -> ModelBuilder:
 
 
 def simulate(builder: ModelBuilder, num_worlds: int = 1, **config: Any) -> tuple[Simulation, NumpyBackend]:
-    """A NumPy simulation and its backend; keyword arguments go to SolverConfig."""
     sim = Simulation(builder.finalize(), num_worlds, backend="numpy", config=SolverConfig(dt=DT, **config))
     assert isinstance(sim.backend, NumpyBackend)
     return sim, sim.backend
 
 
 def shift_worlds(sim: Simulation, seed: int = 5) -> None:
-    """Move all bodies of all worlds a bit, each world another way."""
     rng = np.random.default_rng(seed)
     position = sim.state.arrays["position"]
     position[:, :-1] += 0.03 * rng.normal(size=position[:, :-1].shape)

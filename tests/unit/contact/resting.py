@@ -1,5 +1,3 @@
-"""Bodies at rest, sliding and rolling on a plane, for the tests of what users see of contacts."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +11,6 @@ DT = 1.0 / 120.0
 
 
 def ground(slope: float = 0.0, **material: Any) -> ModelBuilder:
-    """A plane z = 0 in a world whose gravity leans by ``slope`` (rad) towards +x."""
     b = ModelBuilder(gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)))
     b.add_shape_plane(-1, material=Material(**material), label="ground")
     return b
@@ -37,20 +34,17 @@ def add_ball(b: ModelBuilder, x: float = 0.0, z: float = 0.1, label: str = "ball
 
 
 def simulate(builder: ModelBuilder, backend: str = "native", num_worlds: int = 1, **config: Any) -> Simulation:
-    """Sweeps to convergence, and no overlap that is left as it is: bodies come to rest soon."""
     settings = {"dt": DT, "substeps": 2, "iterations": 60, "contact_slop": 0.0, **config}
     return Simulation(builder.finalize(), num_worlds, backend=backend, config=SolverConfig(**settings))
 
 
 def settled(builder: ModelBuilder, backend: str, steps: int = 240, num_worlds: int = 1, **config: Any) -> Simulation:
-    """After ``steps`` steps; those are run by the native backend in any case, being the same and much faster."""
     fast = simulate(builder, "native", num_worlds, **config)
     fast.step(steps)
     return handed_over(fast, builder, backend, **config)
 
 
 def handed_over(fast: Simulation, builder: ModelBuilder, backend: str, **config: Any) -> Simulation:
-    """The same state and parameters in a simulation by another backend."""
     if backend == "native":
         return fast
     sim = simulate(builder, backend, fast.num_worlds, **config)

@@ -1,5 +1,3 @@
-"""Which pairs of shapes are close: listed and swept models against brute force, and what happens without places."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +16,6 @@ SIZES = {"listed": 20, "swept": 90}
 
 
 def may_touch(model: Model, a: int, b: int) -> bool:
-    """The rules of the front door, from the specs."""
     one, two = model.shapes[a], model.shapes[b]
     if one.body == two.body:
         return False
@@ -31,7 +28,6 @@ def may_touch(model: Model, a: int, b: int) -> bool:
 
 
 def close_pairs(backend: NumpyBackend, world: int) -> list[tuple[int, int]]:
-    """All pairs whose boxes overlap, rising."""
     c, shapes = backend.work.contacts, range(len(backend.work.model.shapes))
     assert c is not None
     low, up = c.shape_lower[world], c.shape_upper[world]
@@ -44,7 +40,6 @@ def close_pairs(backend: NumpyBackend, world: int) -> list[tuple[int, int]]:
 
 
 def found_pairs(backend: NumpyBackend, world: int) -> list[tuple[int, int]]:
-    """The pairs of a world in their places."""
     state = backend.state.arrays
     return [(int(a), int(b)) for a, b in state["pair_shapes"][world, : state["pair_count"][world]]]
 

@@ -1,5 +1,3 @@
-"""More close pairs of shapes than places: told once, never passed over in silence."""
-
 from __future__ import annotations
 
 import re
@@ -25,7 +23,6 @@ each_case = pytest.mark.parametrize(("backend", "launch"), CASES)
 
 
 def row_of_balls() -> ModelBuilder:
-    """Balls that all lie on the ground and do not touch each other."""
     b = ground()
     for k in range(BALLS):
         add_ball(b, x=0.5 * k, label=f"ball{k}")
@@ -33,7 +30,6 @@ def row_of_balls() -> ModelBuilder:
 
 
 def simulate(backend: str, launch: str = "auto", **config: Any) -> Simulation:
-    """Two worlds; the balls of the first one are in the air but for four."""
     settings = SolverConfig(**{"dt": 0.005, "max_pairs": PLACES, **config})
     sim = Simulation(row_of_balls().finalize(), 2, backend=backend, launch=launch, config=settings)
     for k in range(PLACES, BALLS):

@@ -1,5 +1,3 @@
-"""Collision groups by name: who meets whom, names beside bits, names of copies."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,7 +14,6 @@ from ..helpers import both_backends, simulate
 
 
 def shapes(*groups: Any, masks: dict[int, int] | None = None) -> ModelBuilder:
-    """A ball 's0', 's1', ... of each group (None: not given), each on a body of its own, all at one place."""
     b = ModelBuilder()
     for k, group in enumerate(groups):
         more: dict[str, Any] = {} if group is None else {"group": group}
@@ -27,26 +24,22 @@ def shapes(*groups: Any, masks: dict[int, int] | None = None) -> ModelBuilder:
 
 
 def meet(b: ModelBuilder) -> set[tuple[int, int]]:
-    """Pairs of shapes that may touch, by finalize."""
     candidates = b.finalize().contact.candidates
     assert candidates is not None
     return {(a, other) for a, others in enumerate(candidates) for other in others}
 
 
 def all_but(count: int, *pairs: tuple[int, int]) -> set[tuple[int, int]]:
-    """All pairs of shapes but some."""
     return set(combinations(range(count), 2)) - set(pairs)
 
 
 def test_all_meet_of_whom_nothing_is_said() -> None:
-    """Names alone change nothing, and no bits either."""
     b = shapes("track", "wheel", None, 4)
     assert meet(b) == all_but(4)
     assert [s.group for s in b.finalize().shapes] == [1, 1, 1, 4]
 
 
 def test_two_groups_and_one_in_itself() -> None:
-    """0, 1: track; 2, 3: wheel; 4: neither."""
     b = shapes("track", "track", "wheel", "wheel", None)
     b.set_group_collision("wheel", "track", False)
     assert meet(b) == all_but(5, (0, 2), (0, 3), (1, 2), (1, 3))
@@ -57,7 +50,6 @@ def test_two_groups_and_one_in_itself() -> None:
 
 
 def test_a_group_that_meets_one_other_alone() -> None:
-    """0: guide, 1: wheel, 2: ground, 3: no name, 4: bits, 5: guide; guides meet wheels and nothing else."""
     b = shapes("guide", "wheel", "ground", None, 8, "guide")
     b.set_group_collision("guide", None, False)
     assert meet(b) == set(combinations((1, 2, 3, 4), 2))
@@ -68,7 +60,6 @@ def test_a_group_that_meets_one_other_alone() -> None:
 
 
 def test_names_next_to_numbers() -> None:
-    """Names take no bit that a number uses; masks are as given: low bits alone leave names out, all but one do not."""
     b = shapes("a", "b", 1 << 31, 2, 2, masks={3: 3, 4: ~1 & 0xFFFFFFFF})
     b.set_group_collision("a", "b", False)
     assert meet(b) == all_but(5, (0, 1), (0, 3), (1, 3), (2, 3))
@@ -81,7 +72,6 @@ def test_names_next_to_numbers() -> None:
 
 
 def test_the_builder_keeps_its_names() -> None:
-    """A model has bits; more may be added to the builder, which finalizes again."""
     b = shapes("a", "a")
     b.set_group_collision("a", "a", False)
     assert meet(b) == set()
@@ -90,7 +80,6 @@ def test_the_builder_keeps_its_names() -> None:
 
 
 def test_copies_with_prefixes_are_groups_apart() -> None:
-    """Each track keeps to its own rules; without a prefix names and rules are shared."""
     track = shapes("shoe", "wheel")
     track.set_group_collision("shoe", "wheel", False)
     track.set_group_collision("shoe", None, True)
@@ -107,7 +96,6 @@ def test_copies_with_prefixes_are_groups_apart() -> None:
 
 
 def heap(count: int) -> ModelBuilder:
-    """Balls that fall through each other's places onto a floor; every other one passes through the first group."""
     b = ModelBuilder()
     b.add_shape_plane(-1, group="floor")
     for k in range(count):
@@ -121,7 +109,6 @@ def heap(count: int) -> ModelBuilder:
 @both_backends
 @pytest.mark.parametrize("count", [6, 80])
 def test_they_pass_through_each_other_and_not_through_the_floor(count: int, backend: str) -> None:
-    """Listed pairs, and the grid of many shapes with bits up to the highest: upper balls sink into the lower ones."""
     sim = simulate(heap(count), backend=backend, dt=5e-3)
     sim.step(80)
     heights = [sim.read(f"body.ball{k}.position")[0, 2] for k in range(count)]
@@ -132,7 +119,6 @@ MANY = tuple(f"g{k}" for k in range(33))
 
 
 def with_rules(b: ModelBuilder, names: tuple[str, ...]) -> ModelBuilder:
-    """Each group does not collide with itself."""
     for name in names:
         b.set_group_collision(name, name, False)
     return b
@@ -155,12 +141,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_no_group(name: str) -> None:
-    """One sentence with the rule and the mend."""
     call, words = BAD[name]
     with pytest.raises(ModelError, match=naming(words)):
         call()
 
 
 def test_thirty_one_names() -> None:
-    """Beside the bit of shapes without a name."""
     assert meet(with_rules(shapes(*MANY[:31], *MANY[:31]), MANY[:31])) == all_but(62, *((k, k + 31) for k in range(31)))

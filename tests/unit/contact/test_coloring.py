@@ -1,5 +1,3 @@
-"""Colors of manifolds: no two of one color share a moving body, every touching pair is listed once."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +16,6 @@ WORLDS = 2
 
 
 def colored(**config: object) -> tuple[NumpyBackend, ContactWork]:
-    """A dense pile after stage color."""
     sim, backend = simulate(pile(40, seed=3), WORLDS, **config)
     shift_worlds(sim)
     find_contacts(backend.work, DT)
@@ -27,7 +24,6 @@ def colored(**config: object) -> tuple[NumpyBackend, ContactWork]:
 
 
 def pairs_of(backend: NumpyBackend, world: int) -> tuple[Array, Array, Array]:
-    """Bodies, numbers of points and colors of the manifolds of a world."""
     state, c = backend.state.arrays, backend.work.contacts
     assert c is not None
     count = state["pair_count"][world]
@@ -103,10 +99,6 @@ def test_colors_are_the_same_again_and_alone() -> None:
 
 
 def test_neighbors_in_the_list_do_not_wait_for_each_other() -> None:
-    """A thousand touching balls in a row: manifolds are colored in an order in which few wait for one another.
-
-    In the order of the list each would wait for the one before it, through all of them (and two colors would do).
-    """
     count = 1000
     bodies, bits = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1), bits_for(count)
     used, chosen = np.zeros((count + 1, 2), np.uint32), np.zeros(count, np.int32)
@@ -115,7 +107,7 @@ def test_neighbors_in_the_list_do_not_wait_for_each_other() -> None:
     order = [k for k in (mixed(k, bits) for k in range(1 << bits)) if k < count]
     assert sorted(order) == list(range(count))
     expected, waits = np.full(count + 2, -9), np.zeros(count + 2, int)
-    for m in order:  # one place further up, so that there is something on either side
+    for m in order:
         around = expected[[m, m + 2]]
         expected[m + 1] = min(color for color in range(3) if color not in around)
         waits[m + 1] = 1 + waits[[m, m + 2]].max()

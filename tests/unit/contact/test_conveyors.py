@@ -1,5 +1,3 @@
-"""Conveyors: bodies that stay where they are and whose surface moves. Closed forms on both backends."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""The pages on contacts: the table of laws is that of gpusim/contact/law.py, and all shapes are named."""
-
 from __future__ import annotations
 
 import itertools
@@ -28,7 +26,6 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 def rows() -> list[list[str]]:
-    """Cells of all table rows."""
     lines = [line for line in TEXT.splitlines() if line.startswith("|")]
     return [[cell.strip(" `").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 

@@ -1,5 +1,3 @@
-"""Rules by which the frictions of two materials combine, and materials of pairs, in every world."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +19,6 @@ RULES: list[tuple[dict[str, Any], dict[str, Any], float]] = [
     ({"priority": -1}, {"combine": "min"}, 0.8),
     ({"priority": 2, "combine": "multiply"}, {"priority": 3, "combine": "multiply"}, 0.8),
 ]
-"""What is given to the ground of 0.2 and the box of 0.8, and the friction of the pair."""
 
 
 def sliding_box(ground: Material, box: Material, pair: Material | None = None) -> ModelBuilder:
@@ -39,7 +36,6 @@ def simulated(b: ModelBuilder, backend: str = "native", worlds: int = 1) -> Simu
 
 
 def rubbing(sim: Simulation) -> Any:
-    """Friction by how the box slows down, (num_worlds,)."""
     sim.step(20)
     return (5.0 - sim.read("body.box.linear_velocity")[:, 0]) / (20 * 5e-3 * G)
 
@@ -98,10 +94,10 @@ def test_materials_of_pairs_may_differ_per_world(backend) -> None:
     b = sliding_box(Material(friction=0.9), Material(friction=0.9, combine="max"), Material(friction=0.3))
     sim = simulated(b, backend, 3)
     sim.write("pair.ground.skin.friction", 0.6, world=1)
-    sim.write("shape.skin.friction", 0.1)  # does not reach the pair
+    sim.write("shape.skin.friction", 0.1)
     np.testing.assert_allclose(rubbing(sim), (0.3, 0.6, 0.3), rtol=0.02)
     np.testing.assert_allclose(sim.read("pair.ground.skin.friction"), (0.3, 0.6, 0.3))
-    sim.write("pair.skin.ground.friction", 0.4, world=2)  # in either order of the shapes
+    sim.write("pair.skin.ground.friction", 0.4, world=2)
     for name in ("pair.ground.skin.friction", "pair.skin.ground.friction"):
         np.testing.assert_allclose(sim.read(name), (0.3, 0.6, 0.4))
     assert "pair.skin.ground.friction" not in sim.signals()
@@ -111,7 +107,6 @@ def test_materials_of_pairs_may_differ_per_world(backend) -> None:
 
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 def test_a_pair_alone_may_bounce(backend) -> None:
-    """Its restitution held only where a shape bounced too."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     ball = b.add_body(xform=Transform((0, 0, 0.11)), linear_velocity=(0, 0, -1.0), label="ball")

@@ -1,5 +1,3 @@
-"""Self-collisions: shapes of welded bodies and of neighbors, also through links without shapes, do not touch."""
-
 from __future__ import annotations
 
 import itertools
@@ -14,8 +12,6 @@ X, Y, Z = np.eye(3)
 
 
 class Robot:
-    """Bodies by name, those in capitals with a shape; joints in words such as "A b" (parent, child)."""
-
     def __init__(self, hinges: str = "", welds: str = "", free: str = "") -> None:
         self.builder = gpusim.ModelBuilder()
         self.bodies = {"world": -1}
@@ -29,7 +25,6 @@ class Robot:
             getattr(self.builder, f"add_joint_{kind}")(*(self.bodies[name] for name in pair))
 
     def touching(self) -> str:
-        """Pairs of shapes that may touch, by their labels."""
         contact = self.builder.finalize().contact
         names = contact.labels
         return " ".join(f"{names[a]}{names[b]}" for a, others in enumerate(contact.candidates) for b in others)
@@ -61,7 +56,6 @@ def test_who_may_touch(joints: dict[str, str], expected: str) -> None:
 
 
 def test_the_ground_and_a_robot() -> None:
-    """What is welded to the world is part of it; what hangs on that by hinges may fall on the ground."""
     robot = Robot(hinges="A L,L M,world P", welds="world b,b A")
     robot.builder.add_shape_plane(-1, label="G")
     assert robot.touching() == "AM AP LP LG MP MG PG"
@@ -75,7 +69,6 @@ def test_a_listed_pair_touches_whatever_joins_it() -> None:
 
 
 def hip(weld: bool) -> gpusim.ModelBuilder:
-    """A trunk whose thigh overlaps it for good, on three hinges, or on one and with a part welded between."""
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1)
     trunk = b.add_body(8.0, (0.1, 0.1, 0.1), xform=Transform((0, 0, 1)), label="trunk")
@@ -99,7 +92,6 @@ def hip(weld: bool) -> gpusim.ModelBuilder:
 @pytest.mark.parametrize("weld", [False, True], ids=["three hinges", "a welded part"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_parts_that_overlap_for_good_do_not_fly_apart(weld: bool, solver: str) -> None:
-    """Dropped from a few decimeters: no faster than it falls."""
     config = gpusim.SolverConfig(dt=1e-3, joint_solver=solver)
     sim = gpusim.Simulation(hip(weld).finalize(), config=config, backend="numpy")
     greatest = 0.0
@@ -111,7 +103,6 @@ def test_parts_that_overlap_for_good_do_not_fly_apart(weld: bool, solver: str) -
 
 
 def test_imported_robots_follow_the_same_rule() -> None:
-    """Three hinges of a URDF hip, their links without collisions, and a foot that may touch the trunk."""
     pytest.importorskip("yourdfpy")
     from gpusim.importers import load_urdf
     from tests.unit.urdf_text import SOLID, joint, link, robot

@@ -1,5 +1,3 @@
-"""Contacts and their forces as users see them."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -110,7 +108,7 @@ def test_modes_of_balls_that_roll_slide_and_fly(backend) -> None:
 
 
 def disk(**material: Any) -> ModelBuilder:
-    """A disk of 1 kg and 0.1 m that spins flat on the ground about z at 20 rad/s and slides at 0.1 m/s."""
+    """A disk of 1 kg and radius 0.1 m on the ground, with 20 rad/s about z and 0.1 m/s."""
     b = ground(**material)
     body = b.add_body(
         1.0, (0.003, 0.003, 0.005), xform=Transform((0, 0, 0.05)), label="disk",
@@ -148,7 +146,7 @@ def test_a_patch_shares_its_friction_among_its_points(backend) -> None:
     c = sim.contacts()
     assert c.mode_names() == ["sliding"] * len(c)
     force, load = c.force.sum(axis=0), c.normal_force.sum()
-    assert -0.3 * load < force[0] < 0.0  # spinning takes most of the friction
+    assert -0.3 * load < force[0] < 0.0
     assert c.torque.sum(axis=0)[2] < 0.0
     np.testing.assert_allclose(c.force[:, :2], np.tile(force[:2] / len(c), (len(c), 1)), atol=1e-9)
 
@@ -202,7 +200,6 @@ def test_backends_report_the_same_contacts() -> None:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @each_backend
 def test_reactions_of_joints_bear_what_stands_on_them(backend, solver) -> None:
-    """A mast on a foot, an arm that a limit holds at its top: each reaction bears all that is above."""
     b = ground()
     foot = add_box(b, label="foot")
     mast = b.add_body(1.0, (0.01,) * 3, xform=Transform((0.02, 0, 0.4)), label="mast")
@@ -238,7 +235,6 @@ def test_no_contacts_are_all_zeros(backend) -> None:
 
 @each_backend
 def test_penetration_counts_rigid_contacts_alone(backend) -> None:
-    """A ball presses in by its spring law, next to a box at rest: only the box's overlap counts."""
     b = ground()
     add_box(b)
     soft = Material(law=ContactLaw(normal="spring", stiffness=1e3))

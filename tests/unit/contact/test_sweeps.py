@@ -1,5 +1,3 @@
-"""How sweeps over contacts converge, and what needs the bodies' centers of mass or round shapes."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -29,7 +27,6 @@ def robot() -> ModelBuilder:
 @pytest.mark.nightly
 @each_backend
 def test_robot_on_its_feet_converges(backend: str) -> None:
-    """Contacts feel the trunk through the joints, so that 50 kg on feet of 1 kg converge within some sweeps."""
     config = SolverConfig(dt=1e-3, iterations=30)
     steps = 200 if backend == "native" else 20
     sim = Simulation(robot().finalize(), backend=backend, config=config)
@@ -45,7 +42,6 @@ def test_robot_on_its_feet_converges(backend: str) -> None:
 
 @pytest.mark.native
 def test_a_tower_converges_from_nothing_within_some_sweeps() -> None:
-    """Ten boxes need 37 sweeps for all digits; without conjugate gradients 50 leave a thousandth of the weight."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(10):
@@ -59,12 +55,11 @@ def test_a_tower_converges_from_nothing_within_some_sweeps() -> None:
 
 @each_backend
 def test_force_acts_on_a_body_weighed_by_its_shape(backend: str) -> None:
-    """The point of a force is known from the center of mass only when the model is finalized."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(label="body")
     b.add_shape_box(body, (0.1, 0.1, 0.1), xform=Transform((0.5, 0, 0)), density=1000.0)
     b.add_force(body, (8.0, 0, 0), point=(0.5, 0, 0))
-    for _ in range(2):  # finalizing twice changes nothing
+    for _ in range(2):
         sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
     sim.step(100)
     np.testing.assert_allclose(sim.read("body.body.linear_velocity")[0], (0.1, 0, 0), atol=1e-12)

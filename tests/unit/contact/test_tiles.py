@@ -1,5 +1,3 @@
-"""Which shapes of a body are tiles of one surface (gpusim/compiler/seams.py)."""
-
 from __future__ import annotations
 
 import math
@@ -14,7 +12,6 @@ FLAT = {"heights": np.zeros((3, 3)), "spacing": (0.5, 0.5)}
 
 
 def neighbors(*shapes: tuple[str, Transform, dict[str, Any]], body: bool = False) -> list[list[int]]:
-    """Neighbors of each shape of the world, or of one body, above which a ball is."""
     b = ModelBuilder()
     on = b.add_body(1.0, (1, 1, 1)) if body else -1
     for kind, place, parameters in shapes:
@@ -42,14 +39,12 @@ HULL = {"vertices": [(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z i
 )
 @pytest.mark.parametrize("body", [False, True])
 def test_faces_that_continue_each_other(first: str, second: str, place: Transform, joined: bool, body: bool) -> None:
-    """Flush and nearly flush ones; not what stands on another, is steep, round or apart."""
     sizes = {"box": BOX, "hull": HULL, "sphere": {"radius": 0.1}}
     found = neighbors((first, Transform(), sizes[first]), (second, place, sizes[second]), body=body)
     assert found == ([[1], [0]] if joined else [[], []])
 
 
 def test_grounds() -> None:
-    """Fields side by side join, and plates that are let into a plane; not those that lie on it."""
     assert neighbors(("height_field", Transform(), FLAT), ("height_field", Transform((1, 0, 0)), FLAT)) == [[1], [0]]
     assert neighbors(("plane", Transform(), {}), ("box", Transform((3, 4, -0.1)), BOX)) == [[1], [0]]
     assert neighbors(("plane", Transform(), {}), ("box", Transform((3, 4, 0.1)), BOX)) == [[], []]

@@ -1,5 +1,3 @@
-"""What tests of diagrams share: all kinds of blocks in two diagrams, and what they drive."""
-
 from __future__ import annotations
 
 import math
@@ -69,7 +67,6 @@ def everything() -> Diagram:
 
 
 def arm() -> ModelBuilder:
-    """Five hinges and a slide, with turned frames, on a base that is turned in the world."""
     b = ModelBuilder(gravity=(0, 0, 0))
     half = math.sqrt(0.5)
     base = b.add_body(5.0, (1, 1, 1), xform=Transform((1, 2, 3), (0, 0, half, half)), label="base", kinematic=True)
@@ -89,7 +86,6 @@ def arm() -> ModelBuilder:
 
 
 def kinematics(b: ModelBuilder) -> Diagram:
-    """A diagram with every kind of block of kinematics and dynamics, about the arm of ``b``, at a rate of its own."""
     d, links = Diagram("kinematics", rate=40.0), chain(b, "base", "tip")
     d.add("mux", "q", count=6)
     for k, port in enumerate("abcdef"):
@@ -112,7 +108,6 @@ def kinematics(b: ModelBuilder) -> Diagram:
 
 
 def plant() -> ModelBuilder:
-    """The arm, and a mass of 2 kg on a rail with a force by command, with all kinds of blocks but Python's."""
     b = arm()
     body = b.add_body(2.0, (1, 1, 1), label="cart")
     rail = b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail")

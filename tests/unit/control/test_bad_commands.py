@@ -1,5 +1,3 @@
-"""A world that fails by a command that is not finite names the command, and the diagram that gave it."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -12,7 +10,6 @@ from tests.unit.helpers import both_backends, slider
 
 
 def pushed(backend: str, delay: float = 0.0, diagram: bool = True) -> Simulation:
-    """Two worlds with a cart each; the diagram takes the logarithm of what people give."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     late = {"delay": delay, "max_delay": delay} if delay else {}
     b.add_joint_force(slider(b), label="push", **late)
@@ -28,7 +25,6 @@ def pushed(backend: str, delay: float = 0.0, diagram: bool = True) -> Simulation
 
 @both_backends
 def test_the_command_and_its_diagram_are_named(backend: str) -> None:
-    """In the warning and in the report, also when another command is given since."""
     sim = pushed(backend)
     sim.step(2)
     sim.control["stick"] = [1.0, 0.0]
@@ -46,7 +42,6 @@ def test_the_command_and_its_diagram_are_named(backend: str) -> None:
 
 @both_backends
 def test_a_command_on_its_way_stops_its_world_before_it_acts(backend: str) -> None:
-    """Its actuator would act on it later."""
     sim = pushed(backend, delay=5e-3)
     sim.step(2)
     sim.control["stick"] = [1.0, 0.0]

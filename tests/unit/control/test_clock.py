@@ -1,5 +1,3 @@
-"""Samples go by the clock: at steps of any size, after a change of the rate, and from the first sample on."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -22,7 +20,6 @@ def hinge() -> ModelBuilder:
 
 
 def clock(backend: str, worlds: int = 1, host: bool = False, **rates: float) -> Simulation:
-    """Simulation with a diagram: a ramp that is the time, and the ramp 50 ms ago."""
     d = Diagram("clock", **rates)
     d.add("ramp", "now", slope=1.0)
     d.connect("now", d.add("delay", "late", time=0.05, max_time=0.05))
@@ -42,7 +39,7 @@ def test_time_passes_for_a_diagram_as_for_the_simulation(backend: str, dt: float
     sim = clock(backend)
     for _ in range(round(0.7 / dt)):
         sim.step(dt=dt)
-    last = np.floor(float(sim.time) / 1e-3 - dt / 1e-3 + 1e-6) * 1e-3  # time of the last sample, before the last step
+    last = np.floor(float(sim.time) / 1e-3 - dt / 1e-3 + 1e-6) * 1e-3
     assert sim.read("diagram.clock.now")[0] == pytest.approx(last, abs=1e-9)
     assert sim.read("diagram.clock.late")[0] == pytest.approx(last - 0.05, abs=1e-9)
     assert sim.state.arrays["diagram.clock"][0, 0] == round(last / 1e-3) + 1
@@ -50,7 +47,6 @@ def test_time_passes_for_a_diagram_as_for_the_simulation(backend: str, dt: float
 
 @pytest.mark.native
 def test_missed_samples_have_the_same_bits_everywhere() -> None:
-    """Worlds of different rates, steps of random sizes; also on the host."""
     found = []
     for backend, host in (("numpy", False), ("native", False), ("native", True)):
         sim = clock(backend, 3, host, rate=300.0, max_rate=1000.0)
@@ -75,7 +71,6 @@ def test_a_jump_of_the_clock_is_no_endless_loop(backend: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_change_of_the_rate_leaves_a_delay_its_time(backend: str) -> None:
-    """50 ms, as near as samples 10 ms apart allow; nothing is known that is newer than the last old one."""
     sim = clock(backend, 2, rate=100.0, max_rate=1000.0)
     sim.step(1000)
     sim.write("diagram.clock.clock.rate", 1000.0, world=0)
@@ -141,7 +136,6 @@ def test_writing_the_same_rate_changes_nothing(backend: str, rate: float) -> Non
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rates_that_change_in_every_step_leave_integrals_right(backend: str) -> None:
-    """As far as the last sample's period: the integral of 1 is the time of the next sample."""
     d = Diagram("clock", max_rate=1000.0)
     d.add("timer", "now")
     d.connect(1.0, d.add("integrator", "sum"))
@@ -160,7 +154,6 @@ def test_rates_that_change_in_every_step_leave_integrals_right(backend: str) -> 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("first", "then"), [(1000.0, 100.0), (100.0, 1000.0), (200.0, 300.0)])
 def test_a_state_of_another_rate_goes_on(backend: str, first: float, then: float) -> None:
-    """Restored after the rate was written: nothing stands still or jumps, and the delay has its time."""
     sim = clock(backend, 1, rate=first, max_rate=1000.0)
     sim.step(500)
     kept = sim.state.copy()
@@ -183,7 +176,6 @@ def test_a_state_of_another_rate_goes_on(backend: str, first: float, then: float
 @pytest.mark.parametrize("dt", [7e-4, 3e-3, 7e-3, 1e-2])
 @pytest.mark.parametrize("rate", [None, 300.0])
 def test_what_runs_steadily_is_measured_rightly_at_any_step(backend: str, dt: float, rate: float | None) -> None:
-    """Velocity, latency and integral of a joint that turns with 1 rad/s, also where samples fall between steps."""
     b = hinge()
     add_encoder(b, "hinge", "encoder", counts=10**9, rate=rate, latency=0.02)
     d = Diagram("own", rate=rate)
@@ -205,7 +197,6 @@ def test_what_runs_steadily_is_measured_rightly_at_any_step(backend: str, dt: fl
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("dt", "acts"), [(1e-3, 0.02), (3e-3, 0.021), (7e-3, 0.021), (1e-2, 0.02), (3e-2, 0.03)])
 def test_commands_act_after_their_delay_at_any_step(backend: str, dt: float, acts: float) -> None:
-    """With the first step that begins so much after it, never before."""
     b = hinge()
     b.add_joint_force(0, delay=0.02, label="motor")
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
@@ -222,7 +213,6 @@ def test_commands_act_after_their_delay_at_any_step(backend: str, dt: float, act
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rounding_of_the_time_takes_no_sample_away(backend: str) -> None:
-    """Sums of 1 ms are off from their multiples by more than a millionth of it after 334 s, and from 167 s by half."""
     sim = clock(backend)
     sim.step()
     numbers, steps = sim.state.arrays["diagram.clock"], 334000
@@ -238,7 +228,6 @@ def test_rounding_of_the_time_takes_no_sample_away(backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("first", ["sensor", "diagram"])
 def test_a_diagram_reads_sensors_and_diagrams_before_it(backend: str, first: str) -> None:
-    """A damper over an encoder, whichever of them was added first; what an earlier diagram has, in the same sample."""
     b = hinge()
     b.add_joint_force(0, label="motor")
     one, two = Diagram("one"), Diagram("two")

@@ -1,5 +1,3 @@
-"""Units at commands: another one is refused, none fits all."""
-
 from __future__ import annotations
 
 import pytest
@@ -10,7 +8,6 @@ from tests.message_snapshot import naming
 
 
 def build(unit: str | None) -> Simulation:
-    """A constant in a unit on a force."""
     d = Diagram("d")
     d.connect(d.add("constant", "c", value=3.0, unit=unit), "command:f")
     b = ModelBuilder(gravity=(0, 0, 0))

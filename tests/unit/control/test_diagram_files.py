@@ -1,5 +1,3 @@
-"""Files of diagrams: what is saved loads as the same program; what is wrong is told in one sentence with its line."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -18,7 +16,6 @@ from tests.unit.control.test_diagrams import cart
 
 
 def compiled(d: Diagram) -> tuple[str, str, list[float], list[float], list[str]]:
-    """All of a program that runs."""
     sim = cart([d])
     made = sim.runtime.running[0].program
     wires = [f"{wire.name} {wire.unit} {wire.at}" for wire in made.wires]
@@ -26,7 +23,6 @@ def compiled(d: Diagram) -> tuple[str, str, list[float], list[float], list[str]]
 
 
 def load(tmp_path: Path, text: str) -> Diagram:
-    """The diagram of a text."""
     path = tmp_path / "d.yaml"
     path.write_text(text, encoding="utf-8")
     return Diagram.load(path)
@@ -85,7 +81,7 @@ def test_subsystems_are_nested_with_their_labels(tmp_path: Path) -> None:
     d.save(tmp_path / "d.yml")
     again = Diagram.load(tmp_path / "d.yml")
     assert compiled(again) == compiled(d)
-    assert "*" not in (tmp_path / "d.yml").read_text()  # a person need not know anchors
+    assert "*" not in (tmp_path / "d.yml").read_text()
     one = again.blocks["left"].diagram.blocks["one"].diagram  # type: ignore[union-attr]
     assert (one.label, one.rate) == ("axis", 50.0)
 
@@ -104,7 +100,6 @@ def test_names_and_texts_that_look_like_numbers_stay_texts(tmp_path: Path) -> No
 
 
 def test_what_a_person_writes(tmp_path: Path) -> None:
-    """Numbers as in YAML 1.2, ``on`` as text, signals, commands and numbers in wires, anchors for what is alike."""
     d = load(tmp_path, """
 label: d
 blocks:
@@ -224,7 +219,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_any_value_of_any_parameter_loads_or_is_reported(tmp_path: Path) -> None:
-    """No value that YAML can hold ends in another error than ModelError, here or when the diagram is checked."""
     values = ["fast", "''", "[]", "[1]", "[[1, 2], [3]]", "{a: 1}", "null", "true", "-1", "0", "1.5", "9" * 400, ".inf"]
     tried = 0
     for kind, cls in block_kinds().items():

@@ -1,5 +1,3 @@
-"""Diagrams: the same bits on NumPy and native, state that resets and copies, order, errors; one plant of two poles."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -31,7 +29,6 @@ def test_every_kind_is_in_the_diagrams_of_the_plant() -> None:
 
 @pytest.mark.native
 def test_native_has_the_bits_of_numpy() -> None:
-    """Two worlds with inputs of their own; numbers that live on, commands and poses."""
     found = []
     for backend in ("numpy", "native"):
         sim = cart([everything()], 2, backend)
@@ -57,7 +54,6 @@ def test_a_vector_of_one_number_drives_a_command() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("rate", [None, 30.0, 70.0])
 def test_samples_are_due_at_the_same_times_on_native_as_on_numpy(rate: float | None) -> None:
-    """Steps of any size, shorter and longer than the period, and such as end within rounding of a sample's time."""
     rng = np.random.default_rng(5)
     sizes = [*rng.uniform(1e-3, 0.07, 60), *([1.0 / 70.0] * 40), *([1.0 / 210.0] * 60)]
     counts = []
@@ -157,7 +153,6 @@ def test_a_python_function_that_fails_is_reported_with_its_block() -> None:
 
 
 def test_a_diagram_goes_on_where_a_joint_gets_a_row() -> None:
-    """Friction of a joint without any makes the row, and the simulation goes on with another backend."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body, other = (b.add_body(1.0, (1, 1, 1), label=label) for label in ("cart", "wheel"))
     rail = b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail")

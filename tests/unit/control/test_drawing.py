@@ -1,5 +1,3 @@
-"""Drawings of diagrams: no boxes overlap, wires end at their ports, pass no box, and do not lie upon each other."""
-
 from __future__ import annotations
 
 import itertools
@@ -20,11 +18,9 @@ from tests.unit.control.plants import everything
 from tests.unit.control.test_diagrams import cart
 
 Rect = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
 
 
 def loops() -> Diagram:
-    """A loop inside a loop, and one of a block with itself."""
     d = Diagram("loops")
     d.connect(d.add("input", "set"), d.add("sum", "error", signs="+--")["a"])
     d.connect("error", d.add("integrator", "speed")["in"])
@@ -35,7 +31,6 @@ def loops() -> Diagram:
 
 
 def nested() -> Diagram:
-    """Two axes, each a subsystem with a subsystem."""
     inner = Diagram("inner")
     inner.connect(inner.add("inport", "x"), inner.add("gain", "twice", gain=2.0))
     inner.connect("twice", inner.add("outport", "y"))
@@ -56,7 +51,6 @@ def nested() -> Diagram:
 
 
 def passed(route: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Points along the Bezier curves of a wire."""
     out = [route[0]]
     for k in range(0, len(route) - 1, 3):
         for t in (0.1 * n for n in range(1, 11)):
@@ -67,12 +61,10 @@ def passed(route: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def inside(point: tuple[float, float], rect: Rect) -> bool:
-    """Whether a point is in a rectangle, by more than rounding."""
     return rect[0] + 0.02 < point[0] < rect[2] - 0.02 and rect[1] + 0.02 < point[1] < rect[3] - 0.02
 
 
 def upon_each_other(first: list[tuple[float, float]], second: list[tuple[float, float]]) -> float:
-    """Greatest length that horizontal parts of two wires share."""
     most = 0.0
     for (a, b), (c, d) in itertools.product(itertools.pairwise(first[::3]), itertools.pairwise(second[::3])):
         if max(abs(p[1] - a[1]) for p in (b, c, d)) < 2.0:
@@ -81,7 +73,6 @@ def upon_each_other(first: list[tuple[float, float]], second: list[tuple[float, 
 
 
 def check_placed(nodes: list[Node], edges: list[Edge], made: Placed) -> float:
-    """All that holds for a layout; the length of wires of different outputs that lie upon each other."""
     rects = [(x, y, x + n.width, y + n.height) for (x, y), n in zip(made.corners, nodes, strict=True)]
     for p, q in itertools.combinations(rects, 2):
         assert p[2] <= q[0] or q[2] <= p[0] or p[3] <= q[1] or q[3] <= p[1]
@@ -100,7 +91,6 @@ def check_placed(nodes: list[Node], edges: list[Edge], made: Placed) -> float:
 
 
 def random_graph(seed: int, loops: bool) -> tuple[list[Node], list[Edge]]:
-    """Boxes and wires as diagrams have them: an input has one wire at most."""
     draw = random.Random(seed)
     count = draw.randint(2, 14)
     nodes = [Node(draw.uniform(40, 150), draw.uniform(30, 60), draw.randint(0, 3), draw.randint(0, 2))
@@ -133,7 +123,6 @@ def test_a_chain_is_one_straight_line() -> None:
 
 
 def test_crossings_are_undone() -> None:
-    """Two columns of five in opposite orders: the second is turned round."""
     nodes = [Node(50.0, 30.0, 1, 1) for _ in range(10)]
     edges = [Edge(k, 0, 9 - k, 0) for k in range(5)]
     made = place(nodes, edges)
@@ -141,7 +130,6 @@ def test_crossings_are_undone() -> None:
 
 
 def test_loops_are_opened_where_one_comes_back() -> None:
-    """Sum -> integrator -> gain -> sum: in that order from the input on, and the last wire goes back."""
     nodes = [Node(50.0, 30.0, 0, 1), Node(50.0, 30.0, 2, 1), Node(50.0, 30.0, 1, 1), Node(50.0, 30.0, 1, 1)]
     last = Edge(3, 0, 1, 1)
     found, back = columns(nodes, [Edge(0, 0, 1, 0), Edge(1, 0, 2, 0), Edge(2, 0, 3, 0), last])
@@ -149,7 +137,6 @@ def test_loops_are_opened_where_one_comes_back() -> None:
 
 
 def check_picture(found: Picture) -> None:
-    """Boxes apart or one in the other; wires from port to port, past all boxes of their own level."""
     rects = {path: (b.x, b.y, b.x + b.width, b.y + b.height) for path, b in found.boxes.items()}
     for (name, p), (other, q) in itertools.combinations(rects.items(), 2):
         apart = p[2] <= q[0] or q[2] <= p[0] or p[3] <= q[1] or q[3] <= p[1]
@@ -172,7 +159,6 @@ def test_pictures_of_diagrams_are_clean(make: Callable[[], Diagram]) -> None:
 
 
 def test_wires_name_the_signals_that_the_simulation_has() -> None:
-    """Also those of inlets, which have none of their own, and of subsystems."""
     d = nested()
     signals = {(w.source, w.target): w.signal for w in picture(d).wires}
     assert signals[("hip/set", "out"), ("hip/error", "a")] == "diagram.robot.hip_set"
@@ -201,7 +187,6 @@ def test_svg_shows_names_kinds_parameters_and_colors() -> None:
 
 
 def test_broken_diagrams_are_drawn_too(tmp_path: Path) -> None:
-    """Whoever looks for a loop or an open port wants to see it."""
     d = Diagram("d")
     save_svg(d, tmp_path / "empty.svg")
     d.connect(d.add("gain", "a"), d.add("gain", "b"))

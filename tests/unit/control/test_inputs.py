@@ -1,5 +1,3 @@
-"""What people give: dead zone and curve about the default, keys and axes."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -16,13 +14,11 @@ RANGES = [(-1.0, 2.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 2.0, 1.5), (-3.0, 0.0, 0.0),
 
 @pytest.mark.parametrize(("lower", "upper", "default"), RANGES)
 def test_dead_zone_and_curve_are_about_the_default(lower: float, upper: float, default: float) -> None:
-    """At rest it is the default, bit for bit; each side goes to its own end."""
     d = Diagram("d")
     d.add("input", "u", lower=lower, upper=upper, default=default, dead_zone=0.1, curve=2.0)
     sim = cart([d])
 
     def out(share: float) -> float:
-        """For a share of the way from the default to the upper end, or below zero to the lower one."""
         way = upper - default if share > 0.0 else default - lower
         sim.control["u"] = default + share * way
         sim.step()
@@ -66,7 +62,6 @@ def test_keys_and_axes_are_checked_where_they_are_given(parameters: dict[str, An
 def test_keys_of_two_inputs_are_reported_at_the_build(
     first: dict[str, Any], second: dict[str, Any], reported: str
 ) -> None:
-    """In one diagram or two."""
     one, other, both = Diagram("one"), Diagram("other"), Diagram("other")
     one.add("input", "u", **first)
     other.add("input", "v", **second)

@@ -1,5 +1,3 @@
-"""Block of inverse dynamics: against the trees of gpusim.robotics on random chains, bits, bases that turn, messages."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,13 +18,11 @@ Motion = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def somewhere(rng: np.random.Generator) -> Transform:
-    """A random place within half a meter."""
     q = rng.normal(size=4)
     return Transform(rng.uniform(-0.5, 0.5, 3), q / np.linalg.norm(q))
 
 
 def own_mass(rng: np.random.Generator) -> dict[str, Any]:
-    """A random mass, with an inertia that is no diagonal and a center of mass beside the frame."""
     turn = rotations.matrix_from_quaternion((q := rng.normal(size=4)) / np.linalg.norm(q))
     tensor = turn @ np.diag(rng.uniform(0.05, 0.08, 3)) @ turn.T
     return {"mass": rng.uniform(0.5, 3.0), "inertia": 0.5 * (tensor + tensor.T), "com": rng.uniform(-0.2, 0.2, 3)}
@@ -35,7 +31,6 @@ def own_mass(rng: np.random.Generator) -> dict[str, Any]:
 def add_link(
     b: ModelBuilder, before: int, rng: np.random.Generator, label: str, add: Callable[..., int], **options: Any
 ) -> tuple[int, int]:
-    """A body on another by a joint with random frames, where that has it at zero; the body and the joint."""
     places = somewhere(rng), somewhere(rng)
     at = b.bodies[before].xform * places[0] * places[1].inverse()
     body = b.add_body(**own_mass(rng), xform=at, label=label)
@@ -45,11 +40,6 @@ def add_link(
 def random_arm(
     seed: int, count: int = 5, load: float = 0.0, branches: bool = False, backward: bool = False, motors: bool = True
 ) -> ModelBuilder:
-    """Hinges and slides in random frames, on a base that is turned; weights welded to the links, and to those others.
-
-    With ``branches`` joints that move carry arms of their own, which the chain does not know. The tip's ``load`` is a
-    small ball. ``backward``: joints of weights go from the outer one to the inner one.
-    """
     rng, other = np.random.default_rng(seed), np.random.default_rng(1000 + seed)
     b = ModelBuilder(gravity=GRAVITY)
 
@@ -68,7 +58,7 @@ def random_arm(
         if k % 3 == 0:
             weight, _ = add_link(b, before, rng, f"weight{k}", b.add_joint_fixed)
             add_link(b, weight, rng, f"more{k}", add_weld_back if backward else b.add_joint_fixed)
-        if k == 1:  # the way goes over a weld
+        if k == 1:
             before, _ = add_link(b, before, rng, "bracket", b.add_joint_fixed)
     place = somewhere(rng)
     b.add_site(before, place, label="tip")
@@ -81,7 +71,6 @@ def random_arm(
 def block_of(
     links: dict[str, Any], backend: str, motion: Motion, load: float | None = None, wrench: np.ndarray | None = None
 ) -> np.ndarray:
-    """What the block gives for motions of as many worlds, (worlds, n)."""
     d = Diagram("d")
     d.add("inverse_dynamics", "dynamics", **links)
     count = len(links["joints"])
@@ -111,7 +100,6 @@ def motions(count: int, worlds: int = 6, seed: int = 5) -> Motion:
 
 
 def by_tree(b: ModelBuilder, motion: Motion, wrench: np.ndarray | None = None) -> np.ndarray:
-    """The same of the tree; the joints' order is the chain's."""
     tree = Tree(b.finalize())
     labels = [joint["label"] for joint in chain(b, "base", "tip")["joints"]]
     columns = [tree.rate_slice(label).start for label in labels]
@@ -130,14 +118,12 @@ def close(found: np.ndarray, expected: np.ndarray, share: float = 1e-12) -> None
 
 @pytest.mark.parametrize("seed", range(8))
 def test_it_is_the_inverse_dynamics_of_the_tree(seed: int) -> None:
-    """Random hinges and slides, welded weights, motors, a base at a slant: within 1e-12 of the greatest effort."""
     b = random_arm(seed, count=3 + seed % 4, backward=seed % 2 == 1)
     motion = motions(3 + seed % 4, seed=seed)
     close(block_of(heavy_chain(b, "base", "tip"), "numpy", motion), by_tree(b, motion))
 
 
 def test_it_is_so_with_a_load_at_the_tip() -> None:
-    """A ball of 1e-5 kg m2 is a point within that."""
     motion = motions(5)
     links = heavy_chain(random_arm(1), "base", "tip")
     found, without = block_of(links, "numpy", motion, LOAD), block_of(links, "numpy", motion)
@@ -157,7 +143,6 @@ def test_it_is_so_with_a_load_at_the_tip() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_bears_on_the_tip_from_outside_is_in_it(seed: int) -> None:
-    """Force and moment in the base's axes, which are at a slant in the world."""
     b, motion = random_arm(seed), motions(5, seed=seed)
     wrench = np.random.default_rng(seed).uniform(-20.0, 20.0, 6)
     turn = next(body for body in b.bodies if body.label == "base").xform.matrix()
@@ -168,7 +153,6 @@ def test_what_bears_on_the_tip_from_outside_is_in_it(seed: int) -> None:
 
 @pytest.mark.native
 def test_native_has_the_bits_of_numpy() -> None:
-    """Angles come as numbers, so that even those agree."""
     for seed, load in ((2, None), (3, LOAD)):
         links, motion = heavy_chain(random_arm(seed), "base", "tip"), motions(5, seed=seed)
         wrench = None if load is None else np.arange(1.0, 7.0)
@@ -178,7 +162,6 @@ def test_native_has_the_bits_of_numpy() -> None:
 
 
 def test_branches_count_nothing() -> None:
-    """What hangs on joints off the way: the efforts are those of the arm without it."""
     motion = motions(5)
     plain, branched = (random_arm(4, branches=many) for many in (False, True))
     assert len(branched.bodies) == len(plain.bodies) + 5
@@ -188,7 +171,6 @@ def test_branches_count_nothing() -> None:
 
 @pytest.mark.nightly
 def test_with_q_alone_it_holds_against_gravity() -> None:
-    """Efforts of gravity at rest; the arm that they act on stays where it is, and falls without them."""
     b = random_arm(0)
     links = heavy_chain(b, "base", "tip")
     labels = [joint["label"] for joint in links["joints"]]
@@ -226,7 +208,6 @@ def on_a_platform() -> ModelBuilder:
 
 @pytest.mark.parametrize("shaken", [(0.0, 0.0, 0.0), (3.0, -4.0, 7.0)])
 def test_gravity_may_come_by_a_wire(shaken: tuple[float, float, float]) -> None:
-    """A base that is turned as it was not built, and maybe accelerates: gravity less that in its frame."""
     b = on_a_platform()
     links, (q, v, a) = heavy_chain(b, "base", "tip"), motions(3, worlds=1)
     turned = np.array([0.5, -0.1, 0.7, 0.2]) / np.linalg.norm([0.5, -0.1, 0.7, 0.2])
@@ -255,8 +236,7 @@ def test_gravity_may_come_by_a_wire(shaken: tuple[float, float, float]) -> None:
 
 
 def following_error(seed: int, dt: float, law: str) -> float:
-    """Greatest error of the joints, rad and m, of an arm that swings by 0.4 for 0.6 s, ideally driven."""
-    b, d = random_arm(seed, 4, motors=False), Diagram("d")  # without voltage they brake
+    b, d = random_arm(seed, 4, motors=False), Diagram("d")
     links = heavy_chain(b, "base", "tip")
     labels = [joint["label"] for joint in links["joints"]]
     for name, signal in (("q", "position"), ("v", "velocity")):
@@ -292,15 +272,12 @@ def following_error(seed: int, dt: float, law: str) -> float:
 @pytest.mark.native
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (3, 6))])
 def test_arms_of_any_joints_follow_their_plan(seed: int) -> None:
-    """Errors are of the sample time's first order, and centrifugal and Coriolis efforts are needed for that."""
     fine, coarse = (following_error(seed, dt, "computed torque") for dt in (5e-4, 1e-3))
     assert coarse < 3e-4 and 1.9 < coarse / fine < 2.1
     assert following_error(seed, 1e-3, "without rates") > 10.0 * coarse
 
 
 def test_zeros_cost_nothing() -> None:
-    """What holds against gravity is a part of the operations; a base along the axes spares most of the rest."""
-
     def operations(connect: Callable[[Diagram], None]) -> int:
         d = Diagram("d")
         d.connect(d.add("constant", "q", value=[0.1] * 5), d.add("inverse_dynamics", "dynamics", **links)["q"])

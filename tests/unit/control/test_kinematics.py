@@ -1,5 +1,3 @@
-"""Blocks of kinematics: places against the simulation's, inverse kinematics that reaches, or comes nearest."""
-
 from __future__ import annotations
 
 import math
@@ -58,7 +56,7 @@ def test_native_has_the_bits_of_numpy() -> None:
         found.append([sim.read(f"diagram.d.{name}")[0] for name in ("ik", "solved.rotation", "there")])
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
-    np.testing.assert_allclose(found[0][2], found[1][2], atol=1e-12)  # angles are read by other arctangents
+    np.testing.assert_allclose(found[0][2], found[1][2], atol=1e-12)
 
 
 @pytest.mark.nightly
@@ -73,7 +71,6 @@ def test_inverse_kinematics_reaches() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("gain", [0.1, 0.5])
 def test_a_posture_costs_the_target_nothing(gain: float) -> None:
-    """The tip comes to rounding; the posture is the nearest one that leaves it there."""
     sim = reading()
     sim.write("diagram.d.ik.posture_gain", gain)
     sim.step(200)
@@ -89,7 +86,6 @@ def test_a_posture_costs_the_target_nothing(gain: float) -> None:
 
 
 def alone(d: Diagram, backend: str = "numpy") -> Simulation:
-    """A diagram that reads nothing."""
     b = ModelBuilder()
     b.add_body(1.0, (1, 1, 1))
     b.add_diagram(d)
@@ -97,7 +93,6 @@ def alone(d: Diagram, backend: str = "numpy") -> Simulation:
 
 
 def turning(lever: float, target: Transform, backend: str = "numpy") -> Simulation:
-    """The arm's inverse kinematics to a place of the tip with its turn."""
     d, links = Diagram("d"), chain(arm(), "base", "tip")
     d.add("ik", "ik", start=[0.2, 0.3, -0.1, 0.4, 0.1, 0.05], posture_gain=0.0, damping=0.01, lever=lever, **links)
     for port, values in (("target", target.position), ("posture", [0.0] * 6), ("orientation", target.rotation)):
@@ -107,7 +102,6 @@ def turning(lever: float, target: Transform, backend: str = "numpy") -> Simulati
 
 
 def reachable() -> Transform:
-    """Where the tip is in another posture, away from the limits."""
     d, links = Diagram("d"), chain(arm(), "base", "tip")
     d.connect(d.add("constant", "q", value=[0.5, 0.6, 0.3, 0.9, -0.3, 0.15]), d.add("chain", "chain", **links)["q"])
     sim = alone(d)
@@ -128,7 +122,6 @@ def test_inverse_kinematics_turns_the_tip_too(lever: float) -> None:
 
 
 def test_the_error_of_a_turn_counts_its_lever() -> None:
-    """Before the first step: the way there, and the lever times the sine of the angle, together."""
     start, ways = turning(1e-9, Transform()), {}
     start.write("diagram.d.ik.max_way", 1e-12)  # it stays
     start.step()
@@ -155,7 +148,6 @@ def test_native_turns_by_the_bits_of_numpy() -> None:
 
 
 def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
-    """A planar arm of three links of 0.3 m stretches out towards a point 2 m away."""
     b = ModelBuilder(gravity=(0, 0, 0))
     before = b.add_body(1.0, (1, 1, 1), label="base", kinematic=True)
     base = before
@@ -180,7 +172,6 @@ def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
 
 
 def test_inverse_kinematics_starts_in_the_start_pose() -> None:
-    """The target is the tip of the start pose, so the first iteration leaves the joints where they start."""
     b = arm()
     for x, joint in zip(TURNS, b.joints, strict=True):
         axis = joint.params["columns"][:, 2]

@@ -1,5 +1,3 @@
-"""The pages on block diagrams: the table has every kind of block as it is."""
-
 from __future__ import annotations
 
 import inspect
@@ -14,7 +12,6 @@ PAGE = DOCS / "reference" / "blocks.md"
 
 
 def row(kind: str) -> str:
-    """Line of the table: ports, parameters and the first sentence of the docstring."""
     d = Diagram("d")
     d.add(kind, "b", **NEEDED.get(kind, {}))
     block = d.blocks["b"]
@@ -28,13 +25,11 @@ def row(kind: str) -> str:
 
 
 def table() -> list[str]:
-    """Of all kinds."""
     head = ["| kind | inputs | outputs | parameters | what it does |", "| --- | --- | --- | --- | --- |"]
     return head + [row(kind) for kind in block_kinds()]
 
 
 def test_the_table_is_that_of_the_kinds() -> None:
-    """Where it is not, its lines are: "\\n".join(table())."""
     found = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     assert found == table()
 

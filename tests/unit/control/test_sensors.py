@@ -1,5 +1,3 @@
-"""Sensors with noise, bias, rate and latency: statistics, streams by world, the same bits on both backends."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -48,7 +46,6 @@ def test_bias_and_noise_of_an_imu() -> None:
 
 
 def test_noise_of_a_world_is_its_own() -> None:
-    """It does not depend on how many there are, and comes again after a reset."""
     few, many = table(2, acceleration_noise=0.2), table(5, acceleration_noise=0.2)
     for sim in (few, many):
         sim.step(7)
@@ -61,7 +58,6 @@ def test_noise_of_a_world_is_its_own() -> None:
 
 
 def test_rate_and_latency_hold_and_delay() -> None:
-    """100 samples a second, 30 ms late: a step of the speed is seen three to four samples after."""
     sim = table(rate=100.0, latency=0.03)
     sim.step(100)
     sim.write("joint.hinge.velocity", 2.0)
@@ -122,8 +118,6 @@ def test_wrong_ones_are_reported() -> None:
 
 
 def test_worlds_differ_in_latency() -> None:
-    """A step of the speed is seen so many steps later in each; the same on both backends, but for what NumPy rounds
-    otherwise on some processors."""
     seen = {}
     for backend in ("numpy", "native"):
         sim = table(4, backend, latency=0.01, max_latency=0.05)
@@ -144,7 +138,6 @@ def test_worlds_differ_in_latency() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_worlds_differ_in_rate(backend: str) -> None:
-    """Each holds its readings over its own period, also after the rates have changed."""
     rates = np.array([100.0, 200.0, 50.0, 1000.0])
     sim = table(4, backend, rate=100.0, max_rate=1000.0)
     sim.write("sensor.imu.clock.rate", rates)
@@ -163,7 +156,7 @@ def test_worlds_differ_in_rate(backend: str) -> None:
     sim.step()
     np.testing.assert_allclose(changes(200), rates * 0.2, atol=1.0)
     sim.write("sensor.imu.clock.rate", rates[::-1])
-    late = 1.01 + rates[::-1] / rates  # a sample comes when it was to come
+    late = 1.01 + rates[::-1] / rates
     np.testing.assert_array_less(np.abs(np.array(changes(200)) - rates[::-1] * 0.2), late)
     sim.reset()
     np.testing.assert_allclose(changes(100), rates[::-1] * 0.1, atol=1.0)

@@ -1,5 +1,3 @@
-"""Wrong diagrams: each gives one sentence that names the diagram, the block, the rule and the mend."""
-
 from __future__ import annotations
 
 import pytest
@@ -87,7 +85,6 @@ def open_port_of_a_subsystem() -> None:
 
 
 def nested() -> Diagram:
-    """A diagram "mid" with input u and output v, through two subsystems A and B of one kind."""
     inner = Diagram("inner")
     inner.connect(inner.add("inport", "x"), inner.add("gain", "f", gain=0.5))
     inner.connect("f", inner.add("outport", "y"))

@@ -1,5 +1,3 @@
-"""Wrong parameters of blocks: a sentence that names diagram, block, rule and mend; odd values of any type."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -124,7 +122,6 @@ def test_wrong_parameters(kind: str, parameters: dict[str, Any], named: str) -> 
         Diagram("d").add(kind, "b", **parameters)
 
 
-#: The unit to write and the gain, where it is known.
 UNITS: dict[str, tuple[str, str]] = {
     "mm": ("m", "0.001"), "kN": ("N", "1000"), "MPa": ("Pa", "1e6"),
     "µm": ("m", "1e-6"), "rpm": ("rad/s", "0.10472"),
@@ -144,7 +141,6 @@ UNITS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_unknown_units_are_reported_what_to_write(unit: str) -> None:
-    """And that is known."""
     known, gain = UNITS[unit]
     with pytest.raises(ModelError, match=naming(f"diagram 'd' block 'b' unit {gain}")) as caught:
         Diagram("d").add("gain", "b", unit=unit)
@@ -173,7 +169,6 @@ EVERY = [(kind, name) for kind, cls in block_kinds().items() for name in cls.par
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind, name", EVERY, ids=[f"{kind}.{name}" for kind, name in EVERY])
 def test_odd_parameters_are_refused_by_a_sentence_or_work(kind: str, name: str) -> None:
-    """Whatever a parameter is given: a ModelError, or a diagram that compiles and runs."""
     infos, refused = machine().signals(), 0
     for value in ODD:
         d = Diagram("d", rate=10.0)

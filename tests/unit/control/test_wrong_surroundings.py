@@ -1,5 +1,3 @@
-"""Diagrams that do not fit the simulation around them: signals, commands, inputs, rates, labels; one sentence each."""
-
 from __future__ import annotations
 
 import numpy as np

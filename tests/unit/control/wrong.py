@@ -1,5 +1,3 @@
-"""A machine to drive, and tables of what is wrong, each with what its message names."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,11 +25,7 @@ def machine(*diagrams: Diagram) -> Simulation:
 
 
 class Cases(dict[str, tuple[Callable[[], Any], str]]):
-    """By what is wrong: a function that does it, and what its message names."""
-
     def wrong(self, named: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-        """Decorator: note a case."""
-
         def noted(case: Callable[[], Any]) -> Callable[[], Any]:
             assert case.__name__ not in self
             self[case.__name__] = case, named
@@ -40,7 +34,6 @@ class Cases(dict[str, tuple[Callable[[], Any], str]]):
         return noted
 
     def check(self, name: str) -> None:
-        """One line that names what is expected."""
         case, named = self[name]
         with pytest.raises((ModelError, UnknownNameError), match=naming(named)) as caught:
             case()

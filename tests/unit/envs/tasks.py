@@ -1,5 +1,3 @@
-"""A small task for the tests of environments: a cart is pushed to a place."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -49,4 +49,4 @@ def test_record_video_writes_a_film_of_an_episode(tmp_path: Path) -> None:
     import imageio_ffmpeg
 
     count, seconds = imageio_ffmpeg.count_frames_and_secs(str(film))
-    assert count in (10, 11) and seconds == pytest.approx(1.05, abs=0.1)  # moviepy may drop the last frame
+    assert count in (10, 11) and seconds == pytest.approx(1.05, abs=0.1)

@@ -1,5 +1,3 @@
-"""Registered ids: each task makes the same transitions again, and its reward and success mean what they say."""
-
 from __future__ import annotations
 
 import warnings
@@ -50,7 +48,6 @@ def test_tasks_are_of_scenes(id: str) -> None:
 
 @pytest.mark.native
 def test_the_oil_carries_the_drawn_load() -> None:
-    """The load and the boom stay where they start. Without ``begin`` they sink by up to 4 mm and 0.01 rad."""
     for id, signal, most in ((FAST[1], "joint.rail.position", 1e-3), (FAST[0], "joint.hinge.position", 1e-4)):
         env = VectorEnv(IDS[id], 20, backend="native")
         env.reset(seed=1)

@@ -1,5 +1,3 @@
-"""What `import gpusim.envs` loads and sets."""
-
 from __future__ import annotations
 
 import subprocess

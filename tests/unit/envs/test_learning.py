@@ -32,7 +32,6 @@ def example(name: str) -> ModuleType:
 @pytest.mark.native
 @pytest.mark.nightly
 def test_ppo_learns_the_lift() -> None:
-    """Every episode of 256 new ones ends within 5 mm, after 600 thousand control steps or fewer."""
     ppo = example("ppo")
     env = VectorEnv(LIFT, 256, autoreset_mode="same_step", arrays="torch")
     agent, curve = ppo.train(env, ppo.Settings(seconds=900.0), report=False)

@@ -1,5 +1,3 @@
-"""Policies: networks in files, as schedules of scenes, with an operator who sets the goals, and on the command line."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -23,8 +21,6 @@ LIFT = np.array([[12.0, -1.0, 0.0, 0.0, 0.0, 0.0]])
 
 
 class Quiet(Cart):
-    """The cart of the scene, with a goal within its reach in one episode."""
-
     randomize, start, episode = {}, {}, 4.0
 
 
@@ -91,7 +87,7 @@ def test_an_operator_sets_the_goal() -> None:
     scene.schedule = schedule = PolicySchedule(cart_policy())
     operator = Operator(sim, scene)
     schedule.connect(operator)
-    schedule.connect(operator)  # again, after a restart
+    schedule.connect(operator)
     assert operator.inputs["goal.place"].lower == -1.0 and operator.inputs["goal.place"].upper == 1.0
     for goal in (0.6, -0.4):
         operator.set("goal.place", goal)
@@ -99,7 +95,7 @@ def test_an_operator_sets_the_goal() -> None:
             operator.before_steps(sim.time)
             sim.step()
         assert sim.read("joint.rail.position")[0] == pytest.approx(goal, abs=0.02)
-    operator.set("push", 20.0)  # the operator's command has precedence
+    operator.set("push", 20.0)
     operator.before_steps(sim.time)
     assert sim.control["push"][0] == 20.0
 

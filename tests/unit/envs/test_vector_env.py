@@ -1,5 +1,3 @@
-"""Vector environments: Gymnasium's interface, modes of autoreset, seeds, delays, noise, tensors and checkpoints."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -31,7 +29,6 @@ def cart(num_envs: int = 3, task: Task | None = None, **options: Any) -> VectorE
 
 
 def pushes(num_envs: int, episode: int, step: int) -> np.ndarray:
-    """Actions that depend on world, episode and step alone."""
     worlds = np.arange(num_envs)
     return np.sin(1.0 + worlds + 0.7 * episode + 0.4 * step)[:, None]
 
@@ -62,8 +59,6 @@ def transitions(env: VectorEnv, worlds: int, count: int = STEPS, seed: int = 5) 
 
 
 class Hard(Cart):
-    """With everything that is drawn."""
-
     noise = {"joint.rail.position": 0.05}
     delay = (0, 3)
 
@@ -91,7 +86,6 @@ def test_world_0_of_3_and_of_300() -> None:
 @pytest.mark.native
 @pytest.mark.usefixtures("stand_in")
 def test_the_cuda_backend_gives_the_same_transitions() -> None:
-    """With a stand-in for CuPy: observations come to the host, and masks and commands go to the device."""
     cpu, gpu = (transitions(VectorEnv(Hard(), 3, backend=backend), 3) for backend in ("native", "cuda"))
     assert cpu == gpu
 
@@ -142,7 +136,7 @@ def test_a_partial_reset_leaves_the_other_worlds() -> None:
 
 
 def test_the_motion_is_that_of_the_simulation() -> None:
-    """With a constant force, x = x0 + v0 t + F t^2 / (2 m), with the effect of the first half step within dt."""
+    """Closed form: x = x0 + v0 t + F t^2/(2 m)."""
     env = cart()
     before, _ = env.reset(seed=3)
     mass = env.sim.read("body.cart.mass")
@@ -372,7 +366,6 @@ def test_bad_arguments() -> None:
 
 
 def test_refused_actions_leave_no_trace() -> None:
-    """Neither in the queue of late actions nor in the next observation."""
     env, other = cart(task=Hard()), cart(task=Hard())
     for one in (env, other):
         with pytest.raises(ModelError, match=naming("step reset()")):
@@ -435,7 +428,6 @@ def test_an_observation_that_changes_its_width_is_reported() -> None:
 
 
 def broken(**functions: Any) -> Cart:
-    """A cart's task with other attributes and functions."""
     made: Cart = type("Broken", (Cart,), functions)()
     return made
 

@@ -1,5 +1,3 @@
-"""Shapes and pairs in the builder: what it checks, and copies of whole builders."""
-
 from __future__ import annotations
 
 import zipfile
@@ -18,7 +16,6 @@ CORNERS = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
 
 
 def scene() -> ModelBuilder:
-    """Bodies 'a' (two shapes), 'b', kinematic 'lift'; a floor."""
     b = ModelBuilder()
     b.add_body(label="a")
     b.add_body(1.0, (1, 1, 1), label="b")
@@ -86,7 +83,6 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
 
 
 def test_meshes_in_archives_are_refused(tmp_path: Path) -> None:
-    """2 MB of zip may hold 2 GB of mesh."""
     path = tmp_path / "cube.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("cube.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")
@@ -126,8 +122,8 @@ def test_add_builder_copies_shapes_and_pairs() -> None:
     b.add_builder(part, label_prefix="right_")
     assert [s.label for s in b.shapes[:4]] == ["first", "left_crate", "left_knob", "left_rod"]
     assert [s.body for s in b.shapes] == [0, 1, 1, 2, -1, 3, 4, 4, 5, -1, 6]
-    assert b.shapes[2].xform == part.shapes[1].xform  # rides on its body, which is moved
-    assert b.shapes[4].xform == pose  # stands on the world
+    assert b.shapes[2].xform == part.shapes[1].xform
+    assert b.shapes[4].xform == pose
     assert b.shapes[5].xform == Transform()
     assert [(p.shape_a, p.shape_b) for p in b.pairs] == [(1, 3), (6, 8)]
     assert b.pairs[1].material == Material(friction=0.1)

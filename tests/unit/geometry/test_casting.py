@@ -1,5 +1,3 @@
-"""Rays against every kind of shape: by their implicit functions, sampled and bisected, and by closed forms."""
-
 from __future__ import annotations
 
 import math
@@ -50,7 +48,6 @@ def _hull(p: np.ndarray) -> np.ndarray:
 
 
 def _field(p: np.ndarray) -> np.ndarray:
-    """Height over the triangles, by the barycentric coordinates of each in turn."""
     rows, columns = HEIGHTS.shape
     x, y = p[..., 0] / 0.4 + 0.5 * (columns - 1), p[..., 1] / 0.5 + 0.5 * (rows - 1)
     i, j = np.clip(x.astype(int), 0, columns - 2), np.clip(y.astype(int), 0, rows - 2)
@@ -116,7 +113,6 @@ def _shape(kind: str, **params: Any) -> Any:
 
 
 def cast(spec: Any, origin: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances and unit normals."""
     kind, start = shape_type(spec.kind), np.zeros(len(origin))
     near = origin
     if np.isfinite(kind.radius(spec.params)):
@@ -128,7 +124,6 @@ def cast(spec: Any, origin: np.ndarray, direction: np.ndarray) -> tuple[np.ndarr
 
 
 def _rays(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Towards the middle and past it, from without and, a third of them, from within."""
     rng = np.random.default_rng(seed)
     origin = rng.normal(size=(RAYS, 3))
     origin *= (np.where(rng.random(RAYS) < 0.3, 0.3, 2.5) / np.linalg.norm(origin, axis=1))[:, None]
@@ -167,7 +162,7 @@ def test_rays_stop_where_the_implicit_function_changes_sign(case: str) -> None:
     assert np.all(np.isfinite(found[met])) and np.mean(np.isfinite(found) & (found < REACH) & ~met) < 0.01
     step = 1e-6 * normal[near]
     edges = np.mean((f(point + step) <= 0.0) | (f(point - step) >= 0.0))
-    assert edges < 0.01  # within a micrometer of an edge
+    assert edges < 0.01
     assert met.sum() > RAYS // 4 and inside[:, 0].sum() > 30
 
 
@@ -186,11 +181,10 @@ def test_normals_are_gradients(case: str) -> None:
     gradient = np.stack([f(point + h * e) - f(point - h * e) for e in np.eye(3)], axis=1)
     gradient /= np.linalg.norm(gradient, axis=1, keepdims=True)
     apart = np.linalg.norm(gradient - normal[hit], axis=1)
-    assert np.mean(apart > 1e-4) < 0.03, np.sort(apart)[-20:]  # those at edges
+    assert np.mean(apart > 1e-4) < 0.03, np.sort(apart)[-20:]
 
 
 def test_rays_from_far_away_lose_no_digits() -> None:
-    """1000 km off: what is lost is the last digits of the origin alone."""
     for case in ("sphere", "cylinder", "cone", "ellipsoid", "superellipsoid", "wheel", "barrel", "hull", "capsule"):
         kind, params, _ = CASES[case]
         spec = _shape(kind, **params)
@@ -201,7 +195,6 @@ def test_rays_from_far_away_lose_no_digits() -> None:
 
 
 def test_grazing_rays() -> None:
-    """A hair within the surface they hit, a hair beside it they miss."""
     turned = np.array([[1.0, 0.0, 0.0]])
     for case, top in {"sphere": 0.7, "capsule": 0.9, "box": 0.5, "cylinder": 0.6, "ellipsoid": 0.5, "cone": 0.7,
                       "superellipsoid": 0.5, "wheel": 0.15, "barrel": 0.5}.items():  # fmt: skip
@@ -237,7 +230,6 @@ def test_closed_forms() -> None:
 
 
 def test_a_height_field_has_walls_a_bottom_and_no_seams() -> None:
-    """From the side, from below, and down onto every corner and diagonal of the grid."""
     field = _shape("height_field", heights=HEIGHTS, spacing=(0.4, 0.5), base=-1.5)
     side, normal = cast(field, np.array([[-5.0, 0.1, -1.0]]), np.array([[1.0, 0.0, 0.0]]))
     assert side[0] == pytest.approx(5.0 - 1.6, abs=1e-14) and normal[0] == pytest.approx([-1, 0, 0])
@@ -259,7 +251,6 @@ def test_a_height_field_has_walls_a_bottom_and_no_seams() -> None:
 
 
 def test_a_kind_without_a_cast_of_its_own_is_reported() -> None:
-    """The default; sensors refuse kinds without a ray_file before."""
     line = Line(np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1))
     with pytest.raises(ModelError, match=naming("'sphere' ray_file")):
         ShapeType.cast(shape_type("sphere"), {}, line)

@@ -1,5 +1,3 @@
-"""Bodies that take mass, center of mass and inertia from their shapes."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -33,7 +31,6 @@ def test_one_box() -> None:
 
 
 def test_two_halves_are_the_whole() -> None:
-    """A turned box cut in two, each half turned by 180 degrees in itself."""
     whole, halves = ModelBuilder(), ModelBuilder()
     whole.add_body()
     halves.add_body()
@@ -62,7 +59,6 @@ def test_hull_of_a_box_weighs_the_same() -> None:
 
 
 def test_parallel_axes_by_hand() -> None:
-    """A dumbbell of two balls of different density."""
     b = ModelBuilder()
     b.add_body()
     b.add_shape_sphere(0, 0.1, xform=Transform((-1, 0, 0)), density=1000.0)

@@ -1,5 +1,3 @@
-"""Materials and contact laws: what they check, and how two materials combine."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -70,7 +68,6 @@ TIRES = Material(law=HERTZ), Material(law=dataclasses.replace(HERTZ, stiffness=2
 
 
 def tires(**given: Any) -> ModelBuilder:
-    """A front and a rear tire with laws of their own, on hubs that forces move; ``given`` goes to both shapes."""
     b = ModelBuilder()
     for label, material in zip(("front", "rear"), TIRES, strict=True):
         b.add_shape_sphere(b.add_body(1.0, (1.0,) * 3), 0.3, material=material, label=label, **given)
@@ -78,7 +75,6 @@ def tires(**given: Any) -> ModelBuilder:
 
 
 APART: dict[str, Callable[[], ModelBuilder]] = {}
-"""Builders of two tires that cannot meet."""
 
 
 def apart(build: Callable[[], ModelBuilder]) -> Callable[[], ModelBuilder]:
@@ -141,7 +137,6 @@ def that_no_force_moves() -> ModelBuilder:
 
 @pytest.mark.parametrize("name", APART)
 def test_laws_of_shapes_that_cannot_meet_may_differ(name: str) -> None:
-    """Those that can may not, and are told how to be kept apart."""
     with pytest.raises(ModelError, match=naming("set_group_collision")):
         tires().finalize()
     assert APART[name]().finalize().contact.laws.shape[0] == 3

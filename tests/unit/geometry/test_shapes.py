@@ -1,5 +1,3 @@
-"""Shapes: volume, center of mass, inertia and bounding radius against sampling, meshes and closed forms."""
-
 from __future__ import annotations
 
 import math
@@ -22,7 +20,6 @@ TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0,
 
 
 def shape(kind: str, *args: Any, **kwargs: Any) -> ShapeSpec:
-    """One shape on a body."""
     b = ModelBuilder()
     b.add_body()
     getattr(b, f"add_shape_{kind}")(0, *args, **kwargs)
@@ -75,7 +72,6 @@ def test_numbers_are_the_contract() -> None:
 
 @pytest.mark.parametrize("kind", SOLIDS)
 def test_mass_properties_against_sampling(kind: str) -> None:
-    """Midpoint sums over a fine grid."""
     args, inside = SOLIDS[kind]
     spec = shape(kind, *args)
     t = shape_type(kind)
@@ -96,7 +92,6 @@ def test_mass_properties_against_sampling(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SOLIDS)
 def test_mesh_is_closed_and_agrees(kind: str) -> None:
-    """A fine mesh encloses the volume, has every edge twice (once each way) and touches the bounding sphere."""
     args, _ = SOLIDS[kind]
     spec = shape(kind, *args)
     t = shape_type(kind)
@@ -114,7 +109,6 @@ def test_mesh_is_closed_and_agrees(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SOLIDS)
 def test_inside_is_inside(kind: str) -> None:
-    """The drawn vertices lie on the surface that the sizes state."""
     args, inside = SOLIDS[kind]
     spec = shape(kind, *args)
     vertices, _ = shape_type(kind).mesh(spec.params, 24)
@@ -140,7 +134,6 @@ def test_sizes() -> None:
 
 
 def test_closed_forms() -> None:
-    """Limits in which one shape is another."""
     ball, ellipsoid = shape("sphere", 0.7), shape("ellipsoid", (0.7, 0.7, 0.7))
     power = shape("superellipsoid", (0.3, 0.5, 0.7), (1.0, 1.0))
     same = shape("ellipsoid", (0.3, 0.5, 0.7))
@@ -157,7 +150,6 @@ def test_closed_forms() -> None:
 
 @pytest.mark.parametrize("sizes", [(0.02, 0.1, 0.03), (0.02, 0.1, 0.0599), (0.3, 0.3, 0.1), (0.01, 100.0, 0.4)])
 def test_a_barrels_mass_properties_against_integration(sizes: tuple[float, float, float]) -> None:
-    """Disks between the ends, by adaptive quadrature of the radius that its docstring states."""
     r, bow, half = sizes
 
     def total(of: Callable[[float, float], float]) -> float:
@@ -200,7 +192,6 @@ def test_height_field_default_base_lies_below() -> None:
 
 
 def planes_of(faces: Faces, vertices: np.ndarray) -> None:
-    """All vertices lie below every face, its corners on it, running counterclockwise."""
     for f, normal in enumerate(faces.normal):
         polygon = vertices[faces.polygon(f)]
         height = (vertices - polygon[0]) @ normal
@@ -225,7 +216,6 @@ def cube_points(extra: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("single", [False, True])
 def test_hull_of_a_cube_has_six_faces(turned: bool, single: bool) -> None:
-    """Also turned, stored in float32, and with points inside, on sides and on edges."""
     points = cube_points(20)
     if turned:
         points = gpusim.Transform.from_rpy((0.3, 0.1, -0.4), (0.3, 1.1, -0.6)).apply(points)

@@ -19,7 +19,6 @@ HEIGHTS = np.add.outer(np.linspace(0.0, 0.5, 5), np.linspace(0.0, 0.25, 7))
 
 
 def write(file: Path, holes: bool = False) -> Path:
-    """HEIGHTS in the format of the file's suffix; images begin in the north."""
     north = HEIGHTS[::-1]
     if file.suffix == ".npy":
         np.save(file, HEIGHTS)
@@ -61,7 +60,7 @@ def test_holes_stay_open_or_are_filled(tmp_path: Path) -> None:
     file = write(tmp_path / "a.tif", holes=True)
     b = ModelBuilder()
     tree = b.shapes[b.add_terrain(file)].params["tree"]
-    assert len(tree.triangles) == 2 * (24 - 6)  # two points with six cells around them
+    assert len(tree.triangles) == 2 * (24 - 6)
     middle = tree.vertices[tree.triangles].mean(axis=1)
     assert not np.any((np.abs(middle[:, 0] + 2.0) < 2.0) & (np.abs(middle[:, 1] - 1.5) < 4.5))
     heights = b.shapes[b.add_terrain(file, hole=7.0)].params["heights"]
@@ -70,7 +69,6 @@ def test_holes_stay_open_or_are_filled(tmp_path: Path) -> None:
 
 @pytest.mark.native
 def test_materials_of_cells_have_their_own_friction_and_no_seams() -> None:
-    """A box slides over a smooth checkerboard of two materials at full speed, then brakes on a rough one."""
     smooth, rough = Material(friction=0.0), Material(friction=0.5)
     index = np.add.outer(np.arange(20), np.arange(60)) % 2
     index[:, 40:] = 2

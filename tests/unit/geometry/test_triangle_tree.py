@@ -1,5 +1,3 @@
-"""Triangle meshes before the first step: welding, neighbors, the tree of boxes, errors."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -63,7 +61,6 @@ def test_neighbors_are_those_that_share_an_edge_or_a_corner() -> None:
 
 
 def test_a_wall_on_a_floor_continues_neither() -> None:
-    """Three triangles at one edge: those of the floor are each other's neighbors, whatever their order."""
     vertices = np.array([[0, 0, 0], [1, 0, 0], [0.5, 1, 0], [0.5, -1, 0], [0.5, 0, 1]])
     for order in ([(0, 1, 2), (1, 0, 3), (0, 1, 4)], [(4, 1, 0), (3, 0, 1), (1, 0, 2)]):
         tree = build_tree(vertices, np.array(order))

@@ -1,5 +1,3 @@
-"""What the tests of the MJCF importer share: models as text, and a comparison with MuJoCo."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -50,5 +48,4 @@ def positions_after(
 
 
 def facts(report: Any, severity: str) -> str:
-    """Return all sentences of a severity."""
     return "\n".join(f.sentence for f in report.findings if f.severity == severity)

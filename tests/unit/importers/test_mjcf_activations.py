@@ -82,7 +82,6 @@ def in_mujoco(text: str, commands: list[tuple[float, ...]], step: float) -> tupl
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_activations_and_motions_are_those_of_mujoco(name: str) -> None:
-    """The difference is at most twice MuJoCo's own, between steps of 0.2 and 0.05 ms, and no more than 0.1 mm."""
     bodies, more, commands = CASES[name]
     text = mjcf(bodies, more)
     builder, report = load_mjcf(text, pose="k", strict=True)

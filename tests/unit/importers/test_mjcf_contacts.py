@@ -137,14 +137,13 @@ def test_friction_of_a_pair_is_that_of_mujoco(floor, own, more):
 
 
 def test_common_frictions_need_no_pair_materials():
-    """So that ``sim.write("shape.a.friction", ...)`` acts."""
     builder, _ = load_mjcf(mjcf(FLOOR + ball("a", "0 0 1", "friction='0.2'") + ball("b", "1 0 1", "priority='1'")))
     assert not builder.pairs
 
 
 @pytest.mark.parametrize("priority", [0, 1])
 def test_a_block_slides_by_the_friction_of_mujoco(priority):
-    """On a slope of 30 degrees: a = g (sin - mu cos), with mu the greater one or that of the higher priority."""
+    """a = g (sin - mu cos) on a slope of 30 degrees."""
     slope = f"<geom type='plane' size='50 50 1' euler='0 30 0' friction='0.45' priority='{priority}'/>"
     box = "<geom type='box' size='0.2 0.2 0.1' friction='0.1'/>"
     block = f"<body name='b' euler='0 30 0' pos='0.05 0 0.0866'><freejoint/>{box}</body>"
@@ -169,7 +168,6 @@ def test_every_kind_of_geom_has_its_shape():
 
 
 def test_concave_meshes_can_be_decomposed():
-    """An L of two bars: its hull covers the point between them, its parts do not."""
     pytest.importorskip("coacd", reason="decomposition needs coacd")
     outline = [(0, 0), (2, 0), (2, 0.4), (0.4, 0.4), (0.4, 2), (0, 2)]
     vertex = " ".join(f"{x} {y} {z}" for z in (0, 0.3) for x, y in outline)
@@ -191,7 +189,6 @@ def test_concave_meshes_can_be_decomposed():
 
 
 def test_height_field_has_rows_along_y():
-    """A ball comes to rest at the height of the ground below it."""
     data = " ".join(str(h) for h in [0, 0, 0, 0, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5])
     asset = f"<asset><hfield name='h' nrow='3' ncol='4' size='3 2 0.8 0.1' elevation='{data}'/></asset>"
     ground = "<geom type='hfield' hfield='h' pos='1 0 0.2'/>"

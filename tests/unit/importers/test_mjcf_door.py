@@ -1,5 +1,3 @@
-"""Ways into the MJCF importer: paths, text, assets, compiled models, errors, ``load`` and ``add_model``."""
-
 import sys
 
 import numpy as np
@@ -39,7 +37,7 @@ def test_meshes_come_from_assets_or_other_folders(tmp_path):
     with pytest.raises(ModelError, match=naming("part.obj asset_dirs")):
         load_mjcf(MESH)
     assert len(load_mjcf(MESH, assets={"part.obj": TETRAHEDRON})[0].shapes) == 1
-    for folder, content in (("a/wrong", b""), ("b/deep", TETRAHEDRON)):  # the longest common tail wins
+    for folder, content in (("a/wrong", b""), ("b/deep", TETRAHEDRON)):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "part.obj").write_bytes(content)
     builder, _ = load_mjcf(MESH, asset_dirs=[tmp_path])
@@ -205,7 +203,6 @@ def test_a_model_on_the_world_merges_its_base():
 
 
 def test_sensors_cameras_and_merged_links_move_with_the_model():
-    """Of a copy with a prefix on the world, a copy on a body, and of a model at ``xform``."""
     place = Transform.from_axis_angle((1, 2, 3), (0, 0, 1), 0.5)
     text = mjcf(
         "<body name='post' pos='0 0 1'><geom size='.1' mass='2'/><site name='top'/></body><camera name='eye'/>"
@@ -287,7 +284,6 @@ def test_a_model_with_a_floor_is_not_mounted_on_a_body():
 
 
 def test_what_is_no_model_file(tmp_path):
-    """A folder, and a machine file, which has its own reader."""
     with pytest.raises(ModelError, match=naming("is a folder")):
         gpusim.load(tmp_path)
     with pytest.raises(ModelError, match=naming("machine.yaml gpusim.machine_files.load_machine")):

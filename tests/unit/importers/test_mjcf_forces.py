@@ -1,5 +1,3 @@
-"""MJCF springs, tendons, equality constraints and actuators, as in MuJoCo."""
-
 import numpy as np
 import pytest
 
@@ -57,7 +55,6 @@ def test_tendons_with_only_a_nonlinear_part_are_reported(name):
 
 
 def test_armature_over_several_branches_is_reported():
-    """MuJoCo's mass matrix has no entries for two joints on different branches."""
     for path, exact in ((("sa", "sb"), False), (("g", "sa"), True)):
         report = load_mjcf(mjcf(ARM + GROUND, tendon(sites(*path), "armature='0.2'")))[1]
         assert report.exact is exact
@@ -65,7 +62,6 @@ def test_armature_over_several_branches_is_reported():
 
 
 def test_constant_part_of_a_tendon_counts():
-    """Two sites on the ground, then one on the arm: limits and springs are about the whole length."""
     more = tendon(sites("g", "h", "sa"), "stiffness='40' springlength='1.2'")
     text = mjcf(ARM + GROUND + ASIDE, more)
     ours, theirs = positions_after(text)
@@ -163,7 +159,7 @@ def test_followers_get_no_holding_servo():
 
 
 def test_weld_to_a_mocap_body_pulls_softly_and_holds_a_load():
-    """A load m g deflects MuJoCo's weld by g (1 - d) / (d^2 k). The bushing gives the same."""
+    """A load m g deflects MuJoCo's weld by g (1 - d)/(d^2 k)."""
     bodies = "<body name='target' mocap='true' pos='0 0 1'/>" + solid("<freejoint/>", pos="0 0 1.2", off=False)
     text = mjcf(bodies, "<equality><weld body1='target' body2='body' relpose='0 0 0 1 0 0 0'/></equality>")
     builder, report = load_mjcf(text)
@@ -356,7 +352,7 @@ def test_ranges_of_sums_of_actuator_forces_are_reported(name):
     assert found.count("actuatorfrcrange") <= 1
     only_other = text.replace(actuators, "<motor joint='other'/>") if actuators else text.replace(joint, "")
     if "gravcomp='true'" not in joint or not actuators:
-        assert load_mjcf(only_other)[1].exact  # the range has nothing to limit
+        assert load_mjcf(only_other)[1].exact
 
 
 def test_disabled_parts_are_left_out():

@@ -183,7 +183,6 @@ def test_models_without_springs_and_dampers_have_no_drag_and_no_gravity_compensa
 
 
 def test_drag_of_a_round_body_has_the_axes_of_mujocos_box():
-    """Equal moments leave the axes open, but the drag of a box depends on them."""
     capsule = "<joint pos='-1 0 0' axis='0 1 0'/><geom type='capsule' size='0.1' fromto='0.1 0 0 0.3 0.2 0.1'/>"
     ours, theirs = positions_after(mjcf(f"<body name='b'>{capsule}</body>", option=FLUID))
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
@@ -242,7 +241,6 @@ def test_mocap_bodies_are_kinematic():
 
 
 def test_a_tendon_over_the_joints_of_one_body_does_not_open_them():
-    """Light links must not be so light that the solver takes their rows for redundant ones."""
     bar = "<geom type='box' pos='.1 .2 .3' size='.1 .2 .3'/>"
     joints = hinge("a", "0.1 0.2 0.3", "damping='0.25'") + slide("b", "0.4 0.5 0.6", "damping='0.25'")
     tendon = "<joint joint='a' coef='.3'/><joint joint='b' coef='-.4'/>"
@@ -282,6 +280,5 @@ LOOPS = {
 
 @pytest.mark.parametrize("closing", LOOPS)
 def test_a_loop_does_not_make_joints_of_light_links_soft(closing):
-    """The solver softens dependent rows. Rows of light links are only nearly dependent."""
     ours, theirs = positions_after(mjcf(*LOOPS[closing]), 0.2, step=1e-4)
     np.testing.assert_allclose(ours, theirs, atol=1e-4)

@@ -1,5 +1,3 @@
-"""Sensors of MJCF files: every signal against MuJoCo's value, at the start and while the machine moves."""
-
 import json
 
 import numpy as np
@@ -61,7 +59,6 @@ XML = """<mujoco><option timestep="0.0002" integrator="RK4" gravity="0 0 -9.81"/
 
 
 def _copy(m, d, sim):
-    """Give the bodies of gpusim the poses and velocities of MuJoCo's state."""
     for name in ("base", "arm", "hand"):
         body, rates = m.body(name).id, np.zeros(6)
         sim.write(f"body.{name}.position", d.xpos[body])
@@ -105,14 +102,13 @@ def test_every_sensor_reads_what_mujoco_reads():
 
 
 def test_sums_over_bodies_and_relative_frames_are_those_of_mujoco():
-    """At the same moving state all kinematic sensors agree to rounding errors."""
     m, d, sim, report = _pair()
     for _ in range(3):
         mujoco.mj_step(m, d, 300)
         mujoco.mj_forward(m, d)
         _copy(m, d, sim)
         for name, info in report.sensors.items():
-            if name in ("accelerometer", "clock", "range"):  # forces, the time and a ray
+            if name in ("accelerometer", "clock", "range"):
                 continue
             ours, theirs = np.squeeze(info.read(sim)[0]), _value(m, d, name)
             if name.endswith("quat") and np.dot(ours, theirs) < 0.0:
@@ -123,7 +119,6 @@ def test_sums_over_bodies_and_relative_frames_are_those_of_mujoco():
 
 
 def test_noise_comes_from_a_generator():
-    """The standard deviation over 2000 worlds is that of the file. Without a generator there is none."""
     _, report = load_mjcf(XML)
     builder, info = load_mjcf(XML)[0], report.sensors["clipped_com"]
     sim = Simulation(builder.finalize(), 2000, backend="numpy")
@@ -177,7 +172,6 @@ def test_rays_without_a_hit_and_beyond_the_cutoff_read_as_in_mujoco():
 
 
 def test_actuator_forces_of_joints_are_mujocos_or_left_out():
-    """``drive_force`` counts springs too, but not what tendons and sites pull. Those sensors are left out."""
     names = ("own", "sprung", "pulled", "pushed", "compensated")
     joints = dict.fromkeys(names, "damping='.3'") | {
         "sprung": "stiffness='5'",

@@ -1,5 +1,3 @@
-"""Spatial tendons around geoms: lengths, rates and motion as in MuJoCo, and the way back to MJCF."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -52,7 +50,7 @@ def tendons(attributes: str = "", paths: dict[str, str] = PATHS) -> str:
 
 
 def scattered(sim: gpusim.Simulation, m: object, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Write random postures and velocities; return MuJoCo's lengths, rates and numbers of points, (worlds, tendons)."""
+    """Write random postures and velocities, and return MuJoCo's lengths and rates, (worlds, tendons)."""
     rng, d = np.random.default_rng(seed), mujoco.MjData(m)
     names, count = ("left", "right", "drum"), sim.num_worlds
     turn = rng.normal(size=(count, 3, 4))
@@ -62,7 +60,7 @@ def scattered(sim: gpusim.Simulation, m: object, seed: int) -> tuple[np.ndarray,
     lengths, rates, points = [], [], []
     for w in range(count):
         d.qpos[:] = np.concatenate([np.concatenate([place[w, k], turn[w, k, [3, 0, 1, 2]]]) for k in range(3)])
-        for k in range(3):  # MuJoCo's angular velocities are in the axes of the body
+        for k in range(3):
             local = np.zeros(3)
             mujoco.mju_rotVecQuat(local, speed[w, k, 3:], turn[w, k, [3, 0, 1, 2]] * [1, -1, -1, -1])
             d.qvel[6 * k : 6 * k + 6] = np.concatenate([speed[w, k, :3], local])
@@ -80,7 +78,6 @@ def scattered(sim: gpusim.Simulation, m: object, seed: int) -> tuple[np.ndarray,
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_lengths_and_rates_are_those_of_mujoco(backend: str) -> None:
-    """MuJoCo's Newton method for inner paths ends at 1e-6. Its rates show this, its lengths (at a minimum) do not."""
     text = mjcf(WORLD + BODIES, tendons(), "gravity='0 0 0'")
     builder, report = load_mjcf(text)
     assert not facts(report, "motion")
@@ -96,7 +93,6 @@ def test_lengths_and_rates_are_those_of_mujoco(backend: str) -> None:
 
 
 def hoist() -> str:
-    """Return two loads on a rope over a drum that swings, each also on a rope through a ring to the ground."""
     ring = "<geom name='ring' type='{}' size='0.2 0.3' pos='0 0 -0.6' quat='1 1 0 0' contype='0' conaffinity='0'/>"
     drum = GEOM.format("tube", "cylinder").replace("0.9 0.3 0.2 0.1", "1 1 0 0")
     bodies = (
@@ -118,9 +114,8 @@ def hoist() -> str:
 
 @pytest.mark.native
 def test_motion_is_that_of_mujoco() -> None:
-    """Springs, dampers and a motor on ropes over a cylinder and through rings, next to MuJoCo at small steps."""
     coarse, fine = (positions_after(hoist(), 0.5, ctrl=[-1.5], step=step) for step in (1e-4, 5e-5))
-    exact = 2.0 * fine[1] - coarse[1]  # MuJoCo's error is of first order
+    exact = 2.0 * fine[1] - coarse[1]
     assert np.abs(fine[0] - exact).max() < 2e-5
 
 
@@ -145,7 +140,6 @@ def test_wrapped_ropes_come_back_from_mjcf() -> None:
 
 
 def test_constant_parts_count_in_limits() -> None:
-    """A part around a geom between points of one body has a constant length, which the limits take off."""
     path = "<site site='w'/><geom geom='post'/><site site='w2'/><site site='a'/>"
     post = "<geom name='post' type='cylinder' size='0.2 1' contype='0' conaffinity='0'/>"
     text = mjcf(WORLD + post + BODIES, tendons("range='0 3' limited='true'", {"t": path}))

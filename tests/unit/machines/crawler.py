@@ -17,7 +17,6 @@ Tracks = tuple[m.Track, ...]
 
 
 def add_carrier(b: ModelBuilder, xform: Transform | None = None, **change: Any) -> Tracks:
-    """The carrier with the lower faces of its shoes at z = 0 of ``xform``."""
     part = ModelBuilder(gravity=b.gravity)
     mass = CHASSIS
     chassis = part.add_body(mass, (0.1 * mass, 0.3 * mass, 0.35 * mass), com=(0, 0, 0.5), label="chassis")
@@ -41,7 +40,6 @@ def add_carrier(b: ModelBuilder, xform: Transform | None = None, **change: Any) 
 
 
 def ground(b: ModelBuilder, slope: float = 0.0, step: float = 0.0, friction: float = 0.8) -> Transform:
-    """A plane that rises along x, or level with a step at x = 1.6 m; returns where it begins."""
     rock = Material(friction=friction)
     pose = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), -slope)
     b.add_shape_plane(-1, xform=pose, material=rock, label="ground")
@@ -51,7 +49,6 @@ def ground(b: ModelBuilder, slope: float = 0.0, step: float = 0.0, friction: flo
 
 
 def crawler(dt: float = 2e-3, where: dict[str, Any] | None = None, **options: Any) -> tuple[Simulation, Tracks]:
-    """The carrier on its ground."""
     config = {key: options.pop(key) for key in tuple(options) if key in SolverConfig.__dataclass_fields__}
     sim_options = {key: options.pop(key) for key in ("backend", "num_worlds", "threads", "launch") if key in options}
     b = ModelBuilder()
@@ -60,7 +57,6 @@ def crawler(dt: float = 2e-3, where: dict[str, Any] | None = None, **options: An
 
 
 def drive(sim: Simulation, tracks: Tracks, *speeds: float) -> None:
-    """Command the speeds of the tracks, m/s; one serves both."""
     for track, speed in zip(tracks, speeds * (3 - len(speeds)), strict=True):
         sim.control[f"{track.label}_drive"] = track.drive_speed(speed)
 
@@ -70,12 +66,10 @@ def rad(degrees: float) -> float:
 
 
 def weight(sim: Simulation) -> float:
-    """Of all bodies, N."""
     return 9.81 * sum(float(sim.read(f"body.{body.label}.mass")[0]) for body in sim.model.bodies)
 
 
 def small(scatter: float = 0.0) -> tuple[Tracks, Model]:
-    """A cart of 60 kg on one track of short shoes, kept upright by a planar joint; shoes displaced by ``scatter`` m."""
     b = ModelBuilder()
     b.add_shape_plane(-1, label="ground")
     chassis = b.add_body(60.0, (2.0, 5.0, 5.0), com=(0, 0, 0.2), label="chassis")

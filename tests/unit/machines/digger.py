@@ -1,5 +1,3 @@
-"""An excavator's arm on one pump: boom, stick and bucket with its linkage, for the tests of arms."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -34,7 +32,6 @@ def power(b: ModelBuilder, **changes: Any) -> m.PowerPack:
 def digger(
     b: ModelBuilder, base: int = -1, at: Any = (0.55, 0, 0.95), changes: dict[str, dict[str, Any]] | None = None
 ) -> tuple[m.BoomArm, dict[str, m.Drive]]:
-    """The arm with its pump; ``changes`` to cylinders by label."""
     arm = m.add_boom_arm(b, base, at, LINKS)
     linkage(b, arm)
     given = [replace(c, **(changes or {}).get(c.label, {})) for c in CYLINDERS]

@@ -1,5 +1,3 @@
-"""A rig for suspensions: the chassis on a vertical guide, the wheel's center on a pad that slides on a level plane."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -74,7 +72,6 @@ ALL: dict[str, Add] = {
 
 
 def rig(add: Add, load: float = LOAD, dt: float = 1e-3, **options: Any) -> tuple[Simulation, m.Suspension]:
-    """The chassis has the mass that makes the ground's force ``load``; its guide reads how far it is above as built."""
     b = ModelBuilder()
     probe = ModelBuilder()
     sprung = add(probe, -1, PLACE, **options).linkage.sprung(load)

@@ -1,5 +1,3 @@
-"""Bad parameters of arms, their hydraulics, swings and outriggers: one sentence with the rule and the mend."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

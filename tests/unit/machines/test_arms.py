@@ -1,5 +1,3 @@
-"""Arms against virtual work and closed forms: cylinder forces, kinematics, flows of drives, loads of outriggers."""
-
 from __future__ import annotations
 
 import math
@@ -21,7 +19,6 @@ def turns(sim: Simulation, arm: m.BoomArm) -> dict[str, float]:
 
 
 def off(sim: Simulation, arm: m.BoomArm, forces: list[m.PointForce]) -> float:
-    """Greatest relative error of the cylinders' forces against virtual work."""
     hand = arm.static(turns(sim, arm), forces).forces
     measured = [float(sim.read(f"cylinder.{name}_cylinder.force")[0]) for name in hand]
     return float(np.abs(np.array(measured) / list(hand.values()) - 1.0).max())
@@ -30,7 +27,6 @@ def off(sim: Simulation, arm: m.BoomArm, forces: list[m.PointForce]) -> float:
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [5e-3, 1e-2])
 def test_cylinder_forces_are_those_of_virtual_work(dt: float) -> None:
-    """Holding as built, after moves of all cylinders, and under a load; the bars are 1e-6 and a gap of 0.1 mm."""
     b = ModelBuilder()
     arm = digger(b)[0]
     b.add_force(arm.bodies["bucket"], (DIG[0], 0, DIG[1]), point=(TIP[0], 0, TIP[1]), label="dig")
@@ -52,13 +48,12 @@ def test_cylinder_forces_are_those_of_virtual_work(dt: float) -> None:
             assert min(map(abs, turns(sim, arm).values())) > 0.02
     assert off(sim, arm, [m.PointForce("bucket", TIP, DIG)]) < 1e-6
     assert gap < 1e-4
-    for part in ("stick", "rocker", "link", "bucket"):  # the hand's kinematics
+    for part in ("stick", "rocker", "link", "bucket"):
         measured = sim.read(f"body.{part}.position")[0]
         np.testing.assert_allclose(measured, arm.point(part, (0, 0), turns(sim, arm)), atol=1e-6)
 
 
 def test_static_of_one_link_is_weight_over_lever() -> None:
-    """A level bar on an upright cylinder, on a base turned about z and leaning by 0.2 rad; two cylinders share."""
     b = ModelBuilder()
     lean = Transform.from_rpy((1, 2, 3), (0, 0.2, 0.7))
     base = b.add_body(100.0, (9, 9, 9), xform=lean, label="base")
@@ -84,7 +79,6 @@ def test_static_of_one_link_is_weight_over_lever() -> None:
 
 @pytest.mark.native
 def test_a_holding_valve_keeps_the_boom_up_and_lets_it_down() -> None:
-    """With its hose open to the tank the boom stays; pressed on the other side it sinks."""
     b = ModelBuilder()
     holding = m.HoldingValve(1e7, pilot_ratio=3.0)
     arm, drives = digger(b, changes={"boom": {"holding": holding, "back_pressure": 5e5}})
@@ -110,7 +104,6 @@ def test_a_holding_valve_keeps_the_boom_up_and_lets_it_down() -> None:
 
 @pytest.mark.native
 def test_relief_valves_pass_the_spools_flow_at_20_bar_more() -> None:
-    """A motor that cannot turn, on a pump that gives more: the drop between its ports."""
     b = ModelBuilder(gravity=(0, 0, 0))
     joint = b.add_joint_revolute(-1, b.add_body(900.0, (1e9,) * 3, label="rock"), axis=(0, 0, 1), label="axle")
     m.add_hydraulic_drive(b, power(b, pressure=3e7), joint, 1.5e-4, m.Spool(1.5e-4), "swing", relief=1.6e7)
@@ -125,7 +118,6 @@ def test_relief_valves_pass_the_spools_flow_at_20_bar_more() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [5e-3, 1e-3])
 def test_energy_closes_while_a_holding_valve_lets_the_boom_down(dt: float) -> None:
-    """Measured 0.14 and 0.04 %; 2.5 % with a valve that shudders, which implicit Euler damps."""
     b = ModelBuilder()
     digger(b, changes={"boom": {"holding": m.HoldingValve(1.6e7), "back_pressure": 5e5}})
     sim = Simulation(b.finalize(), config=SolverConfig(dt=dt))
@@ -139,7 +131,7 @@ def test_energy_closes_while_a_holding_valve_lets_the_boom_down(dt: float) -> No
 
 @pytest.mark.native
 def test_swing_turns_by_the_flow_of_its_valve() -> None:
-    """Rate = opening flow/displacement behind a compensator, both ways; the brake stands against a push."""
+    """Rate = opening flow/displacement, in both directions."""
     b = ModelBuilder()
     chassis = b.add_body(1500.0, (900, 900, 900), label="chassis")
     b.add_joint_fixed(-1, chassis, at=(0, 0, 0), label="ground")
@@ -164,10 +156,6 @@ def test_swing_turns_by_the_flow_of_its_valve() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize(("tilt", "z"), [(0.0, 0.59), (0.3, 0.6), (0.3, 0.61)])
 def test_a_machine_stands_on_its_outriggers(tilt: float, z: float) -> None:
-    """Three cylinders lift it; each carries its share of the chassis, the ground the legs too; shut valves hold.
-
-    Dropped by 50 mm it lands hard: light feet under it, on ball joints, must not go on rocking from rim to rim.
-    """
     b = ModelBuilder()
     b.add_shape_plane(-1, material=Material(friction=0.7), label="ground")
     chassis = b.add_body(1000.0, (300, 500, 700), xform=Transform((0, 0, z)), label="chassis")
@@ -191,7 +179,7 @@ def test_a_machine_stands_on_its_outriggers(tilt: float, z: float) -> None:
     ground = np.array([float(sim.read(f"body.{b.bodies[leg.foot].label}.contact_force")[0, 2]) for leg in legs])
     assert push.sum() == pytest.approx(1000.0 * 9.81, rel=1e-3)
     assert ground.sum() == pytest.approx(1075.0 * 9.81, rel=1e-3)
-    if tilt:  # flat feet that do not tilt bear torques as well
+    if tilt:
         shares = np.array([0.5, 0.25, 0.25]) * 1000.0 * 9.81
         np.testing.assert_allclose(push, shares, rtol=5e-3)
         np.testing.assert_allclose(ground, shares + 25.0 * 9.81, rtol=5e-3)

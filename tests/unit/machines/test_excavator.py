@@ -1,5 +1,3 @@
-"""The excavator on a held undercarriage: holding forces, worlds, energy, levers; random input on its tracks."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -33,7 +31,6 @@ def test_it_has_117_bodies_and_levers_for_every_function() -> None:
 
 
 def test_the_way_is_within_reach() -> None:
-    """Angles of the joints bring the tip there, by complex numbers."""
     boom, stick, bucket = joint_angles(2.1, 0.07, np.radians(-130.0))
     tip = 0.55 + 0.95j + 1.6 * np.exp(1j * boom) + 0.9 * np.exp(1j * (boom + stick))
     tip += 0.45 * np.exp(1j * (boom + stick + bucket))
@@ -42,7 +39,6 @@ def test_the_way_is_within_reach() -> None:
 
 @pytest.mark.nightly
 def test_worlds_have_the_bits_that_they_have_alone() -> None:
-    """Eight worlds with commands of their own against three of them."""
     commands = np.random.default_rng(5).uniform(-1.0, 1.0, (4, len(WORKING), 8))
 
     def run(pick: list[int]) -> np.ndarray:
@@ -62,7 +58,6 @@ def test_worlds_have_the_bits_that_they_have_alone() -> None:
 
 @pytest.mark.nightly
 def test_a_bucket_pressed_onto_the_ground_does_not_keep_the_swing_switching() -> None:
-    """The brake's dry friction and the contacts answered each other until the solve gave up, from 0.96 s on."""
     sim = excavator(undercarriage="fixed", stones=0)[1]
     sim.control["boom"] = -1.0
     sim.step(600)
@@ -72,7 +67,6 @@ def test_a_bucket_pressed_onto_the_ground_does_not_keep_the_swing_switching() ->
 
 @pytest.mark.nightly
 def test_energy_closes_while_it_works() -> None:
-    """All levers opened within 0.3 s: the account misses 3 % at most, by the pump's first strokes; 0.7 % of a cycle."""
     scene = load_scene("excavator", undercarriage="fixed", stones=0)
     config = gpusim.SolverConfig(dt=2e-3, max_pairs=128)  # as many as the others have, whose build it shares
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=config)
@@ -88,7 +82,6 @@ def test_energy_closes_while_it_works() -> None:
 
 @pytest.mark.nightly
 def test_random_input_on_tracks_breaks_nothing() -> None:
-    """Five seconds of all levers at random: healthy, joints together within 0.1 mm, on its tracks."""
     scene, sim = excavator(stones=0)
     random = np.random.default_rng(11)
     gap = 0.0

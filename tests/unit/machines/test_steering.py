@@ -1,5 +1,3 @@
-"""Steering racks against Ackermann's condition and in motion; trailer hitches; bad parameters."""
-
 from __future__ import annotations
 
 import math
@@ -33,7 +31,6 @@ def front(b: ModelBuilder, **options: Any) -> tuple[m.SteeringRack, list[m.Suspe
 
 @pytest.mark.parametrize("angle", [0.05, 0.3, 1.2, -0.3])
 def test_ackermanns_angles_meet_at_one_point(angle: float) -> None:
-    """cot(right) - cot(left) = T/L for a turn to the left, and the bicycle model's wheel is in their middle."""
     left, right = m.ackermann(angle, WHEELBASE, 1.0)
     cotangents = [1.0 / math.tan(turn) for turn in (left, right)]
     assert cotangents[1] - cotangents[0] == pytest.approx(1.0 / WHEELBASE)
@@ -48,7 +45,6 @@ def test_ackermanns_angles_meet_at_one_point(angle: float) -> None:
 def test_ackermanns_condition_holds_at_the_angle_asked_for(
     angle: float, arm: float, wheelbase: float, travel: float
 ) -> None:
-    """Upright kingpins: both wheels stand at ``angle`` as the closed form has it, to either side."""
     b = ModelBuilder()
     given = {"travel": travel, "arm": arm, "wheelbase": wheelbase, "track": 1.0, "angle": angle}
     rack = m.add_steering_rack(b, -1, (0.6 - arm, 0, HEIGHT), **given)
@@ -69,7 +65,6 @@ def test_ackermanns_condition_holds_at_the_angle_asked_for(
 
 @pytest.mark.parametrize("arm", [0.12, -0.12])
 def test_a_rack_steers_after_ackermann_or_parallel(arm: float) -> None:
-    """Within 2 mrad of the closed form to either side up to 0.3 rad, where the condition is met."""
     rack, corners = front(ModelBuilder(), arm=arm)
     for angle in (0.1, 0.2, 0.3, -0.2):
         found = rack.angles(corners, rack.command(corners, angle))
@@ -139,7 +134,6 @@ def test_what_a_rack_does_not_reach_is_reported() -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("kind", ["ball", "pin"])
 def test_a_hitch_turns_as_far_as_its_limit(kind: str) -> None:
-    """A trailer that is pushed aside; on a pin it neither pitches nor rolls, on a ball it hangs down."""
     b = ModelBuilder()
     tractor = b.add_body(500.0, (50, 100, 100), kinematic=True, xform=Transform((0, 0, 0.5)), label="tractor")
     trailer = b.add_body(50.0, (5, 10, 10), xform=Transform((-2.0, 0, 0.4)), label="trailer")

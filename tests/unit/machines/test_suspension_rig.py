@@ -1,5 +1,3 @@
-"""Every suspension on the rig against its hand calculation: rest, heave, stops, mirror, anti-roll bar, steering."""
-
 from __future__ import annotations
 
 import math
@@ -21,7 +19,6 @@ steered_or_not = pytest.mark.parametrize("steered", [False, True])
 
 
 def travel(sim: Simulation) -> float:
-    """Of the wheel's center against the chassis, m."""
     return -float(sim.read("joint.guide.position")[0])
 
 
@@ -41,7 +38,6 @@ def at_rest(name: str, load: float, dt: float, **options: Any) -> tuple[float, m
 @steered_or_not
 @every
 def test_rest_is_that_of_the_hand_calculation(name: str, steered: bool, dt: float) -> None:
-    """As built under its load, and lower under more: the bar is 0.1 mm."""
     for load in (LOAD, 1.2 * LOAD):
         measured, static = at_rest(name, load, dt, steered=steered)
         assert measured == pytest.approx(static.travel, abs=2e-5)
@@ -52,7 +48,6 @@ def test_rest_is_that_of_the_hand_calculation(name: str, steered: bool, dt: floa
 @steered_or_not
 @every
 def test_heave_has_the_frequency_and_damping_of_the_linear_model(name: str, steered: bool) -> None:
-    """Poles of x(t + T) = a x(t) + b x(t - T), fitted to a free decay of 2 to 4 mm; the bars are 1 and 3 %."""
     load, every_steps = 1.02 * LOAD, 20
     sim, susp = rig(ALL[name], load, 1e-3, steered=steered)
     static = susp.static(load)
@@ -72,7 +67,6 @@ def test_heave_has_the_frequency_and_damping_of_the_linear_model(name: str, stee
 @steered_or_not
 @every
 def test_travel_ends_at_its_limits(name: str, steered: bool, dt: float) -> None:
-    """Thrown onto both stops; the bar is 0.5 mm. The loop closes as by hand all the way."""
     sim, susp = rig(ALL[name], dt=dt, steered=steered)
     reached, gaps = [], []
     for force in (-9000.0, 9000.0):
@@ -87,7 +81,6 @@ def test_travel_ends_at_its_limits(name: str, steered: bool, dt: float) -> None:
 
 
 def test_rest_on_a_bump_stop_and_with_a_torsion_bar_next_to_a_damper() -> None:
-    """The hand calculation knows progressive stops, several springs and springs on every part."""
     stop = BumpStop(0.39, 4e4, 0.02)
     spring = coil((0, 0.5, 0.7), (0, 0.52, 0.3), bump=stop)
     measured, static = at_rest("sliding_pillar", 1.4 * LOAD, 5e-3, spring=spring)
@@ -103,7 +96,6 @@ def test_rest_on_a_bump_stop_and_with_a_torsion_bar_next_to_a_damper() -> None:
 
 @pytest.mark.parametrize("name", ["trailing_arm", "sliding_pillar"])
 def test_bound_is_where_the_wheel_rises(name: str) -> None:
-    """Of torsion bars too: the chassis sinks slowly where bound is damped, and as if undamped where rebound is."""
     sunk = {}
     for damping in ((900.0, 0.0), (0.0, 900.0), 0.0):
         bar, pillar = m.TorsionBar(4500.0, damping, load=LOAD), coil((0, 0.5, 0.7), (0, 0.52, 0.3), damping=damping)
@@ -115,7 +107,6 @@ def test_bound_is_where_the_wheel_rises(name: str) -> None:
 
 
 def hung(name: str, sides: dict[str, float], bar: float = 0.0, **options: Any) -> Simulation:
-    """Suspensions on the world, without gravity, with forces up on their hubs; 5 s later."""
     b = ModelBuilder(gravity=(0, 0, 0))
     made = {}
     for side, force in sides.items():
@@ -131,7 +122,6 @@ def hung(name: str, sides: dict[str, float], bar: float = 0.0, **options: Any) -
 @steered_or_not
 @every
 def test_right_side_mirrors_the_left(name: str, steered: bool) -> None:
-    """Equal and opposite in y, coordinates alike."""
     free = {"spring": rigs.coil((0, 0.4, 0.7), (0, 0.48, 0.3), load=None)}
     sim = hung(name, {"left": 600.0, "right": 600.0}, steered=steered, **free)
     left, right = (sim.read(f"body.{side}_hub.position")[0] for side in ("left", "right"))
@@ -140,7 +130,7 @@ def test_right_side_mirrors_the_left(name: str, steered: bool) -> None:
 
 
 def test_anti_roll_bar_stiffens_roll_alone() -> None:
-    """Sliding pillars: F = k z together, F = (k + 2 k_bar) z against each other."""
+    """F = k z for equal travel, and F = (k + 2 k_bar) z for opposite travel."""
     free = {"spring": coil((0, 0.52, 0.7), (0, 0.52, 0.3), load=None)}
     for sides, rate in (({"left": 600.0, "right": 600.0}, 30e3), ({"left": 600.0, "right": -600.0}, 70e3)):
         sim = hung("sliding_pillar", sides, bar=20e3, **free)
@@ -169,7 +159,6 @@ def rack(name: str, mirror: bool, shift: float) -> tuple[Simulation, m.Suspensio
 @pytest.mark.parametrize("mirror", [False, True])
 @every
 def test_rack_steers_as_by_hand(name: str, mirror: bool) -> None:
-    """The turn of the hub about its kingpin, in both directions and on both sides."""
     for shift in (-0.02, 0.03):
         sim, susp = rack(name, mirror, shift)
         hand = susp.steering_angle(coordinate(sim, susp), shift)
@@ -179,7 +168,7 @@ def test_rack_steers_as_by_hand(name: str, mirror: bool) -> None:
 
 
 def test_limits_of_a_level_arm_are_those_of_eq_7() -> None:
-    """q = asin(z/l)."""
+    """Closed form: q = asin(z/l)."""
     b = ModelBuilder()
     arm, hub = m.Arm((0, 0.1, 0.3), (0, 0.6, 0.3)), m.Hub((0, 0.6, 0.3))
     susp = m.add_swing_axle(b, -1, PLACE, arm=arm, hub=hub, spring=m.TorsionBar(1e3), travel=(-0.1, 0.12))
@@ -188,7 +177,6 @@ def test_limits_of_a_level_arm_are_those_of_eq_7() -> None:
 
 
 def steering(length: float, wheelbase: float, shift: float) -> tuple[float, float]:
-    """Angles of the left and the right wheel on one rack, half a meter from the middle."""
     angles = []
     rod = m.lateral_tie_rod((0, 0.02, 0.3), length, -0.3, wheelbase, 0.5, angle=0.35)
     for mirror in (False, True):
@@ -202,10 +190,7 @@ def steering(length: float, wheelbase: float, shift: float) -> tuple[float, floa
 
 @pytest.mark.parametrize("length", [0.15, -0.15])
 def test_steering_arms_are_parallel_or_ackermanns(length: float) -> None:
-    """Where the bicycle model's wheel stands at 0.35 rad, and nearly so at 0.15; parallel arms turn both alike."""
-
     def short(size: float, angle: float) -> float:
-        """By how much the mean cotangent at a shift of the rack is above that of the angle."""
         turns = map(abs, steering(length, 1.6, math.copysign(size, length)))
         return sum(1.0 / math.tan(turn) for turn in turns) / 2.0 - 1.0 / math.tan(angle)
 

@@ -1,5 +1,3 @@
-"""Bad parameters of the suspensions: one clear sentence, with the rule and the mend."""
-
 from __future__ import annotations
 
 import math
@@ -52,7 +50,6 @@ def test_every_macro_names_the_rule_and_the_fix(name: str, change: dict[str, Any
 
 @every
 def test_unreachable_travel_and_load(name: str) -> None:
-    """A travel beyond the arms' reach; a load that ends on a stop."""
     b = ModelBuilder()
     if name != "sliding_pillar":
         with pytest.raises(ModelError, match=naming("travel 2")):
@@ -68,7 +65,6 @@ def test_unreachable_travel_and_load(name: str) -> None:
 
 @every
 def test_rest_without_stops(name: str) -> None:
-    """As built under its load, wherever the geometry ends; a load too great for it says so."""
     susp = ALL[name](ModelBuilder(), -1, PLACE, travel=(-math.inf, math.inf))
     assert susp.static(LOAD).travel == pytest.approx(0.0, abs=1e-6)
     assert 0.0 < susp.static(1.1 * LOAD).travel < 0.05
@@ -80,7 +76,6 @@ def test_rest_without_stops(name: str) -> None:
 
 
 def test_geometry_that_cannot_move() -> None:
-    """Dead points of each mechanism."""
     b, spring = ModelBuilder(), m.TorsionBar(1e3, load=LOAD)
     with pytest.raises(ModelError, match=naming("'swing_axle' arm")):
         m.add_swing_axle(b, -1, arm=m.Arm((0, 0.6, 0.8), (0, 0.6, 0.3)), hub=HUB, spring=spring)
@@ -116,8 +111,6 @@ def test_geometry_that_cannot_move() -> None:
 
 
 def test_a_tie_rod_that_is_too_short_is_named() -> None:
-    """It ends the travel before the arms do; a longer one, as the message says, does not."""
-
     def build(inner: float) -> None:
         rod = m.TieRod((-0.12, inner, 0.31), (-0.12, 0.52, 0.31))
         m.add_double_wishbone(

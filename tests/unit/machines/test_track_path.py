@@ -1,5 +1,3 @@
-"""The closed polygon of links: equal links that touch the wheels and cut none."""
-
 from __future__ import annotations
 
 import math
@@ -16,14 +14,12 @@ ROAD = tuple(Circle(x, 0.18, 0.16) for x in (-0.6, -0.3, 0.0, 0.3, 0.6))
 
 
 def wheels(side: float = -1.0, lift: float = 0.0, roller: bool = False) -> Wheels:
-    """Sprocket at the rear, or in front."""
     more = (Circle(0.1, 0.53, 0.06),) if roller else ()
     idler = Circle(-0.9 * side, 0.36 + lift, APOTHEM)
     return Wheels(Circle(0.9 * side, 0.36, APOTHEM), idler, ROAD + more, PITCH, TEETH)
 
 
 def distances(path: Path, circle: Circle) -> np.ndarray:
-    """From a circle's center to the lines of all links, positive inside."""
     way = np.diff(path.pins, axis=0) / PITCH
     to = np.array([circle.x, circle.z]) - path.pins[:-1]
     return np.asarray(way[:, 0] * to[:, 1] - way[:, 1] * to[:, 0])
@@ -52,7 +48,6 @@ def test_links_close_and_touch_without_cutting(side: float, roller: bool, lift: 
 @pytest.mark.parametrize("roller", [False, True])
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_the_taut_loop_has_its_idler_farther_out(side: float, roller: bool, lift: float) -> None:
-    """Equal links that cut no wheel, from the same number; one pin stays where a tooth holds it."""
     given = wheels(side, lift, roller)
     start = close("track", given, 42)
     path = tighten(given, start)
@@ -67,13 +62,11 @@ def test_the_taut_loop_has_its_idler_farther_out(side: float, roller: bool, lift
 
 
 def area(path: Path) -> float:
-    """Inside, m2; positive where links go counterclockwise."""
     x, z = path.pins.T
     return float(0.5 * np.sum(x[:-1] * z[1:] - x[1:] * z[:-1]))
 
 
 def test_pins_lie_on_the_corners_of_the_sprocket() -> None:
-    """A polygon of as many sides as teeth, on more than a third of the way round."""
     path = close("track", wheels(), None)
     corner = 0.5 * PITCH / math.sin(math.pi / TEETH)
     away = path.pins[:-1] - (-0.9, 0.36)
@@ -86,7 +79,6 @@ def test_pins_lie_on_the_corners_of_the_sprocket() -> None:
 
 
 def test_length_is_that_of_a_belt_to_second_order() -> None:
-    """Two wheels: longer than a belt, 2 D + 2 pi R, by less than unequal tangents are than their arcs at worst."""
     for pitch, teeth in ((0.12, 11), (0.06, 22), (0.03, 44)):
         apothem = 0.5 * pitch / math.tan(math.pi / teeth)
         path = close("track", Wheels(Circle(0, 0, apothem), Circle(1.5, 0, apothem), (), pitch, teeth), None)
@@ -98,7 +90,6 @@ def test_length_is_that_of_a_belt_to_second_order() -> None:
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_strands_pull_the_idler_to_the_sprocket(side: float) -> None:
-    """Of two equal wheels along their line; a lower run that rises to the idler pulls less."""
     given = Wheels(Circle(0, 0, APOTHEM), Circle(1.5 * side, 0, APOTHEM), (), PITCH, TEETH)
     path = close("track", given, None)
     assert path.strands @ given.axis == pytest.approx([1.0, -1.0], abs=1e-3)

@@ -1,5 +1,3 @@
-"""Bad parameters of tracks: one clear sentence, with the rule and the mend."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -116,7 +114,6 @@ def test_rule_and_fix(change: dict[str, Any], message: str) -> None:
     ],
 )
 def test_fixes_work(change: dict[str, Any], corrected: dict[str, Any]) -> None:
-    """What the messages propose builds."""
     with pytest.raises(ModelError):
         build(ModelBuilder(), **change)
     build(ModelBuilder(), **corrected)
@@ -137,7 +134,6 @@ def test_what_a_surface_track_does_not_have() -> None:
 
 
 def test_labels_and_groups() -> None:
-    """As the docstring says; two tracks beside each other, the drive for anything that drives a joint."""
     b = ModelBuilder()
     chassis = b.add_body(500.0, (50, 100, 100), com=(0, 0, 0.4), label="chassis")
     road = [m.RoadWheel((0.0, 0.181), arm=m.TorsionArm(load=2000.0))]
@@ -164,7 +160,6 @@ def test_labels_and_groups() -> None:
 
 
 def test_lowest_is_that_of_the_shoes_corners() -> None:
-    """Small end wheels: links stand out by some of a pitch; with surface_speed the wheels' rims."""
     b = ModelBuilder()
     road = [m.RoadWheel((x, 0.131), 0.09) for x in (-0.2, 0.2)]
     given = {"sprocket": m.Sprocket((-0.42, 0.3), 9), "idler": m.Idler((0.45, 0.3)), "road": road}

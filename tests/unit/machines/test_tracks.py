@@ -1,5 +1,3 @@
-"""Tracked carriers: gaps, grip, steering, steps, tension, energy and worlds."""
-
 from __future__ import annotations
 
 import math
@@ -21,15 +19,12 @@ SETTLED = 0.5
 
 
 class Run:
-    """Steps a carrier and watches its tracks every fifth of a tenth of a second."""
-
     def __init__(self, dt: float = 2.5e-3, **options: Any) -> None:
         self.sim, self.tracks = crawler(dt, backend="native", **options)
         self.every = round(0.02 / dt)
         self.gap = self.drift = 0.0
 
     def go(self, time: float, *speeds: float, audit: EnergyAudit | None = None) -> None:
-        """Drive for a time; speeds rise in RAMP after SETTLED."""
         for _ in range(round(time / 0.02)):
             share = min(1.0, max(0.0, (self.sim.time - SETTLED) / RAMP))
             drive(self.sim, self.tracks, *(share * speed for speed in speeds))
@@ -40,7 +35,6 @@ class Run:
                 self.drift = max(self.drift, *(abs(track.length_drift(self.sim)[0]) for track in self.tracks))
 
     def torque(self, speed: float) -> float:
-        """Of both drives, N m, after 20 ms more."""
         self.go(0.02, speed)
         return float(sum(self.read(f"servo.{side}_drive.force") for side in ("left", "right")))
 
@@ -48,7 +42,6 @@ class Run:
         return np.array(self.sim.read(name, numpy=True)[0])
 
     def whole(self) -> None:
-        """The bars: 0.1 mm and 0.1 %; no shoe off the wheels."""
         assert self.sim.health()[0]
         assert self.gap < 1e-4 and self.drift < 1e-3
         chassis = Transform(self.read("body.chassis.position"), self.read("body.chassis.orientation")).inverse()
@@ -61,7 +54,6 @@ class Run:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_straight_on_level_ground() -> None:
-    """The way of teeth and pitch, the ground carries the weight, the audit closes, and both runs are equally tight."""
     run = Run()
     assert max(track.gap(run.sim)[0] for track in run.tracks) < 1e-12
     audit = EnergyAudit(run.sim)
@@ -83,11 +75,6 @@ def test_straight_on_level_ground() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_grip_on_thirty_degrees() -> None:
-    """Friction 0.8: slip below 1 % while it climbs at 0.3 m/s, with the torque that weight and losses ask for.
-
-    A taut track loses what it does on level ground, where its pins bend as much, and more under the pull F of a track:
-    each pin slips from tooth to tooth by the play of both sides, and turns on the tooth by the angle of a link.
-    """
     level = Run()
     level.go(1.2, 0.3)
     lost = np.mean([level.torque(0.3) for _ in range(120)])
@@ -96,7 +83,7 @@ def test_grip_on_thirty_degrees() -> None:
     run.go(1.2, 0.3)
     uphill = np.array([math.cos(angle), 0.0, math.sin(angle)])
     start, turned = run.read("body.chassis.position"), run.read("joint.left_drive.position")
-    torque = np.mean([run.torque(0.3) for _ in range(120)])  # six pitches: within one the way is uneven
+    torque = np.mean([run.torque(0.3) for _ in range(120)])
     way = (run.read("body.chassis.position") - start) @ uphill
     track = run.tracks[0]
     assert way == pytest.approx((run.read("joint.left_drive.position") - turned) * track.advance, rel=0.01)
@@ -110,7 +97,6 @@ def test_grip_on_thirty_degrees() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_pivots_and_goes_back() -> None:
-    """On the spot, slower than without slip (the shoes scrub); then backward, where the sprocket pushes the slack."""
     run = Run()
     run.go(2.0, -0.6, 0.6)
     turn = run.read("body.chassis.angular_velocity")[2]
@@ -124,7 +110,6 @@ def test_pivots_and_goes_back() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_climbs_a_step() -> None:
-    """0.2 m high; the audit closes over the edge too, and impacts bring nothing in."""
     run = Run(where={"step": 0.2})
     run.go(1.4, 1.0)
     audit = EnergyAudit(run.sim)
@@ -140,7 +125,6 @@ def test_climbs_a_step() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_a_parked_carrier_is_still() -> None:
-    """Its upper runs fall from the line that they are built on, and have stopped swinging after five seconds."""
     run = Run()
     run.go(4.5, 0.0)
     for _ in range(25):
@@ -156,7 +140,6 @@ def test_a_parked_carrier_is_still() -> None:
     ("pitch", "wheels"), [(0.12, True), (0.12, False), pytest.param(0.06, True, marks=pytest.mark.nightly)]
 )
 def test_a_track_keeps_the_tension_that_was_asked_for(pitch: float, wheels: bool) -> None:
-    """Hung up without gravity, its sprocket braked: the loop is built taut, with road wheels too."""
     b = ModelBuilder(gravity=(0, 0, 0))
     track = m.add_track(
         b, -1, pitch=pitch, sprocket=m.Sprocket((-0.9, 0.36), teeth=round(1.32 / pitch)),
@@ -174,7 +157,6 @@ def test_a_track_keeps_the_tension_that_was_asked_for(pitch: float, wheels: bool
 
 @pytest.mark.native
 def test_tension_is_that_of_the_pins() -> None:
-    """Hung up without gravity: both runs' pins pull together as the spring pushes, each about as was asked for."""
     b = ModelBuilder(gravity=(0, 0, 0))
     idler = m.Idler((0.9, 0.36), tension=3000.0, stiffness=1e5)
     track = m.add_track(b, -1, pitch=PITCH, sprocket=m.Sprocket((-0.9, 0.36)), idler=idler, label="left")
@@ -190,14 +172,13 @@ def test_tension_is_that_of_the_pins() -> None:
     assert all(len(run) > 8 and np.ptp(run) < 0.002 * tension for run in runs.values())
     upper, lower = (np.mean(run) for run in runs.values())
     assert 0.5 * (upper + lower) == pytest.approx(tension, rel=5e-3)
-    assert upper == pytest.approx(lower, rel=0.05)  # corners of the idler's polygon have levers of their own
+    assert upper == pytest.approx(lower, rel=0.05)
     assert track.ground_speed(sim)[0] == 0.0 and abs(track.speed(sim)[0]) < 1e-2 and track.gap(sim)[0] < 1e-7
 
 
 @pytest.mark.nightly
 @pytest.mark.native
 def test_surface_speed_moves_like_the_track() -> None:
-    """No shoes, the same record: straight, up 30 degrees and on the spot."""
     run = Run(dt=5e-3, surface_speed=True)
     assert not run.tracks[0].shoes and len(run.sim.model.bodies) == 25
     run.go(1.6, 1.0)
@@ -216,7 +197,6 @@ def state(sim: Simulation, world: int) -> np.ndarray:
 
 
 def rolled(tracks: Tracks, sim: Simulation, worlds: int, steps: int) -> Simulation:
-    """Each world with a speed of its own."""
     for track in tracks:
         sim.control[f"{track.label}_drive"] = np.linspace(0.2, 1.0, 256)[-worlds:]
     sim.step(steps)

@@ -50,7 +50,6 @@ def test_other_shapes_reach_as_far_as_the_radius(shape: str) -> None:
 
 
 def machine() -> tuple[ModelBuilder, m.DriveTrain]:
-    """Three wheels with a drive of each kind and a brake, and four more of different inertia on a drive train."""
     b = ModelBuilder(gravity=(0, 0, 0))
     for label, drive in (("torque", m.TorqueDrive(8.0)), ("speed", m.SpeedDrive(1e3, 2.0)), ("dc", MOTOR)):
         wheel(b, label, drive=drive, brake=40.0)
@@ -71,7 +70,6 @@ def spin(sim: Simulation, label: str) -> float:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_drives_and_brakes_turn_wheels_as_by_hand() -> None:
-    """T t/I; target (1 - exp(-gain t/I)); no-load speed over the gear ratio; a brake slows by T/I and stands."""
     b, _ = machine()
     sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
     for label, command in (("torque", 0.5), ("speed", 12.0), ("dc", 1.0)):
@@ -96,7 +94,6 @@ def test_drives_and_brakes_turn_wheels_as_by_hand() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_a_drive_train_shares_its_torques_and_slips_at_its_clutch() -> None:
-    """A quarter of each torque on every wheel, whatever its inertia; turning to the left drives the right side on."""
     b, train = machine()
     assert train.turn is not None and b.actuators[train.turn.clutch].label == "train_turn_clutch"
     inertia = {"l0": 0.8, "l1": 1.0, "r0": 1.2, "r1": 1.6}
@@ -124,7 +121,6 @@ def test_a_limited_slip_is_a_damper_between_wheels_of_a_side() -> None:
 
 
 def test_a_turn_shaft_lies_in_the_middle_of_its_chassis() -> None:
-    """In the center of mass, or in the origin where only shapes know that."""
     for given, place in (({"mass": 9.0, "inertia": (1, 1, 1), "com": (0.1, 0, 0.2)}, (1.1, 0, 0.2)), ({}, (1.0, 0, 0))):
         b = ModelBuilder()
         chassis = b.add_body(**given, xform=Transform((1.0, 0, 0)), label="chassis")
@@ -137,7 +133,6 @@ def test_a_turn_shaft_lies_in_the_middle_of_its_chassis() -> None:
 
 
 def test_spin_without_slip() -> None:
-    """A left wheel of a vehicle that turns to the left rolls slower."""
     assert m.spin_of(2.0, 0.5, 0.6, 0.3) == pytest.approx((2.0 - 0.3) / 0.3)
 
 

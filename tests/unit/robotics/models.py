@@ -9,7 +9,6 @@ from tests.parity.machines import COORDINATES, SEVERAL_AXES, random_frame, rando
 
 
 def floating_chain(seed: int) -> ModelBuilder:
-    """A free body and a chain of every kind of joint on it, in random order, with a site on each end."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder(gravity=(0.3, -0.2, -9.7))
     poses = [random_frame(rng)]
@@ -28,7 +27,6 @@ def floating_chain(seed: int) -> ModelBuilder:
 
 
 def arm(seed: int) -> ModelBuilder:
-    """A chain on the world by every joint whose rates are those of its coordinates."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder(gravity=(0.3, -0.2, -9.7))
     pose = Transform()
@@ -43,7 +41,6 @@ def arm(seed: int) -> ModelBuilder:
 
 
 def gimbals(seed: int) -> ModelBuilder:
-    """A free body and a chain of joints of several axes, right- and left-handed, with rotors on all of them."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder(gravity=(0.3, -0.2, -9.7))
     poses = [random_frame(rng)]
@@ -64,7 +61,6 @@ def gimbals(seed: int) -> ModelBuilder:
 
 
 def trees() -> dict[str, tuple[Model, str | None]]:
-    """Models and bases by name: random machines with loops, chains that are walked from either end."""
     found: dict[str, tuple[Model, str | None]] = {
         f"machine{s}": (random_machine(s).finalize(), None) for s in (*range(8), *SEVERAL_AXES)
     }
@@ -80,7 +76,7 @@ def trees() -> dict[str, tuple[Model, str | None]]:
 
 
 def four_bar() -> ModelBuilder:
-    """Crank (with armature), coupler and rocker in the plane across y; the last joint closes the loop."""
+    """A four-bar: crank (with armature), coupler and rocker. The last joint closes the loop."""
     b = ModelBuilder()
     y = (0.0, 1.0, 0.0)
     for label, x, z in (("crank", 0.0, 0.0), ("coupler", 0.0, 0.2), ("rocker", 0.5, 0.0)):
@@ -117,7 +113,6 @@ HANDS_AND_FEET = ("l_grip", "r_grip", "l_sole", "r_sole")
 
 
 def humanoid() -> ModelBuilder:
-    """30 hinges on a pelvis that floats: waist 3, head 1, two legs of 6, two arms of 7; sites at hands and soles."""
     b = ModelBuilder()
     b.add_body(8.0, (0.08, 0.06, 0.08), xform=Transform((0, 0, 0.9)), label="pelvis")
 

@@ -1,5 +1,3 @@
-"""A model's tree as a MuJoCo model, made of the same numbers; an oracle that shares no line with robotics/."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -20,11 +18,6 @@ def _wxyz(q: np.ndarray) -> np.ndarray:
 
 
 class Oracle:
-    """MuJoCo's model of a tree in which no joint is walked backwards.
-
-    MuJoCo keeps a free body's angular velocity and a ball's in the child's axes, quaternions as wxyz.
-    """
-
     def __init__(self, tree: Tree) -> None:
         import mujoco
 
@@ -70,7 +63,6 @@ class Oracle:
         return f'<joint name="{motion.at}" type="{kind}" {where} armature="{float(armature)!r}"/>'
 
     def set(self, q: np.ndarray, v: np.ndarray) -> None:
-        """A posture (size,) and velocities (freedoms,) of the tree."""
         self.to = np.zeros((self.mj.nv, self.tree.freedoms))
         for node in self.tree.forest.nodes:
             frame_b = self._frames(node)[1]
@@ -94,14 +86,13 @@ class Oracle:
         self.mujoco.mj_forward(self.mj, self.data)
 
     def jacobian(self, body: str, place: np.ndarray) -> np.ndarray:
-        """(6, freedoms) of the point of a body that is at a world place."""
+        """Return the Jacobian (6, freedoms) of a point in the world frame."""
         rows = np.zeros((6, self.mj.nv))
         number = self.mj.body(body).id
         self.mujoco.mj_jac(self.mj, self.data, rows[:3], rows[3:], place, number)
         return rows @ self.to
 
     def mass_matrix(self) -> np.ndarray:
-        """(freedoms, freedoms)."""
         columns = np.zeros((self.mj.nv, self.mj.nv))
         self.mujoco.mj_mulM(self.mj, self.data, columns[0], np.zeros(self.mj.nv))
         for k, unit in enumerate(np.eye(self.mj.nv)):
@@ -109,12 +100,10 @@ class Oracle:
         return self.to.T @ columns @ self.to
 
     def inverse_dynamics(self, a: np.ndarray) -> np.ndarray:
-        """Forces (freedoms,) for accelerations, at the posture and velocities that are set."""
         self.data.qacc[:] = self.to @ a
         self.mujoco.mj_inverse(self.mj, self.data)
         return self.to.T @ self.data.qfrc_inverse
 
     def com(self) -> np.ndarray:
-        """(3,)."""
         total = sum(self.mj.body_mass[1:])
         return np.asarray(self.mj.body_mass[1:] @ self.data.xipos[1:] / total)

@@ -20,7 +20,7 @@ G = 9.81
 def table(
     slope: float = 0.0, com: tuple[float, float] = (0.0, 0.0), worlds: int = 1, backend: str = "auto"
 ) -> Simulation:
-    """A 10 kg body 1 m up on two feet, boxes of 20 x 10 cm and 1 kg, 30 cm apart; gravity tilted by ``slope``, rad."""
+    """A body of 10 kg, 1 m above two box feet that are 30 cm apart."""
     b = ModelBuilder(gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)))
     b.add_shape_plane(-1)
     body = b.add_body(10.0, (1, 1, 1), com=(*com, 0.0), xform=Transform((0, 0, 1.0)), label="trunk")
@@ -57,7 +57,6 @@ def test_the_polygon_is_the_hull_of_both_feet():
 
 
 def test_on_a_slope_it_lies_where_gravity_points():
-    """In the plane across gravity through the mean height of the points; the margin is that seen along gravity."""
     slope = 0.06
     sim = table(slope)
     tree = Tree(sim.model)
@@ -73,7 +72,7 @@ def test_on_a_slope_it_lies_where_gravity_points():
 
 
 def test_a_push_shifts_it_by_its_moment():
-    """dx = F h/(m g) from below the center of mass, for a force at its height; worlds do not mix."""
+    """dx = F h/(m g), with the height h of the force."""
     sim = table(worlds=3)
     before = zmp(sim, FEET).point
     sim.write("body.trunk.applied_force", np.array([[0, 0, 0], [4.0, 0, 0], [0, -5.0, 0]]))
@@ -96,7 +95,6 @@ def test_in_the_air_there_is_none():
 
 
 def flat(corners) -> Support:
-    """A polygon of one world on the floor."""
     hull = _hull(np.array(corners, float))
     return Support(hull[None], np.array([len(hull)]), np.eye(3)[None], np.zeros(1))
 
@@ -125,7 +123,7 @@ def test_hulls_of_random_points_hold_them_all():
 
 
 def test_a_motion_asks_for_its_zero_moment_point():
-    """The cart-table model: p = x - z x''/(z'' + g), and the rate of the spin about the center of mass."""
+    """Cart-table model: p = x - z x''/(z'' + g)."""
     b = ModelBuilder()
     b.add_body(3.0, (0.2, 0.3, 0.4), xform=Transform((0.1, 0.2, 0.8)), label="mass")
     tree = Tree(b.finalize())
@@ -139,7 +137,6 @@ def test_a_motion_asks_for_its_zero_moment_point():
 
 
 def test_the_wrench_from_outside_is_the_rate_of_momentum():
-    """Against differences of the momentum; its moment too."""
     tree = Tree(floating_chain(5).finalize(), "root")
     rng, h = np.random.default_rng(8), 1e-5
     q = tree.integrate(tree.start, rng.normal(size=tree.freedoms))
@@ -154,7 +151,6 @@ def test_the_wrench_from_outside_is_the_rate_of_momentum():
 
 
 def test_contacts_and_motion_agree():
-    """A body that rocks on two feet: the point from contacts is the one that its accelerations ask for."""
     sim = table(com=(0.02, 0.03))
     tree = Tree(sim.model)
     q = tree.posture(sim)

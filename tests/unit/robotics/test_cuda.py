@@ -1,5 +1,3 @@
-"""Inverse kinematics on cuda: the call over a stand-in for CuPy, and the GPU's own code on the PTX executor."""
-
 from __future__ import annotations
 
 import sys
@@ -23,7 +21,6 @@ pytestmark = pytest.mark.native
 
 @pytest.fixture
 def stand_in(monkeypatch):
-    """CuPy over host memory; the kernel by the C++ compiler."""
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
     monkeypatch.setattr(
         cuda_builds, "compile_cuda", lambda main, generated, defines, *_, **__: build_native(main, generated, defines)
@@ -31,7 +28,6 @@ def stand_in(monkeypatch):
 
 
 def assert_same(ik, start, targets, iterations):
-    """Bits of postures and of all that the reports say."""
     (a, reported), (b, other) = (ik.solve(start, targets, iterations, backend) for backend in ("native", "cuda"))
     np.testing.assert_array_equal(b, a)
     for name in reported.error:
@@ -42,7 +38,6 @@ def assert_same(ik, start, targets, iterations):
 
 
 def loop():
-    """A four-bar linkage, whose loop comes before the task."""
     tree = Tree(four_bar().finalize())
     return IK(tree, [PostureTask(tree.start + 0.1)]), tree.start
 
@@ -52,7 +47,7 @@ def loop():
 def test_it_is_called_as_native_is(stand_in, worlds):
     tree = Tree(humanoid().finalize(), "pelvis")
     ik = whole_body(tree)
-    for iterations in (0, 6):  # tables stay on the device from the second call on
+    for iterations in (0, 6):
         assert_same(ik, crouching(tree), reachable(tree, worlds), iterations)
 
 
@@ -72,7 +67,6 @@ def test_without_cupy_it_is_reported(monkeypatch):
 @pytest.mark.nightly
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 def test_the_code_of_the_gpu_has_the_bits_of_native():
-    """Priorities, limits, every task, and a loop; nobody reads what nobody has written, no thread another's work."""
     tree = Tree(humanoid().finalize(), "pelvis")
     tasks = [
         PoseTask("l_sole"), PoseTask("r_sole"), ComTask((2.0, 1.0, 0.0), priority=2),

@@ -1,5 +1,3 @@
-"""Jacobians, momenta and forces of trees against differences of poses and energies, for every kind of joint."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -16,8 +14,6 @@ POINT = np.array([0.1, 0.2, -0.3])
 
 
 class Moved:
-    """A tree in two random postures with velocities and accelerations, and the postures a little before and after."""
-
     def __init__(self, name: str) -> None:
         rng = np.random.default_rng(5)
         model, base = TREES[name]
@@ -33,7 +29,6 @@ def moved(request) -> Moved:
 
 
 def difference(f, m: Moved) -> np.ndarray:
-    """Central difference in time, of second order."""
     return (f(m.after) - f(m.before)) / (2.0 * H)
 
 
@@ -73,7 +68,6 @@ def test_center_of_mass_and_momentum(moved):
 
 
 def test_the_mass_matrix_is_that_of_the_kinetic_energy(moved):
-    """Summed over bodies by their own Jacobians, and the axes' own inertias by the rates of their coordinates."""
     t, q, v = moved.tree, moved.q, moved.v
     energy = np.zeros(2)
     k = t.at(q)
@@ -99,7 +93,6 @@ def test_inverse_dynamics_are_the_mass_matrix_and_the_bias(moved):
 
 
 def test_forces_do_the_work_that_energy_gains(moved):
-    """d/dt of v M v / 2 along a motion with acceleration a is v tau, gravity left out; that of gravity by its own."""
     t, v, a = moved.tree, moved.v, moved.a
 
     def kinetic(sign):
@@ -120,7 +113,7 @@ def test_forces_do_the_work_that_energy_gains(moved):
 
 @pytest.mark.parametrize("name", [name for name in TREES if name.startswith("arm")])
 def test_every_force_is_that_of_lagrange(name):
-    """tau = d/dt (M v) - dT/dq component by component, where rates are those of coordinates: no ball, no pose."""
+    """Lagrange's equations: tau = d/dt (M v) - dT/dq."""
     moved = Moved(name)
     t = moved.tree
     assert t.size == t.freedoms == 9
@@ -144,7 +137,6 @@ def test_wrenches_from_outside_work_along_their_frames(moved):
 
 
 def test_rows_of_loops_and_their_drift(moved):
-    """Rates of the residuals; and second derivatives along v' = a, from the rates before and after."""
     t = moved.tree
     residual, rows, drift = t.loops(moved.q, moved.v)
     assert residual.shape == (2, t.loop_rows) and rows.shape == (2, t.loop_rows, t.freedoms)
@@ -170,12 +162,11 @@ def test_steps_between_postures_are_undone(moved):
 
 
 def test_armature_of_a_closing_joint_is_felt():
-    """Its energy is that of its angle's rate; its forces those of Lagrange."""
     t = Tree(four_bar().finalize())
     assert len(t._reflected.elements) == 2
     rng = np.random.default_rng(3)
     q, v, a = t.start + rng.normal(size=3), rng.normal(size=3), rng.normal(size=3)
-    turn = np.array([1.0, 1.0, -1.0])  # angle of the rocker against the coupler: pivot - drive - knee
+    turn = np.array([1.0, 1.0, -1.0])
     plain = four_bar()
     plain.joints[3].params["armature"][:] = 0.0
     more = t.mass_matrix(q) - Tree(plain.finalize()).mass_matrix(q)

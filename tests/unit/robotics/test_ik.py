@@ -1,5 +1,3 @@
-"""Inverse kinematics: closed forms, a whole body, what is out of reach, priorities, limits, loops."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +15,6 @@ Y = (0.0, 1.0, 0.0)
 
 
 def planar(lengths=(0.5, 0.4), **limits) -> Tree:
-    """Links along x that turn about y, with a site at the tip."""
     b, parent, x = ModelBuilder(), -1, 0.0
     for k, length in enumerate(lengths):
         body = b.add_body(1.0, (0.01,) * 3, com=(0.5 * length, 0, 0), xform=Transform((x, 0, 0)), label=f"link{k}")
@@ -33,13 +30,11 @@ def robot() -> Tree:
 
 
 def whole_body(tree: Tree, **options) -> IK:
-    """Hands, feet and center of mass, and the posture with what is left."""
     tasks = [*(PoseTask(f) for f in HANDS_AND_FEET), ComTask(), PostureTask(crouching(tree)[0])]
     return IK(tree, tasks, **options)
 
 
 def reachable(tree: Tree, worlds: int, spread: float = 0.3) -> dict[str, np.ndarray]:
-    """Targets of random postures within the limits."""
     rng = np.random.default_rng(0)
     step = spread * rng.normal(size=(worlds, tree.freedoms))
     step[:, :6] *= 0.3
@@ -60,7 +55,6 @@ def test_two_links_reach_a_point():
 
 
 def test_out_of_reach_the_arm_points_there():
-    """The nearest posture is stretched; steps die down, without a swing; the distance is what is missing."""
     tree = planar()
     ik = IK(tree, [PointTask("tip")])
     targets = np.array([[1.2, 0, 0.5], [0.0, 0, -3.0], [-5.0, 0, 5.0]])
@@ -72,7 +66,6 @@ def test_out_of_reach_the_arm_points_there():
 
 
 def test_a_whole_body_reaches_hands_feet_and_center_of_mass(robot):
-    """36 freedoms, 27 rows, from half a radian away: below 1e-6 m and rad within ten steps, in limits."""
     targets = reachable(robot, 100)
     q, report = whole_body(robot).solve(crouching(robot), targets, iterations=10)
     assert max(r.max() for name, r in report.residual.items() if name != "posture") < 1e-6
@@ -83,7 +76,6 @@ def test_a_whole_body_reaches_hands_feet_and_center_of_mass(robot):
 
 
 def test_a_step_of_a_controller_takes_two_steps(robot):
-    """Targets a few mm on, as in a control loop: the error is far below them."""
     ik, start = whole_body(robot), crouching(robot)
     targets = {f: robot.pose(start, f)[0] for f in HANDS_AND_FEET} | {"com": robot.com(start)[0]}
     targets["l_grip"][:3] += [0.003, 0.002, 0.004]
@@ -92,7 +84,6 @@ def test_a_step_of_a_controller_takes_two_steps(robot):
 
 
 def test_a_hand_out_of_reach_ends_at_the_nearest_pose(robot):
-    """Feet and center of mass at the same priority give way by what is least: the gradient over free joints is zero."""
     tasks = [*(PoseTask(f) for f in HANDS_AND_FEET), ComTask()]
     targets = {name: value[:8] for name, value in reachable(robot, 8, 0.1).items()}
     targets["l_grip"][:, 0] += 1.0
@@ -110,7 +101,6 @@ def test_a_hand_out_of_reach_ends_at_the_nearest_pose(robot):
 
 
 def test_the_pull_of_a_posture_does_not_swing(robot):
-    """Arms that are nearly stretched for their targets, against a posture that bends them: steps die down."""
     targets = reachable(robot, 12, 0.1)
     targets["l_grip"][:, 0] += 0.4
     _, report = whole_body(robot).solve(crouching(robot), targets, iterations=80)
@@ -119,7 +109,6 @@ def test_the_pull_of_a_posture_does_not_swing(robot):
 
 
 def test_a_later_priority_has_what_is_left():
-    """Two wishes that contradict: the first is met, the second as near as that leaves; one level shares by weight."""
     b = ModelBuilder()
     for axis, label in (((1, 0, 0), "x"), ((0, 0, 1), "z")):
         body = b.add_body(1.0, (0.1,) * 3, label=label)
@@ -138,7 +127,6 @@ def test_a_later_priority_has_what_is_left():
 @pytest.mark.nightly
 @pytest.mark.parametrize("away", [0.3, 8.0])
 def test_what_is_out_of_reach_costs_no_earlier_priority(robot, away):
-    """Feet, center of mass and the left hand are met as without the right hand, at whatever iteration one stops."""
     start = crouching(robot)
     tasks = [PoseTask("l_sole"), PoseTask("r_sole"), ComTask((1, 1, 0)), PointTask("l_grip", priority=2)]
     targets = {name: robot.pose(start, name)[0] for name in HANDS_AND_FEET[2:]} | {"com": robot.com(start)[0]}
@@ -154,7 +142,6 @@ def test_what_is_out_of_reach_costs_no_earlier_priority(robot, away):
 
 
 def test_a_later_priority_reaches_what_it_can(robot):
-    """Both hands after the feet, in order; most are met within 20 steps, and feet always."""
     tasks = [PoseTask("l_sole"), PoseTask("r_sole"), ComTask(), PointTask("l_grip", priority=2)]
     targets = reachable(robot, 40, 0.2)
     targets |= {name: targets[name][:, :3] for name in ("l_grip", "r_grip")}
@@ -166,7 +153,6 @@ def test_a_later_priority_reaches_what_it_can(robot):
 
 
 def test_the_posture_is_the_nearest_one_that_meets_the_tasks():
-    """Five links, one point: the difference to the wanted posture is in the span of the point's rows (Lagrange)."""
     tree = planar((0.3,) * 5)
     wanted = np.array([0.2, -0.4, 0.5, 0.3, -0.2])
     ik = IK(tree, [PointTask("tip", weight=(1, 0, 1)), PostureTask(wanted, 0.01)])
@@ -179,7 +165,6 @@ def test_the_posture_is_the_nearest_one_that_meets_the_tasks():
 
 
 def test_limits_are_kept_and_the_answer_is_the_bounded_least_squares():
-    """scipy's bounded least squares finds nothing nearer from there, for targets beyond what limits leave."""
     tree = planar((0.5, 0.4, 0.3), limit_lower=-0.6, limit_upper=0.7)
     ik = IK(tree, [PointTask("tip", weight=(1, 0, 1))], damping=1e-4)
     rng = np.random.default_rng(1)
@@ -202,7 +187,6 @@ def test_limits_are_kept_and_the_answer_is_the_bounded_least_squares():
 
 
 def test_loops_stay_closed():
-    """A point of the four-bar's coupler (a parallelogram) goes to where a crank angle puts it, or as near as it can."""
     tree = Tree(four_bar().finalize())
     ik = IK(tree, [PointTask("coupler", point=(0.2, 0, 0))])
     turn = 0.35
@@ -252,7 +236,6 @@ def test_targets_are_transforms_too(robot):
 
 
 def test_tasks_serve_several_trees():
-    """Each IK has copies of its own."""
     tasks = [PointTask("tip", weight=(1, 0, 1)), PostureTask()]
     first, second = (IK(planar(lengths), tasks) for lengths in ((0.5, 0.4), (0.3, 0.3, 0.2)))
     for ik, start in ((first, [0.1, 0.4]), (second, [0.1, 0.4, 0.1])):

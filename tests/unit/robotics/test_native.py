@@ -1,5 +1,3 @@
-"""Inverse kinematics by kernels beside NumPy's: every task, every joint, loops, limits; any number of threads."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,10 +16,6 @@ pytestmark = pytest.mark.native
 
 
 def alike(ik: IK, start, targets, iterations: int, within: float = 1e-9) -> np.ndarray:
-    """Postures of both, compared together with all that the reports say.
-
-    Rows that a level keeps are stiffer than it by up to 1e12, which leaves that many digits.
-    """
     (a, reported), (b, other) = (ik.solve(start, targets, iterations, backend) for backend in ("numpy", "native"))
     np.testing.assert_allclose(b, a, rtol=0.0, atol=within)
     for name in reported.error:
@@ -65,7 +59,6 @@ def test_three_priorities_of_which_the_last_is_out_of_reach(iterations, away):
 
 @pytest.mark.parametrize("base", ["root", "link6", "link3"])
 def test_every_joint_from_either_end(base):
-    """Balls, poses, travels, universal joints, walked forwards and backwards."""
     tree = Tree(floating_chain(3).finalize(), base)
     rng = np.random.default_rng(1)
     goal = tree.integrate(np.repeat(tree.start, 5, axis=0), 0.3 * rng.normal(size=(5, tree.freedoms)))
@@ -92,7 +85,6 @@ def test_loops_and_couplings():
 
 
 def test_masses_of_worlds():
-    """The center of mass is that of each world's masses."""
     tree = Tree(humanoid().finalize(), "pelvis")
     masses = tree.inertias.mass * np.random.default_rng(0).uniform(0.5, 1.5, (4, len(tree.bodies)))
     object.__setattr__(tree.inertias, "mass", masses)
@@ -119,7 +111,6 @@ def test_bits_do_not_depend_on_threads_and_other_worlds(monkeypatch):
 
 
 def test_a_solver_serves_again_and_again():
-    """Its tables are made once; what it keeps of a solution is not felt by the next one."""
     ik = IK(planar(), [PointTask("tip")])
     first, _ = ik.solve([0.3, 0.8], {"tip": (0.6, 0, 0.3)}, backend="native")
     ik.solve([0.1, 0.2], {"tip": (3, 0, 0)}, backend="native")
@@ -137,7 +128,6 @@ def test_wrong_backends_and_iterations_are_reported():
 
 
 def test_the_struct_is_the_one_that_compilers_make():
-    """Pointers and doubles, then integers: no gaps but at the end."""
     layout = robot_dtype()
     sizes = [layout[name].itemsize for name in layout.names]
     assert sizes == sorted(sizes, reverse=True) and layout.itemsize % 8 == 0

@@ -1,5 +1,3 @@
-"""Trees against MuJoCo, where it is installed: robots of others and random machines, 1e-12 relative."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -20,7 +18,6 @@ PATHS = {"upkie": ("upkie_description", "URDF_PATH"), "jvrc1": ("jvrc_descriptio
 
 
 def robot(name: str, fixed_base: bool) -> Model:
-    """A robot that others wrote."""
     package, attribute = PATHS[name]
     path = getattr(pytest.importorskip(package), attribute)
     builder, _ = load_urdf(path, fixed_base=fixed_base, collisions=False, visuals=False)
@@ -28,7 +25,6 @@ def robot(name: str, fixed_base: bool) -> Model:
 
 
 def machine(seed: int) -> Model:
-    """A random machine without rotors and bodies that forces do not move, which mean other things there."""
     b = random_machine(seed)
     b.actuators.clear()
     for body in b.bodies:

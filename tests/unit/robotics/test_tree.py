@@ -1,5 +1,3 @@
-"""Trees beside simulations of their models: postures, names, limits, frames, forces; and what users get wrong."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +16,6 @@ from .models import arm, floating_chain, four_bar
 @pytest.mark.nightly
 @both_backends
 def test_postures_and_velocities_are_those_of_the_simulation(backend):
-    """Of a machine that moves: poses, velocities of points and the center of mass by the tree are what signals tell."""
     for build in (machine, lambda: floating_chain(1)):
         sim = Simulation(build().finalize(), 2, backend=backend, config=SolverConfig(dt=2e-4))
         sim.write("joint.revolute.velocity" if "revolute" in sim.model.labels("joint") else "joint.hinge.velocity", 1.0)
@@ -89,7 +86,6 @@ def test_a_base_chooses_what_hangs_together_with_it():
 
 
 def test_another_base_reports_the_same_motion():
-    """The chain from both ends: the same energy, momentum and center of mass for one motion."""
     model = floating_chain(2).finalize()
     rng = np.random.default_rng(4)
     there, back = Tree(model, "root"), Tree(model, "link6")
@@ -127,7 +123,7 @@ def test_far_from_the_origin_digits_stay():
 
 @both_backends
 def test_the_simulator_accelerates_as_the_tree_says(backend):
-    """M a = -b from rest and in motion; the velocity after a short step, first order in it."""
+    """M a = -b, from rest and in motion."""
     b = arm(1)
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-6))
     tree = Tree(sim.model)
@@ -143,7 +139,7 @@ def test_the_simulator_accelerates_as_the_tree_says(backend):
 
 @both_backends
 def test_loops_and_forces_accelerate_as_the_simulator_does(backend):
-    """A four-bar with a torque on its crank: M a + b = tau + J^T l and J a = -drift, redundant rows and all."""
+    """M a + b = tau + J^T l and J a = -drift, with redundant rows."""
     b = four_bar()
     b.add_torque(0, (0.0, 1.0, 0.0), label="push")
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-6))
@@ -163,7 +159,6 @@ def test_loops_and_forces_accelerate_as_the_simulator_does(backend):
 
 
 def test_servos_hold_what_gravity_asks_for():
-    """At rest, drive forces are the gravity torques of the posture that is held."""
     b = ModelBuilder()
     parent = -1
     for k, axis in enumerate(((0, 1, 0), (1, 0, 0), (0, 1, 0))):
@@ -194,7 +189,6 @@ def test_couplings_are_loops_too():
 
 
 def test_parameters_of_worlds():
-    """Masses, gravity and armatures that a simulation's worlds have."""
     b = floating_chain(0)
     sim = Simulation(b.finalize(), 3, backend="numpy")
     sim.write("body.link2.mass", np.array([1.0, 2.0, 3.0]))
@@ -219,7 +213,7 @@ def test_parameters_of_worlds():
 
 
 def test_rotors_count_as_armature():
-    """r^2 M_s t/w of a motor, on its joint."""
+    """The motor's inertia at the joint is r^2 M_s t/w."""
     plain, geared = four_bar(), four_bar()
     geared.add_dc_motor(1, stall_torque=0.5, no_load_speed=300.0, mechanical_time_constant=0.02, gear_ratio=30.0)
     m = [Tree(b.finalize()).mass_matrix(np.zeros(3))[0] for b in (plain, geared)]

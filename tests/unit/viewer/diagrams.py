@@ -1,5 +1,3 @@
-"""What tests of diagrams in the viewer share: a cart that a diagram drives, in a session with a panel."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -15,7 +13,6 @@ from gpusim.viewer.window.sources import Live
 
 
 def follower() -> Diagram:
-    """A cart goes where a stick says; a lamp tells that it is far away, in a subsystem."""
     d = Diagram("cart", rate=50.0)
     d.add("input", "wish", lower=-0.5, upper=0.5, unit="m", keys=("J", "L"), axis="left_x", dead_zone=0.2)
     d.add("input", "hold", lower=0.0, upper=1.0, switch=True, keys=("H",))
@@ -37,7 +34,6 @@ def follower() -> Diagram:
 
 
 def cart(num_worlds: int = 1, *diagrams: Diagram) -> Simulation:
-    """A cart on a rail with two servos, "push" and "free"; the diagram drives the first."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(2.0, (1, 1, 1), xform=Transform((0, 0, 0.5)), label="cart")
     b.add_shape_box(body, (0.3, 0.2, 0.2))
@@ -50,7 +46,6 @@ def cart(num_worlds: int = 1, *diagrams: Diagram) -> Simulation:
 
 
 def panel_state(folder: Path | None = None, num_worlds: int = 1) -> PanelState:
-    """A paused session of the cart."""
     sim = cart(num_worlds)
     camera = Camera((1.5, -3.0, 1.5), (0.0, 0.0, 0.5))
     scene = Scene("cart", "a cart", ModelBuilder(), sim.config, 1.0, camera=camera)

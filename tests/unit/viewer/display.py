@@ -1,5 +1,3 @@
-"""A display of their own for tests that open windows: Xvfb with software rendering, one for each process."""
-
 from __future__ import annotations
 
 import atexit
@@ -13,7 +11,6 @@ import pytest
 
 @cache
 def _display() -> str:
-    """Its name, e.g. ":3"; empty where Xvfb does not start."""
     read, write = os.pipe()
     command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
     server = subprocess.Popen(command, pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -26,7 +23,6 @@ def _display() -> str:
 
 
 def display_variables() -> dict[str, str]:
-    """The environment of a program that opens windows there; skips the test, with the reason, where there is none."""
     pytest.importorskip("glfw")
     if shutil.which("Xvfb") is None:
         pytest.skip("no screen for windows: Xvfb is not installed; apt install xvfb")

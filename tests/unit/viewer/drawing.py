@@ -1,5 +1,3 @@
-"""What tests that draw share: the reason to skip them, and the comparison of pictures."""
-
 from __future__ import annotations
 
 import os
@@ -12,7 +10,6 @@ import pytest
 from gpusim.viewer import ViewerError
 
 PICTURES = Path(__file__).parents[2] / "reference" / "pictures"
-#: Set this variable to write the pictures anew; look at them before they are committed.
 UPDATE = "GPUSIM_UPDATE_PICTURES"
 #: Greatest mean difference of two pictures, and the greatest share of points that differ by more than FAR, 0 to 255.
 MEAN, SHARE, FAR = 2.0, 0.02, 24
@@ -30,13 +27,12 @@ def _why_not() -> str:
 
 
 def require_egl() -> None:
-    """Skip the test, with the reason, where nothing can be drawn."""
     if reason := _why_not():
         pytest.skip(reason)
 
 
 def compare(picture: np.ndarray, name: str) -> None:
-    """Compare with the kept picture ``name``, or keep it if the variable says so."""
+    """Compare with the stored picture ``name``, or store it if the variable is set."""
     from gpusim.viewer.pictures import load_picture, save_picture
 
     path = PICTURES / f"{name}.png"

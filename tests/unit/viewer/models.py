@@ -40,7 +40,6 @@ SHAPES: dict[str, Callable[[ModelBuilder, int], int]] = {
 
 
 def shape_model(name: str) -> Model:
-    """One shape over a plane; "height_field" with a ball over it."""
     b = ModelBuilder()
     body = b.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0), xform=Transform((0.0, 0.0, 0.3)))
     if name == "height_field":
@@ -53,7 +52,6 @@ def shape_model(name: str) -> Model:
 
 
 def ball_and_wall() -> Model:
-    """A ball of radius 0.5 m about (0, 5, 1) before the plane y = 8, whose solid half lies beyond; no ground."""
     b = ModelBuilder()
     ball = b.add_body(xform=Transform((0.0, 5.0, 1.0)), label="ball")
     b.add_shape_sphere(ball, 0.5)

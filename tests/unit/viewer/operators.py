@@ -1,5 +1,3 @@
-"""What tests of the operator share: machines to drive, a gamepad, and a step."""
-
 from __future__ import annotations
 
 import gpusim
@@ -10,7 +8,6 @@ FRAME = 1.0 / 60.0
 
 
 def arm(servos: int = 1, mode: str = "position", num_worlds: int = 1) -> Simulation:
-    """Links on hinges with servos that are called s0, s1, ..."""
     b = ModelBuilder()
     for k in range(servos):
         link = b.add_body(mass=1.0, inertia=(0.1,) * 3, xform=Transform((0.0, k, 1.0)), label=f"link{k}")
@@ -23,7 +20,7 @@ def arm(servos: int = 1, mode: str = "position", num_worlds: int = 1) -> Simulat
 
 
 def machine(*labels: str, brake_force: float = 0.0) -> Simulation:
-    """Motors with these labels, and a cylinder "jack" with a brake if it has a force."""
+    """Add motors with these labels, and a cylinder "jack"."""
     b = ModelBuilder()
     for k, label in enumerate(labels):
         shaft = b.add_body(mass=1.0, inertia=(0.1,) * 3, xform=Transform((0.0, k, 1.0)), label=f"shaft_{label}")
@@ -41,8 +38,6 @@ def machine(*labels: str, brake_force: float = 0.0) -> Simulation:
 
 
 class Pad:
-    """A gamepad that does as it is told."""
-
     def __init__(self) -> None:
         self.axes: dict[str, float] = {}
         self.buttons: set[str] = set()

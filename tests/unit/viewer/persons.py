@@ -1,5 +1,3 @@
-"""What tests of the panel share: a state with everything on it, and somebody in front of the panel, off screen."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -26,7 +24,6 @@ needs_imgui = pytest.mark.skipif(
 
 
 def panel_state_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, num_worlds: int = 1) -> PanelState:
-    """A paused session of a scene, with everything that a window would give the panel."""
     made: list[Operator] = []
 
     def make(changes: Any) -> Live:
@@ -48,8 +45,6 @@ def panel_state_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, nu
 
 
 class Person:
-    """Somebody in front of the panel."""
-
     def __init__(self, panel_state: PanelState, **size: Any) -> None:
         from gpusim.viewer.panel import PanelOffscreen
 
@@ -63,7 +58,6 @@ class Person:
         return self.eye.image()
 
     def wait(self, frames: int = 1) -> None:
-        """Let the panel act, without a look at the scene."""
         for _ in range(frames):
             self.eye.act()
 
@@ -88,7 +82,6 @@ class Person:
         self.wait(2)
 
     def type(self, name: str, text: str) -> None:
-        """Instead of what is there."""
         self.click(name)
         self.panel.events.key(ord("A"), True, 2)
         self.panel.events.key(ord("A"), False)

@@ -1,5 +1,3 @@
-"""The page of the browser view in a real browser without a screen, whose WebGL runs on the processor."""
-
 from __future__ import annotations
 
 import os
@@ -58,13 +56,11 @@ def during(view: WebView, job: Callable[[], Found]) -> Found:
 
 
 def red(picture: np.ndarray) -> np.ndarray:
-    """Which pixels show the box, whose shades have the same hue."""
     r, g, b = np.moveaxis(picture.astype(int), 2, 0)
     return (r > 60) & (r > 3 * g) & (r > 3 * b)
 
 
 def middle(browser: Browser) -> float:
-    """Height of the box in the picture, pixels from the upper edge; nan where there is none."""
     rows = np.flatnonzero(red(browser.picture()[:, :280]).any(axis=1))
     return float(rows.mean()) if len(rows) > 10 else float("nan")
 
@@ -81,7 +77,7 @@ def test_a_browser_shows_the_box_and_its_slider_moves_it(tmp_path: Path) -> None
         during(view, lambda: wait_until(drawn, "the box is drawn"))
         low = during(view, lambda: middle(browser))
         picture = during(view, browser.picture)[:, :280]
-        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50  # ground with lines, shades, shadow
+        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50
 
         def move() -> None:
             left, top, width, height = browser.place(f"{SLIDER}.parentElement")
@@ -97,7 +93,7 @@ def test_a_browser_shows_the_box_and_its_slider_moves_it(tmp_path: Path) -> None
         assert sim.control["height"][0] == wished
         assert sim.read("body.box.position")[0, 2] == pytest.approx(0.5 + wished, abs=0.05)
         during(view, lambda: wait_until(lambda: middle(browser) < low - 40.0, "the picture shows the box higher up"))
-        with Browser(view.url, tmp_path / "second", 640, 400) as second:  # it comes later and sees the same
+        with Browser(view.url, tmp_path / "second", 640, 400) as second:
             during(view, lambda: wait_until(lambda: second.evaluate(f"!!{SLIDER}"), "the second page is there"))
             shown = during(view, lambda: second.evaluate(f"{SLIDER}.getAttribute('aria-valuenow')"))
             assert float(shown) == pytest.approx(wished, abs=0.011)
@@ -110,7 +106,7 @@ def test_the_picture_of_the_gallery(tmp_path: Path) -> None:
     require_browser()
     closing = "document.querySelectorAll('.mantine-Notification-closeButton').forEach(e => e.click())"
     with page_of(load_scene("excavator"), "auto") as view:
-        while view.session.time < 4.0:  # before the browser takes all cores
+        while view.session.time < 4.0:
             view.run(0.5)
         view.session.pause()
         with Browser(view.url, tmp_path, 1280, 720) as browser:

@@ -1,5 +1,3 @@
-"""Where nothing can be drawn, one sentence tells why and what to install."""
-
 from __future__ import annotations
 
 import os
@@ -35,7 +33,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries have 
 
 
 def reported(code: str, **environment: str) -> str:
-    """What the error of a fresh process says."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=240
     )

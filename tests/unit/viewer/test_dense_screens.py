@@ -1,5 +1,3 @@
-"""Windows on dense screens: letters are as large as the person's settings ask for."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""Inputs of diagrams are the operator's: sliders, keys and sticks; what diagrams give is nobody else's."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -34,7 +32,7 @@ def test_the_operator_moves_the_machine_through_the_diagram() -> None:
     operator.set("wish", 0.4)
     step(operator, 50)
     sim = operator.sim
-    assert sim.read("diagram.cart.wish")[0] == pytest.approx(0.375)  # behind its dead zone
+    assert sim.read("diagram.cart.wish")[0] == pytest.approx(0.375)
     assert sim.read("joint.rail.position")[0] > 0.1
     assert float(sim.control["push"][0]) == pytest.approx(float(sim.read("diagram.cart.choice")[0]))
     operator.release("wish")
@@ -43,7 +41,6 @@ def test_the_operator_moves_the_machine_through_the_diagram() -> None:
 
 
 def test_keys_and_sticks_are_those_of_the_diagram() -> None:
-    """The generated ones keep off them; a stick's dead zone is the diagram's own, not a second one."""
     pad = Pad()
     operator = Operator(cart(), gamepad=pad)
     bound = {binding.command: binding for binding in operator.mapping.bindings}
@@ -69,7 +66,7 @@ def test_ready_made_patterns_leave_declared_keys_alone() -> None:
     bound = {b.command: b for b in choose_mapping(inputs | {"grip": extra}).bindings}
     assert bound["grip"].keys == ("A", "W")
     assert (bound["swing"].keys, bound["swing"].axis) == ((), "left_x")
-    assert "stick" not in bound  # both its keys and its stick are taken
+    assert "stick" not in bound
     lamp = dataclasses.replace(extra, name="lamp", switch=True, keys=("X",), axis="b")
     assert choose_mapping({"lamp": lamp}).bindings == (Binding("lamp", keys=("X",), button="b"),)
 

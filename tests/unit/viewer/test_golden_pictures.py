@@ -1,9 +1,3 @@
-"""Pictures of every shape and every scene against those in tests/reference/pictures, which people have looked at.
-
-They show the builder's poses, so that work on the solver does not change them. See
-docs/develop/viewer_internals.md.
-"""
-
 from __future__ import annotations
 
 import pytest

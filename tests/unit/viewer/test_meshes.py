@@ -1,5 +1,3 @@
-"""Meshes: closed, outward, as large as the shapes, and smooth where the shapes are."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -22,7 +20,6 @@ def mesh_of(name: str, segments: int = 96):
 
 
 def edges(triangles: np.ndarray, positions: np.ndarray) -> dict[tuple[int, int], int]:
-    """How often each directed edge occurs, points that coincide taken as one."""
     _, welded = np.unique(np.round(positions, 9), axis=0, return_inverse=True)
     count: dict[tuple[int, int], int] = {}
     for triangle in welded.reshape(-1)[triangles]:

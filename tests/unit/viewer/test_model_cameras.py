@@ -1,5 +1,3 @@
-"""Cameras of a model in pictures, in the window and on the command line, and lights in pictures."""
-
 from __future__ import annotations
 
 import math
@@ -25,7 +23,7 @@ MIDDLE = (60, 80)
 
 
 def flyer(**camera: Any) -> ModelBuilder:
-    """A body that flies along x with a camera at its side, over a red ball at x = 0 and a blue one at x = 2."""
+    """A body with a camera flies along x over a red ball at x = 0 and a blue one at x = 2."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     xform = Transform((0.0, -3.0, 1.0))
     body = b.add_body(1.0, (1, 1, 1), com=(0.1, 0.2, 0.3), xform=xform, linear_velocity=(2.0, 0.0, 0.0))
@@ -156,7 +154,6 @@ ABOVE = PinholeCamera((0.0, 0.0, 8.0), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 
 
 def lit(*lights: dict[str, Any], ball: bool = False, num_worlds: int = 1) -> np.ndarray:
-    """A gray plane from above under these lights, as gray values."""
     b = ModelBuilder()
     body = b.add_body(1.0, (1, 1, 1), xform=Transform((0.0, 0.0, 1.0)))
     b.add_visual(body, "sphere", 0.3 if ball else 0.01, color=(0.2, 0.2, 0.2))
@@ -234,9 +231,9 @@ def test_a_headlight_shines_from_the_eye() -> None:
     dark = lit({"intensity": 0.0}, ball=True)
     head = lit({"kind": "headlight", "direction": (0, 0, 1), "color": "#ff0000"}, ball=True)
     gain = head.astype(int) - dark
-    assert gain[MIDDLE][0] > 60 > 10 > gain[MIDDLE][2]  # the light is red
+    assert gain[MIDDLE][0] > 60 > 10 > gain[MIDDLE][2]
     left, right = gain[50, 50, 0], gain[50, 110, 0]
-    assert left == pytest.approx(right, abs=4)  # no shadow, and no side is darker
+    assert left == pytest.approx(right, abs=4)
 
 
 def test_many_lights_do_not_overexpose() -> None:
@@ -244,4 +241,4 @@ def test_many_lights_do_not_overexpose() -> None:
     one = lit({"direction": (0, 0, -1)})
     assert lit(*3 * [{"direction": (0, 0, -1), "shadow": False}])[MIDDLE] == pytest.approx(one[MIDDLE], abs=1)
     apart = [{"direction": (0, 0, -1)}, {"direction": (0, 0, 1), "shadow": False}]
-    assert lit(*apart)[MIDDLE] == pytest.approx(one[MIDDLE], abs=1)  # they light different faces
+    assert lit(*apart)[MIDDLE] == pytest.approx(one[MIDDLE], abs=1)

@@ -1,5 +1,3 @@
-"""Pictures as arrays: depth and segmentation of known things, the same bits twice, errors."""
-
 from __future__ import annotations
 
 import math
@@ -34,7 +32,6 @@ def falling(num_worlds: int = 1) -> Simulation:
 
 
 def rays() -> np.ndarray:
-    """Directions through the middles of all points, scaled to 1 along the view axis."""
     v, u = np.mgrid[0 : SIZE["height"], 0 : SIZE["width"]] + 0.5
     directions = LEVEL.pixel_ray(u, v, SIZE["width"], SIZE["height"])
     return directions / (directions @ LEVEL.forward)[..., None]
@@ -165,13 +162,12 @@ def test_the_eye_stays_above_the_ground_while_the_body_does() -> None:
         sim.write("body.ball.position", (0.0, 0.0, 0.2))
         seen = eye.segmentation()
         assert seen[60, 80] == 0 and (seen == 0).sum() > 50
-        assert np.isfinite(eye.depth()[-1]).all()  # the ground, from above
-        sim.write("body.ball.position", (0.0, 0.0, -5.0))  # through the ground: the eye goes along
+        assert np.isfinite(eye.depth()[-1]).all()
+        sim.write("body.ball.position", (0.0, 0.0, -5.0))
         assert eye.segmentation()[60, 80] == 0
 
 
 def wall_before_a_ball(num_worlds: int = 1) -> Simulation:
-    """A wall of the world 0.5 m before a ball, seen from the front."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     b.add_shape_box(-1, (0.6, 0.05, 0.4), xform=Transform((0.0, -0.5, 0.4)))
@@ -217,12 +213,11 @@ def test_decoration_can_be_left_out() -> None:
     assert set(np.unique(seen[True])) == {-1, 0, 1} and set(np.unique(seen[False])) == {-1, 0}
     box = np.argwhere(seen[False] == 0)
     (top, left), (bottom, right) = box.min(axis=0), box.max(axis=0)
-    assert np.all(seen[False][top : bottom + 1, left : right + 1] == 0)  # a whole square
-    assert not np.all(seen[True][top : bottom + 1, left : right + 1] == 0)  # the rail runs before it
+    assert np.all(seen[False][top : bottom + 1, left : right + 1] == 0)
+    assert not np.all(seen[True][top : bottom + 1, left : right + 1] == 0)
 
 
 def test_ropes_are_no_decoration() -> None:
-    """A rope is a part of the machine, as a tendon in MuJoCo."""
     b = ModelBuilder()
     load = b.add_body(1.0, (1, 1, 1))
     b.add_shape_box(load, (0.3, 0.3, 0.3))

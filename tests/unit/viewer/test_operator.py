@@ -1,5 +1,3 @@
-"""The operator: ranges and safe values of inputs, who touched them last."""
-
 from __future__ import annotations
 
 import math
@@ -130,7 +128,7 @@ def test_diagrams_add_inputs() -> None:
     bound = {binding.command: binding.keys for binding in operator.mapping.bindings}
     assert bound["target height"] == ("3", "4")
     operator.set("target height", 2.0)
-    step(operator)  # not a command of the simulation: nothing is written there
+    step(operator)
     assert operator.value("target height") == 2.0
     operator.emergency_stop()
     assert operator.value("target height") == 0.5

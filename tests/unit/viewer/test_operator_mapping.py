@@ -1,5 +1,3 @@
-"""What keys, sticks and patterns of excavators move; mapping files."""
-
 from __future__ import annotations
 
 import math
@@ -90,7 +88,7 @@ def test_the_last_touch_wins() -> None:
     assert operator.value("a") == 1.0 and operator.source("a") == "gamepad"
     operator.set("a", 0.3)
     operator.poll(FRAME)
-    assert operator.value("a") == 0.3  # the stick has not moved since
+    assert operator.value("a") == 0.3
     pad.connected = False
     for _ in range(30):
         operator.poll(FRAME)
@@ -152,7 +150,7 @@ EXCAVATOR = ("swing", "boom", "arm_cylinder", "bucket", "left_track")
 def test_excavator_patterns(pattern: str, stick: str, command: str) -> None:
     pad = Pad()
     operator = Operator(machine(*EXCAVATOR), mapping=pattern, gamepad=pad)
-    pad.axes[stick] = 1.0  # forward or right: boom down, stick out, bucket out, swing right: cylinders retract
+    pad.axes[stick] = 1.0
     for _ in range(30):
         operator.poll(FRAME)
     assert operator.value(command) == -1.0
@@ -186,7 +184,6 @@ def test_two_arms_are_no_excavator() -> None:
 
 
 def test_valves_and_brakes_of_a_drive_leave_its_lever_the_name() -> None:
-    """Parts of a circuit bear the drive's name too; they have no command, or one from 0 up."""
     words = ("swing", "boom", "stick", "bucket")
     inputs = {name: Input(-1.0, 1.0, name=name) for name in words}
     inputs |= {f"{name}_relief": Input(0.0, 1.0, idle=True, name=f"{name}_relief") for name in words}

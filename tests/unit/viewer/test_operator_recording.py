@@ -1,5 +1,3 @@
-"""Recordings of the operator: the same bits again, files, errors."""
-
 from __future__ import annotations
 
 import json
@@ -26,7 +24,6 @@ def start(**parameters: Any) -> tuple[Scene, Simulation, Operator]:
 
 
 def run(operator: Operator, steps: int = STEPS, actions: dict[int, Any] | None = None) -> list[list[float]]:
-    """Commands before each step."""
     seen = []
     for k in range(steps):
         if actions and k in actions:
@@ -47,7 +44,6 @@ def bits(sim: Simulation) -> dict[str, bytes]:
 
 
 def drive(operator: Operator) -> dict[int, Any]:
-    """A busy operator: keys that ramp, sliders, schedule again, brake, stop."""
     return {
         30: lambda: operator.key(KEYS["1"], True),
         70: lambda: operator.key(KEYS["1"], False),
@@ -88,7 +84,7 @@ def test_a_run_is_repeated_after_a_reset_in_the_same_simulation(tmp_path: Path) 
     run(operator, actions=drive(operator))
     first = bits(sim)
     sim.reset()
-    operator.reset()  # ends and writes the recording
+    operator.reset()
     operator.replay(tmp_path / "drive.jsonl")
     run(operator)
     assert bits(sim) == first

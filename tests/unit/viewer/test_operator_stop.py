@@ -37,7 +37,7 @@ def test_the_emergency_stop_latches() -> None:
     operator.key(KEYS["E"], True, shift=True)
     for _ in range(10):
         operator.poll(FRAME)
-    assert not operator.stopped and operator.value("a") == 0.0  # the stick is still held: it must be let go first
+    assert not operator.stopped and operator.value("a") == 0.0
     pad.axes["left_y"] = 0.0
     operator.poll(FRAME)
     pad.axes["left_y"] = -1.0
@@ -53,7 +53,7 @@ def test_the_emergency_stop_is_on_the_gamepad_too() -> None:
     assert operator.stopped
     operator.release_stop()
     operator.poll(FRAME)
-    assert not operator.stopped  # it is still the same press
+    assert not operator.stopped
     pad.buttons.clear()
     operator.poll(FRAME)
     pad.buttons.add("back")
@@ -83,7 +83,7 @@ def test_servos_stop_where_each_world_is() -> None:
     step(operator)
     assert np.allclose(sim.control["s0"], [0.0, 0.9], atol=1e-9)
     sim.write("joint.hinge0.position", 0.3)
-    operator.emergency_stop()  # again, or a key that repeats: it stays where it was latched
+    operator.emergency_stop()
     step(operator)
     assert np.allclose(sim.control["s0"], [0.0, 0.9], atol=1e-9)
 

@@ -1,5 +1,3 @@
-"""The pattern of wheeled vehicles, and bindings that move several inputs at once."""
-
 from __future__ import annotations
 
 import pytest
@@ -16,7 +14,6 @@ WHEELS = ("left", "right")
 
 
 def vehicle(*drives: str) -> Simulation:
-    """Shafts with drives of these names, a steering rack, and a brake on each of two more shafts."""
     b = ModelBuilder()
 
     def hinge(label: str) -> int:
@@ -44,7 +41,6 @@ def hold(operator: Operator, *keys: str) -> None:
 
 @pytest.mark.parametrize("drives", [("drive",), ("drive", "turn"), ("left_drive", "right_drive")])
 def test_keys_drive_steer_and_brake(drives: tuple[str, ...]) -> None:
-    """W goes ahead, A steers to the left (which is positive) and springs back, B toggles all brakes."""
     operator = Operator(vehicle(*drives))
     assert operator.mapping.name == "Wheeled"
     hold(operator, "W", "A", "J")

@@ -1,5 +1,3 @@
-"""What overlays compute before anything is drawn: support polygons, arrows, places of labels, letters, colors."""
-
 from __future__ import annotations
 
 import math
@@ -226,7 +224,7 @@ def test_letters_stand_on_the_base_line() -> None:
     x, y, width, height, u, v = letters.letters("H")[0]
     ink = letters.image[v : v + height, u : u + width, 0]
     rows = np.flatnonzero(ink.max(axis=1) > 128)
-    assert rows[-1] + y == -1  # the last row lies just above the base line
+    assert rows[-1] + y == -1
     assert 0.6 * 14 < len(rows) < 0.9 * 14
     halo = letters.image[v : v + height, u : u + width, 1]
     assert np.all(halo >= ink) and (halo > 0).sum() > 1.5 * (ink > 0).sum()
@@ -359,7 +357,7 @@ def test_overlays_have_names_keys_and_descriptions_of_their_own() -> None:
     assert {overlay.name for overlay in known} == names
     keys = [overlay.key for overlay in known]
     assert len(set(keys)) == len(keys) and all(len(key) == 1 and key.islower() for key in keys)
-    assert not set(keys) & set("fhr")  # the window's own
+    assert not set(keys) & set("fhr")
     assert all(overlay.description and "\n" not in overlay.description for overlay in known)
     order = [overlay.name for overlay in chosen_overlays(["labels", "profile", "contacts"])]
     assert order == ["contacts", "profile", "labels"]

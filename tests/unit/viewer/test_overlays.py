@@ -1,9 +1,3 @@
-"""Overlays in pictures: each against a kept one, sharp letters, nothing done for what is off, errors.
-
-Simulations stand at their start, so that work on the solver changes little of them. See
-docs/develop/viewer_internals.md.
-"""
-
 from __future__ import annotations
 
 import math
@@ -69,7 +63,6 @@ def scanned() -> Simulation:
 
 CLOSE = PinholeCamera((1.6, -8.2, 3.2), (-0.9, 0.0, 1.75))
 ASIDE = PinholeCamera((2.6, -3.2, 1.6), (0.9, 0.0, 0.35))
-#: Overlay: scene and camera.
 SHOWN: dict[str, tuple[Callable[[], Simulation], PinholeCamera | str]] = {
     "boxes": (lambda: simulation("card_house"), "fit"),
     "colors": (pyramid, CLOSE),
@@ -89,7 +82,7 @@ SHOWN: dict[str, tuple[Callable[[], Simulation], PinholeCamera | str]] = {
 def test_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, camera = SHOWN[name]
     sim = make()
-    monkeypatch.setattr(sim, "backend_name", "any")  # which one it is must not change the picture
+    monkeypatch.setattr(sim, "backend_name", "any")
     with Offscreen(sim, camera=camera, overlays=[name], **SIZE) as eye:  # type: ignore[arg-type]
         eye.timings = Timings(1.25, 0.8e-3, 16.7e-3)
         picture = eye.image()
@@ -111,14 +104,14 @@ def test_turned_off_they_leave_no_trace() -> None:
         depth = eye.depth()
         eye.overlays = {overlay.name for overlay in overlays()}
         assert not np.array_equal(eye.image(), before)
-        assert np.array_equal(eye.depth(), depth)  # sensors never see them
+        assert np.array_equal(eye.depth(), depth)
         eye.overlays = ()
         assert np.array_equal(eye.image(), before)
 
 
 def test_a_trial_step_is_made_once_a_frame_and_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     sim, calls = pyramid(), []
-    sim.step()  # before the first one there are no contacts of a last step to count
+    sim.step()
     forward = sim.backend.run_forward
     monkeypatch.setattr(sim.backend, "run_forward", lambda h: calls.append(h) or forward(h))
     with Offscreen(sim, **SIZE) as eye:  # type: ignore[arg-type]

@@ -1,5 +1,3 @@
-"""The operator panel, off screen: clicked and dragged by synthetic input, and compared with kept pictures."""
-
 from __future__ import annotations
 
 import re
@@ -53,7 +51,7 @@ def test_history_keeps_the_last_seconds() -> None:
     sim = falling()
     history = History(sim, [Plot("Energy", "kJ", ["sim.kinetic_energy", "sim.potential_energy"], scale=1e-3)])
     history.sample()
-    history.sample()  # the time has not gone on
+    history.sample()
     assert len(history.course(history.scopes[0])[0]) == 1
     for _ in range(30):
         sim.step(10)
@@ -76,7 +74,7 @@ def test_vectors_give_a_line_for_each_component() -> None:
     assert history.course(scope)[1][0].tolist() == [0.0, 0.0, 0.0]
     history.show(2)
     assert history.course(scope)[1][0].tolist() == pytest.approx([1.0, 2.0, 0.0])
-    history.show(1)  # it is not drawn
+    history.show(1)
     assert history.world == 2
     with pytest.raises(UnknownNameError, match=naming("'Speed' 'body.bal.position'")):
         History(sim, [Plot("Speed", "m/s", ["body.bal.position"])])
@@ -145,7 +143,7 @@ def test_a_slider_moves_the_machine(person: Person) -> None:
     assert 0.7 < operator.value("lift") < 0.9 and operator.source("lift") == "panel"
     panel_state.session.single_step(20)
     assert sim.control["lift"][0] == operator.value("lift")
-    assert sim.read("cylinder.lift.position")[0] > 0.01  # the schedule would still wait
+    assert sim.read("cylinder.lift.position")[0] > 0.01
     person.click("command lift", button=1)
     panel_state.session.single_step()
     assert operator.source("lift") == "" and sim.control["lift"][0] == 0.0
@@ -255,7 +253,7 @@ def test_record_and_replay(person: Person) -> None:
     assert operator.replaying and session.time == 0.0
     session.single_step(22)
     assert all(np.array_equal(state[name], array, equal_nan=True) for name, array in sim.read_state().items())
-    person.click("replay")  # ends the one that is running
+    person.click("replay")
     assert not operator.replaying
 
 
@@ -279,7 +277,7 @@ def test_a_hidden_panel_costs_nothing(person: Person, monkeypatch: pytest.Monkey
     person.panel.visible = False
     names.clear()
     person.panel.frame(640, 360, 0.1)
-    assert not names  # nothing is read for signals that nobody sees
+    assert not names
     assert not person.panel.has_list and not person.panel.covers(20.0, 50.0)
     assert person.panel.scene_area(640, 360) == Box(0.0, 0.0, 640, 360)
     person.panel.visible = True

@@ -1,5 +1,3 @@
-"""The block diagram in the panel: live values, lamps, parameters to type, pan and zoom, and recordings."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -26,7 +24,6 @@ ENTER = 257
 
 @pytest.fixture
 def person(tmp_path: Path) -> Iterator[Person]:
-    """Before an open diagram."""
     require_egl()
     state = panel_state(tmp_path)
     state.diagram_shown = True
@@ -36,7 +33,6 @@ def person(tmp_path: Path) -> Iterator[Person]:
 
 
 def view_of(state: PanelState) -> DiagramView:
-    """Its diagrams."""
     found = state.diagrams()
     assert found is not None
     return found
@@ -86,7 +82,7 @@ def test_zooming_keeps_what_lies_under_the_cursor() -> None:
     assert view.picked == "law"
     inner = view.picture.boxes["lamp/far"]
     view.pick(view.x + view.zoom * (inner.x + 5.0), view.y + view.zoom * (inner.y + 5.0))
-    assert view.picked == "lamp/far"  # not the subsystem around it
+    assert view.picked == "lamp/far"
     view.pick(-1e6, 0.0)
     assert view.picked == ""
 
@@ -145,7 +141,7 @@ def test_scenes_without_diagrams_have_no_button(tmp_path: Path) -> None:
     require_egl()
     one = Person(panel_state_of("chain", tmp_path))
     assert one.panel_state.diagrams() is None and "diagram" not in one.panel_state.places
-    one.panel_state.diagram_shown = True  # from another scene
+    one.panel_state.diagram_shown = True
     one.wait()
     assert one.panel.layout(640, 360).diagram.height == 0.0
     one.eye.close()
@@ -184,7 +180,6 @@ def test_dragging_moves_and_the_wheel_zooms(person: Person) -> None:
 
 
 def lamp_color(person: Person, block: str) -> np.ndarray:
-    """Of the point in the middle of the lamp at a block's only output."""
     place = person.panel_state.places[f"diagram block {block}"]
     picture = person.look()
     return picture[round(place.y + 0.5 * place.height), round(place.x + place.width)].astype(int)

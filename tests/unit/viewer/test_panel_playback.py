@@ -1,5 +1,3 @@
-"""The panel over a recorded motion, over a run that is recorded, and over many worlds."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -16,7 +14,6 @@ from tests.unit.viewer.persons import Person, needs_imgui, panel_state_of, playe
 
 
 def reddish(picture: np.ndarray) -> int:
-    """How many points of the status line are red."""
     line = picture[-19:].astype(int)
     return int(((line[..., 0] > 150) & (line[..., 1] < 90) & (line[..., 2] < 90)).sum())
 
@@ -42,7 +39,6 @@ def test_the_timeline_is_dragged_and_follows(tmp_path: Path) -> None:
     assert session.time == 0.0
 
     def bright() -> float:
-        """Middle of the slider's grab, as a share of the length."""
         row = person.look()[int(area.y + 0.5 * area.height), int(area.x) : int(area.x + area.width)]
         return float(np.flatnonzero(row[:, 2] > 150).mean()) / area.width
 
@@ -50,9 +46,9 @@ def test_the_timeline_is_dragged_and_follows(tmp_path: Path) -> None:
     assert bright() == pytest.approx(0.25, abs=0.03)
     session.seek(0.8)
     assert bright() == pytest.approx(0.8, abs=0.03)
-    person.point("run")  # away from the slider
+    person.point("run")
     picture = person.look()
-    assert (picture[-17:].max(axis=2) > 200).sum() > 100  # the status line is there
+    assert (picture[-17:].max(axis=2) > 200).sum() > 100
     compare(picture, "panel_playback")
     # while it runs, a held slider holds the time
     session.toggle_pause()
@@ -98,12 +94,10 @@ def test_scopes_and_commands_are_those_of_one_world() -> None:
     first = person.look()
     panel_state.world = 3
     picture = person.look()
-    assert (
-        panel_state.which_world() == "world 3 of 4" and panel_state.history() is history
-    )  # the past of all worlds is kept
+    assert panel_state.which_world() == "world 3 of 4" and panel_state.history() is history
     assert history.course(scope)[1][-1, 0] == pytest.approx(4e6 * scope.traces[0].scale)
     compare(picture, "panel_world")
-    assert np.abs(first.astype(int) - picture)[:, :130].max() > 60  # another value of the command, too
+    assert np.abs(first.astype(int) - picture)[:, :130].max() > 60
     person.drag("command lift", 0.75, 1.0)
     panel_state.session.single_step()
     assert live.sim.control["lift"].tolist() == [1.0] * 4

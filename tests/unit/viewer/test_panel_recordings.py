@@ -1,5 +1,3 @@
-"""Recordings of the operator at the panel_state: no file is lost, the newest is replayed, errors are sentences."""
-
 from __future__ import annotations
 
 import errno
@@ -28,7 +26,6 @@ def operator_of(panel_state: PanelState) -> Operator:
 
 
 def record(panel_state: PanelState, value: float, steps: int = 3) -> str:
-    """Drive, record, and tell the file's name."""
     panel_state.toggle_recording()
     name = operator_of(panel_state).log
     operator_of(panel_state).set("lift", value)
@@ -38,7 +35,6 @@ def record(panel_state: PanelState, value: float, steps: int = 3) -> str:
 
 
 def replayed(panel_state: PanelState) -> tuple[str, float]:
-    """The file that Replay takes, and what it sets."""
     panel_state.toggle_replay()
     name = operator_of(panel_state).log
     panel_state.session.single_step()
@@ -116,9 +112,7 @@ def test_a_disk_that_fails_leaves_the_recording_running(
             "make room there"
         )
         panel_state.toggle_replay()
-        assert (
-            operator_of(panel_state).recording and not operator_of(panel_state).replaying
-        )  # Replay does not throw it away
+        assert operator_of(panel_state).recording and not operator_of(panel_state).replaying
     panel_state.toggle_recording()
     assert not operator_of(panel_state).recording and panel_state.problem == ""
     assert OperatorRecording.load(tmp_path / "operator.jsonl").steps == 2

@@ -1,5 +1,3 @@
-"""Ends of gauges and scopes: noise does not fill them, and they hold still."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +15,7 @@ def test_noise_does_not_fill_a_scope(level: float, noise: float) -> None:
     low, high = Span().around(values)
     assert low < values.min() and values.max() < high
     assert high - low >= max(FLOOR, SHARE * abs(level)) > 20.0 * noise
-    assert number(low, high - low) != number(high, high - low)  # people can tell the ends apart
+    assert number(low, high - low) != number(high, high - low)
 
 
 def test_what_moves_fills_it() -> None:
@@ -33,7 +31,7 @@ def test_ends_hold_still_while_values_wander() -> None:
     for k in range(3000):
         course = np.append(course[1:], np.sin(0.05 * k) + 0.1 * generator.normal())
         ends = span.around(course)
-        moves += ends != before and k > 100  # the whole swing has been seen by then
+        moves += ends != before and k > 100
         before = ends
         assert ends[0] <= course.min() and course.max() <= ends[1]
     assert moves <= 3 and before is not None and before[1] - before[0] < 4.0
@@ -44,7 +42,7 @@ def test_ends_follow_what_leaves_and_what_calms_down() -> None:
     assert span.around(np.array([0.0, 1.0])) == (0.0, 1.0)
     assert span.around(np.array([0.0, 1.0, 1.01]))[1] > 1.01
     held = span.around(np.array([0.0, 0.7]))
-    assert held[1] > 1.01  # more than half of it is used
+    assert held[1] > 1.01
     assert span.around(np.array([0.5, 0.6])) == pytest.approx((0.5, 0.6))
     creeping = {span.around(np.array([x, x + 1.0])) for x in np.linspace(0.0, 10.0, 1001)}
     assert len(creeping) < 100
@@ -87,4 +85,4 @@ def test_a_known_range_is_the_gauges() -> None:
     values = history.course(scope)[1]
     assert history.gauge_ends(scope, 0, values) == (0.0, 0.5)
     low, high = history.ends(scope, values)
-    assert 0.05 <= high - low <= 0.08  # a tenth of it, rounded outward
+    assert 0.05 <= high - low <= 0.08

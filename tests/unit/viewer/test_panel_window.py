@@ -1,5 +1,3 @@
-"""The panel and the operator in a true window, moved by the events that glfw would send."""
-
 from __future__ import annotations
 
 import sys
@@ -31,8 +29,6 @@ SHIFT, CTRL = 1, 2
 
 
 class Driver:
-    """A window with a panel, and hands."""
-
     def __init__(self, panel: bool = True, num_worlds: int = 1, played: Played | None = None) -> None:
         scene = load_scene("hydraulic_lift")
         sim = Simulation(scene.builder.finalize(), num_worlds, backend="numpy", config=scene.config)
@@ -54,7 +50,6 @@ class Driver:
             self.panel: PanelClient = client
 
     def frames(self, count: int = 1) -> np.ndarray:
-        """Pictures of the whole window; the last one."""
         for _ in range(count):
             self.window.frame(self.now)
             self.now += 0.02
@@ -116,7 +111,7 @@ def test_a_slider_in_the_window(driver: Driver) -> None:
     before = driver.eye()
     driver.drag(driver.place("command lift"), driver.place("command lift", 0.8), (320.0, 300.0))
     assert driver.operator.value("lift") == 1.0 and driver.operator.source("lift") == "panel"
-    assert np.array_equal(driver.eye(), before)  # the camera stood still
+    assert np.array_equal(driver.eye(), before)
     driver.drag(driver.place("run"), driver.place("run"))
     driver.frames(15)
     sim = driver.operator.sim
@@ -129,7 +124,7 @@ def test_the_scene_has_its_part_of_the_window(driver: Driver) -> None:
     assert (driver.window.sight.width, driver.window.sight.height) == (int(area.width), int(area.height))
     picture = driver.frames()
     middle = picture[: int(area.height), int(area.x) : int(area.x + area.width)]
-    assert middle.mean() > 120 and picture[60:, : int(area.x)].mean() < 80  # bright scene, dark panel
+    assert middle.mean() > 120 and picture[60:, : int(area.x)].mean() < 80
     load = driver.window.sight.poses.position[0, 0]
     (x, y), _ = driver.window.sight.camera().project(load, int(area.width), int(area.height))
     driver.window.event("cursor", area.x + x, area.y + y)
@@ -156,7 +151,7 @@ def test_a_press_right_after_the_panel_is_the_scenes(driver: Driver) -> None:
     driver.frames(2)
     before = driver.eye()
     driver.window.event("cursor", 320.0, 150.0)
-    driver.window.event("button", 0, PRESS, 0)  # in the same frame
+    driver.window.event("button", 0, PRESS, 0)
     driver.window.event("cursor", 260.0, 150.0)
     driver.frames()
     driver.window.event("button", 0, RELEASE, 0)
@@ -171,7 +166,7 @@ def test_an_open_list_has_the_mouse_over_the_scene_too(driver: Driver) -> None:
     driver.drag(driver.place("parameter shape"), driver.place("parameter shape"))
     assert driver.panel.panel.has_list
     before = driver.eye()
-    driver.drag((320.0, 150.0), (260.0, 150.0))  # closes the list
+    driver.drag((320.0, 150.0), (260.0, 150.0))
     assert np.array_equal(driver.eye(), before) and not driver.panel.panel.has_list
     driver.drag((320.0, 150.0), (260.0, 150.0))
     assert not np.allclose(driver.eye(), before)
@@ -198,7 +193,7 @@ def test_keys_drive_unless_they_are_typed(driver: Driver) -> None:
     driver.drag(driver.place("parameter mass"), driver.place("parameter mass"))
     driver.key("2", RELEASE)
     driver.frames(20)
-    assert driver.operator.value("lift") == 0.0  # a release is never lost
+    assert driver.operator.value("lift") == 0.0
     driver.key("E")
     driver.key("1")
     driver.window.event("char", ord("1"))
@@ -231,10 +226,10 @@ def test_the_timeline_of_a_playback_is_dragged(tmp_path: Path) -> None:
     assert "playback 0.00 / 1.00 s" in driver.titles[-1]
     driver.drag(driver.place("timeline", 0.02), driver.place("timeline", 0.5), (320.0, 100.0))
     assert driver.session.time == pytest.approx(0.5, abs=0.02)
-    assert np.array_equal(driver.eye(), before)  # the camera stood still
+    assert np.array_equal(driver.eye(), before)
     area = driver.panel.room(640, 360)
     scene = np.s_[: int(area.height), int(area.x) :]
-    assert np.abs(picture[scene].astype(int) - driver.frames()[scene]).max() > 60  # the pendulum has moved
+    assert np.abs(picture[scene].astype(int) - driver.frames()[scene]).max() > 60
     driver.frames(20)
     assert f"playback {driver.session.time:.2f} / 1.00 s" in driver.titles[-1]
     # it follows
@@ -270,7 +265,7 @@ def test_the_panel_shows_the_world_of_the_picked_body() -> None:
         (x, y), _ = sight.camera().project(load, int(area.width), int(area.height))
         driver.drag((area.x + x, area.y + y))
         assert driver.panel_state.which_world() == f"world {world} of 4"
-    driver.drag((area.x + 3.0, 3.0))  # nothing is there
+    driver.drag((area.x + 3.0, 3.0))
     assert driver.panel_state.world == 0
     driver.window.close()
 
@@ -288,7 +283,7 @@ def test_f1_and_the_panel_list_the_same_keys(driver: Driver) -> None:
     scene = np.s_[: int(area.height), int(area.x) : int(area.x + area.width)]
     assert np.abs(before[scene].astype(int) - driver.frames(2)[scene]).max() > 60
     driver.key("P", PRESS, CTRL)
-    assert driver.window.overlays == {"pressure"}  # with Ctrl keys are the window's
+    assert driver.window.overlays == {"pressure"}
 
 
 def test_closing_in_mid_record_leaves_a_recording_to_replay(driver: Driver, tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""The rooms of the viewer import downward only, as its docstring says, and no module imports itself round a corner."""
-
 from __future__ import annotations
 
 import ast
@@ -12,11 +10,9 @@ import gpusim.viewer
 VIEWER = Path(gpusim.viewer.__file__ or "").parent
 ROOMS = re.findall(r"^\* ``(\w+)``:", gpusim.viewer.__doc__ or "", flags=re.MULTILINE)
 DOORS = {"offscreen": "overlays", "pictures": "overlays", "errors": "camera"}
-"""Modules beside the rooms, and the highest room that each may import."""
 
 
 def imports() -> dict[str, set[str]]:
-    """Modules of the viewer that each of its modules imports, for types alone too; names within the viewer."""
     modules = {".".join(file.relative_to(VIEWER).with_suffix("").parts): file for file in VIEWER.rglob("*.py")}
     found: dict[str, set[str]] = {}
     for module, file in modules.items():
@@ -30,7 +26,6 @@ def imports() -> dict[str, set[str]]:
 
 
 def height(module: str) -> float:
-    """Where a module stands: a door right above the highest room that it may import."""
     room = module.split(".")[0]
     return ROOMS.index(DOORS[room]) + 0.5 if room in DOORS else ROOMS.index(room)
 

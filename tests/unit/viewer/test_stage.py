@@ -1,5 +1,3 @@
-"""The stage: where instances are, floors, worlds side by side, what stands in the way, light."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -76,14 +74,12 @@ def test_the_rod_of_a_cylinder_slides_in_its_barrel() -> None:
     poses.position[0, 0, 2] += 0.4
     after = stage.transforms(poses)[chosen]
     lengths = [np.linalg.norm(t[:, :, 2], axis=1) for t in (before, after)]
-    assert lengths[1][0] == pytest.approx(lengths[0][0])  # the barrel stays as long as it was
+    assert lengths[1][0] == pytest.approx(lengths[0][0])
     tips = after[:, :, 3] + after[:, :, 2]
     assert tips[:, 2].max() == pytest.approx(poses.position[0, 0, 2])
 
 
 def strutted(picture: str | None, **more: float) -> Stage:
-    """A body held by a strut, a kind of actuator of the test's own."""
-
     class Strut(ActuatorType):
         name, prefix, references = "gas_strut", "strut", LINE_REFERENCES
 
@@ -101,7 +97,7 @@ def strutted(picture: str | None, **more: float) -> Stage:
 
 def test_a_new_kind_of_actuator_is_drawn_by_the_picture_that_it_chooses() -> None:
     drawn = {picture: [batch.mesh.key.split()[0] for batch in strutted(picture).batches] for picture in (None, "coil")}
-    assert set(drawn["coil"]) - set(drawn[None]) == {"coil", "cylinder"}  # and the plate where it ends in the world
+    assert set(drawn["coil"]) - set(drawn[None]) == {"coil", "cylinder"}
     areas = {"area_a": 2e-3, "area_b": 1e-3, "length_offset": 0.8, "stroke_min": 0.0, "stroke_max": 1.0}
     assert len(strutted("barrel_and_rod", **areas)) == len(strutted(None)) + 6
 
@@ -218,7 +214,6 @@ def test_grid_lines_suit_the_distance(distance: float, spacing: float) -> None:
 
 
 def test_a_wrapped_rope_is_drawn_along_its_arc() -> None:
-    """Its pieces join end to end from one weight over the sheave to the other, and the sheave is drawn too."""
     b, across = ModelBuilder(), Transform.from_axis_angle((0, 0, 3), (1, 0, 0), 0.5 * np.pi)
     ends = [(b.add_body(1.0, (1, 1, 1), xform=Transform((x, 0, 1))), (0, 0, 0)) for x in (-0.5, 0.5)]
     b.add_spatial_tendon([ends[0], Wrap(-1, 0.5, across, side=(0, 0, 9)), ends[1]], label="rope")

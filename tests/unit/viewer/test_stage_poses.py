@@ -1,5 +1,3 @@
-"""The public stage: colors, frames, poses over time and grounds, as recordings and browsers take them."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Looks in pictures: textures the right way up, transparency from back to front, normals of files, ground pictures."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -35,20 +33,17 @@ def drawn(model: Model, camera: PinholeCamera = LEVEL, **more: Any) -> np.ndarra
 
 
 def bright(color: np.ndarray) -> list[bool]:
-    """Return which of red, green and blue are in the upper half of the color's range. A light may wash it out."""
     low, high = int(color.min()), int(color.max())
     return [high - low > 40 and int(c) - low > 0.5 * (high - low) for c in color]
 
 
 def name(color: np.ndarray) -> str:
-    """Return which color of the quarters a pixel has, or "-"."""
     names = {(True, False, False): "r", (False, True, False): "g", (False, False, True): "b", (True, True, False): "y"}
     red, green, blue = bright(color)
     return names.get((red, green, blue), "-")
 
 
 def quarters(model: Model, camera: PinholeCamera = LEVEL, offset: float = 0.5) -> dict[str, str]:
-    """Names of the colors at four points around the picture's middle, at ``offset`` m at the target."""
     step = round(offset * SIZE["height"] / (2.0 * camera.distance * np.tan(0.5 * camera.field_of_view)))
     seen = drawn(model, camera)
     signs = {"ul": (-1, -1), "ur": (-1, 1), "ll": (1, -1), "lr": (1, 1)}
@@ -96,7 +91,6 @@ def test_every_side_of_a_box_shows_the_picture(side: str) -> None:
 
 @pytest.mark.parametrize("kind", ["sphere", "cylinder"])
 def test_round_shapes_wear_the_picture_once_around(kind: str) -> None:
-    """It begins at +x and runs counterclockwise, seen from above, as in MuJoCo."""
     require_egl()
     model = alone(kind, *((1.0,) if kind == "sphere" else (1.0, 1.0)), texture=picture())
     back = PinholeCamera((0.0, 6.0, 0.0), (0.0, 0.0, 0.0))
@@ -130,7 +124,6 @@ def test_faces_of_a_cube_look_along_their_axes() -> None:
 
 
 def test_a_cube_is_stretched_to_a_shape_unless_it_is_projected() -> None:
-    """Seen from the front, a flat box has the colors of all sides only if the cube keeps its form."""
     require_egl()
     colors = np.array([(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0, 1, 1), (1, 0, 1)], dtype=float)
     pixels = np.broadcast_to(colors[:, None, None], (6, 4, 4, 3))
@@ -151,7 +144,6 @@ def test_a_texture_of_one_color_looks_like_that_color() -> None:
 
 
 def test_a_white_mesh_is_shaded() -> None:
-    """The key light shines on the left, so a ball is darker on the right."""
     require_egl()
     trimesh = pytest.importorskip("trimesh")
     seen = drawn(alone("mesh", trimesh.creation.icosphere(3), color=(1.0, 1.0, 1.0))).astype(int)
@@ -171,7 +163,6 @@ def test_colors_of_vertices_are_drawn(tmp_path: Path) -> None:
 
 
 def layers(alphas: dict[float, tuple[str, float]], order: int = 1) -> Model:
-    """Sheets in the x, z plane: y -> (color, alpha), added in this order or backwards."""
     b = ModelBuilder()
     for y, (color, alpha) in list(alphas.items())[::order]:
         body = b.add_body(1.0, (1, 1, 1))
@@ -222,7 +213,6 @@ def test_holes_in_a_picture_are_holes() -> None:
 
 
 def test_normals_of_a_file_shade_its_surface() -> None:
-    """A flat square whose normals say that it bulges is brighter on the side of the light."""
     require_egl()
     from gpusim.meshes.pieces import mesh_pieces
 
@@ -251,13 +241,11 @@ def test_metal_has_no_color_but_its_reflection() -> None:
 
 
 def checks() -> np.ndarray:
-    """Two by two fields of red and blue."""
     red, blue = [220, 30, 30], [30, 30, 220]
     return np.kron(np.array([[red, blue], [blue, red]]), np.ones((16, 16, 1))).astype(np.uint8)
 
 
 def test_a_plane_wears_its_picture_from_the_middle_on() -> None:
-    """Fields of 1 m: red for x < 0 < y, blue for x, y > 0."""
     require_egl()
     b = ModelBuilder()
     b.add_body(1.0, (1, 1, 1), xform=Transform((50.0, 0.0, 50.0)))
@@ -266,7 +254,7 @@ def test_a_plane_wears_its_picture_from_the_middle_on() -> None:
     model = b.finalize()
     (ground,) = Stage(model, decoration=False).grounds
     assert ground.texture is not None and ground.level and ground.solid
-    for x in (0.0, 30.0):  # even numbers of fields away
+    for x in (0.0, 30.0):
         above = PinholeCamera((x, 0.0, 6.0), (x, 0.0, 0.0), (0.0, 1.0, 0.0))
         assert quarters(model, above) == {"ul": "r", "ur": "b", "ll": "b", "lr": "r"}
     with Offscreen(model, camera=above, **SIZE) as eye:

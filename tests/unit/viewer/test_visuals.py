@@ -1,5 +1,3 @@
-"""Visuals in pictures: in place of shapes and stand-ins, their colors, depth, segmentation, picking, a robot."""
-
 from __future__ import annotations
 
 import math
@@ -31,7 +29,6 @@ def keys(stage: Stage) -> list[str]:
 
 
 def hinged(visuals: bool) -> Model:
-    """A body with a shape and one without, on a hinge of the world and a hinge between them."""
     b = ModelBuilder()
     first = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((0.0, 0.0, 1.0)))
     b.add_shape_capsule(first, 0.1, 0.3)
@@ -99,7 +96,6 @@ def test_a_floor_lies_below_visuals() -> None:
 
 
 def test_depth_and_segmentation_of_a_mesh() -> None:
-    """A cube of edge 1 about (0, 4, 1), and a flat shape behind its front, which the visual replaces."""
     require_egl()
     b = ModelBuilder()
     b.add_body(1.0, (1, 1, 1), xform=Transform((0.0, 50.0, -50.0)))
@@ -117,12 +113,10 @@ def test_depth_and_segmentation_of_a_mesh() -> None:
 
 
 def shown(color: np.ndarray) -> str:
-    """Which of red, green and blue a point is."""
     return "rgb"[int(np.argmax(color))]
 
 
 def test_colors_and_places_of_a_robot_in_a_picture() -> None:
-    """Its <visual> stands 1 m beside its <collision>; a link that is welded to it stands on the other side."""
     require_egl()
     looks = (
         '<visual><origin xyz="-1 0 0"/><geometry><box size="0.6 0.6 0.6"/></geometry><material name="red"/></visual>'
@@ -174,7 +168,6 @@ def test_a_visual_can_be_picked() -> None:
 
 
 def test_a_robot_with_looks() -> None:
-    """Boxes, a mesh of a file, colors by value, by name and of the file; a collision shape that is not seen."""
     require_egl()
     model = load_urdf(DATA / "rover.urdf", fixed_base=False, xform=Transform((0.0, 0.0, 0.12)))[0].finalize()
     with Offscreen(model, width=320, height=180, quality="software") as eye:
@@ -182,7 +175,6 @@ def test_a_robot_with_looks() -> None:
 
 
 def test_a_large_mesh_leaves_round_shapes_round() -> None:
-    """Meshes keep their triangles; they take at most half of those that the software tier has for round shapes."""
     require_egl()
     from gpusim.viewer.gl.quality import TIERS
     from gpusim.viewer.gl.scene_buffers import _meshes

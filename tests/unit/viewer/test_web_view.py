@@ -1,5 +1,3 @@
-"""The browser view: poses that browsers get, controls of the page, several browsers, errors. No browser runs here."""
-
 from __future__ import annotations
 
 import contextlib
@@ -49,8 +47,6 @@ def state_of(sim: Simulation, plots: tuple[Plot, ...] = (), **options: Any) -> P
 
 
 class Page:
-    """A view without its loop, and somebody who uses the page."""
-
     def __init__(self, state: PanelState, **options: Any) -> None:
         self.view = WebView(state, port=0, **options)
         self.state, self.now = state, 0.0
@@ -68,7 +64,6 @@ class Page:
         return next(handle for handle in self.handles() if handle.label == label)
 
     def use(self, label: str, value: Any = True) -> None:
-        """Do what viser does when a browser changes or clicks an element."""
         handle = self.handle(label)
         handle._impl.value, handle._impl.update_timestamp = value, 0.0
         for changed in list(handle._impl.update_cb):
@@ -84,8 +79,6 @@ class Page:
 
 
 class Browser:
-    """Camera of a browser."""
-
     def __init__(self) -> None:
         self.camera = type("Camera", (), {})()
 
@@ -127,7 +120,7 @@ def test_only_changed_poses_are_sent(page) -> None:
     shown.frames(20)
     assert shown.view._scene.updates == before == 0
     shown.use("Time", "Step")
-    assert shown.view._scene.updates == 1  # the position of the ball, whose rotation and size are as before
+    assert shown.view._scene.updates == 1
 
 
 def test_meshes_and_transforms_are_those_of_the_stage(page) -> None:
@@ -197,7 +190,6 @@ def test_a_view_moves_the_camera_of_its_browser(page) -> None:
 
 
 def test_grounds_lie_in_their_planes(page) -> None:
-    """A level plane that extends to the horizon, a tilted one, and one on a body, which moves."""
     b = ModelBuilder()
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, 0.2)))
     b.add_shape_plane(-1, xform=Transform.from_axis_angle((0.0, 3.0, 0.0), (1.0, 0.0, 0.0), 0.5))

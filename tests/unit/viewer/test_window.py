@@ -1,5 +1,3 @@
-"""A true window on a display without a screen, moved by the events that glfw would send."""
-
 from __future__ import annotations
 
 import os
@@ -32,7 +30,6 @@ def display(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ball_scene(mass: float = 2.0, balls: int = 1) -> Scene:
-    """Balls above a floor."""
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(balls):
@@ -46,8 +43,6 @@ def live_of(scene: Scene, num_worlds: int = 1) -> Live:
 
 
 class PanelState:
-    """A window and hands: each call sends what glfw would send."""
-
     def __init__(self, session: Session, **more: Any) -> None:
         self.session = session
         self.window = Window(session, **{**SIZE, **more})
@@ -88,7 +83,6 @@ def panel_state() -> Iterator[PanelState]:
 
 
 def differ(a: np.ndarray, b: np.ndarray) -> float:
-    """Share of points that differ clearly."""
     return float((np.abs(a.astype(int) - b).max(axis=2) > 24).mean())
 
 
@@ -137,7 +131,7 @@ def test_a_click_picks_and_f_follows(panel_state: PanelState) -> None:
     panel_state.drag(0, panel_state.place_of(0))
     assert panel_state.window.sight.picked is not None
     reported = panel_state.frames()
-    assert differ(plain, reported) > 0.02  # a sheet with the facts
+    assert differ(plain, reported) > 0.02
     panel_state.key(panel_state.glfw.KEY_F)
     place = panel_state.place_of(0)
     panel_state.key(panel_state.glfw.KEY_SPACE)
@@ -224,7 +218,7 @@ def test_the_keys_are_listed(panel_state: PanelState) -> None:
     names = [binding.name for binding in panel_state.window.controls.bindings.values()]
     assert {"Space", "Shift+R", "[", "F"} < set(names)
     parts = 1
-    while panel_state.window.controls.help:  # the list is longer than this small picture
+    while panel_state.window.controls.help:
         panel_state.key(panel_state.glfw.KEY_F1)
         last = panel_state.frames()
         parts += 1
@@ -232,8 +226,6 @@ def test_the_keys_are_listed(panel_state: PanelState) -> None:
 
 
 class Panel:
-    """A client that takes all keys, and the mouse on the left half."""
-
     def __init__(self) -> None:
         self.events: list[str] = []
         self.drawn = self.closed = 0
@@ -263,7 +255,7 @@ def test_a_guest_draws_on_top_and_has_the_events_first(panel_state: PanelState) 
     panel_state.key(panel_state.glfw.KEY_SPACE)
     panel_state.drag(0, (10, 20), (60, 20))
     assert panel_state.session.paused and panel_state.window.sight.camera() == before
-    panel_state.drag(0, (300, 20), (250, 20), (100, 20))  # begun on the scene, ended over the panel
+    panel_state.drag(0, (300, 20), (250, 20), (100, 20))
     assert panel_state.window.sight.camera() != before
     panel_state.drag(0, (300, 20), (301, 20))
     assert panel.drawn > 3 and set(panel.events) >= {"key", "cursor", "button"}
@@ -312,7 +304,7 @@ def test_closing_in_mid_record_leaves_a_motion_to_play(tmp_path: Path) -> None:
         assert played.session.time == pytest.approx(motion.duration - 0.02)
         before = played.frames()
         played.drag(0, played.place_of(0))
-        assert differ(before, played.frames()) > 0.02  # where it is and what it weighs
+        assert differ(before, played.frames()) > 0.02
         played.drag(0, played.place_of(0), bits=CTRL)
         assert "recording cannot be pulled" in played.session.note
 
@@ -334,7 +326,7 @@ def test_a_scene_of_the_library_runs() -> None:
     d = PanelState(Session(Live(sim, scene)), camera=scene.camera)
     with d.window:
         d.frames(5)
-    assert 0.02 < d.session.time < 0.101  # NumPy on a busy computer may lag
+    assert 0.02 < d.session.time < 0.101
 
 
 def test_chosen_worlds_and_cameras() -> None:

@@ -1,5 +1,3 @@
-"""Where no window can be opened, one sentence tells why and what to do."""
-
 from __future__ import annotations
 
 import os
@@ -29,7 +27,6 @@ except ViewerError as error:
 
 
 def reported(code: str = OPEN, **environment: str) -> str:
-    """What the error of a fresh process says."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=240
     )

@@ -1,5 +1,3 @@
-"""What the window tells: the list of keys, and the notes about time, playback and recording; without a window."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Deadlines of frames, with a clock of our own."""
-
 from __future__ import annotations
 
 import pytest
@@ -8,8 +6,6 @@ from gpusim.viewer.window.pacing import Pacer
 
 
 class Clock:
-    """Time that passes only when somebody sleeps or works; sleeping takes ``over`` longer than asked."""
-
     def __init__(self, over: float = 0.0) -> None:
         self.now, self.over = 100.0, over
         self.slept = 0.0
@@ -83,7 +79,7 @@ def test_slow_frames_take_every_other_deadline_evenly() -> None:
     steps = [b - a for a, b in zip(deadlines[10:], deadlines[11:], strict=False)]
     assert p.every == 2 and steps == pytest.approx([0.04] * len(steps))
     assert p.overall().skipped <= 2
-    for _ in range(60):  # and comes back
+    for _ in range(60):
         p.wait()
         clock.now += 0.004
     assert p.every == 1

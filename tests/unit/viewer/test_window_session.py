@@ -1,5 +1,3 @@
-"""Sessions: time against the clock, commands, slow motion, recordings that are played."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +21,6 @@ from tests.unit.viewer.persons import played_pendulum
 
 
 class Fake:
-    """A source whose steps take ``cost`` of their length in real time: 1.2 is too slow by a fifth."""
-
     def __init__(self, length: float | None = None, cost: float = 0.0) -> None:
         self.model: Any = None
         self.num_worlds = 1
@@ -53,7 +49,6 @@ class Fake:
 
 
 def run(session: Session, seconds: float, start: float = 0.0, rate: float = 50.0) -> float:
-    """Frames up to a time of the clock; returns it."""
     for k in range(round(seconds * rate) + 1):
         session.frame(start + k / rate)
     return start + seconds
@@ -82,7 +77,7 @@ def test_notes_go_when_they_have_been_read() -> None:
         session.frame(0.1 * k)
     assert session.note == "restarted"
     session.paused = True
-    session.frame(100.0)  # somebody may have left
+    session.frame(100.0)
     session.paused = False
     session.frame(107.9)
     assert session.note == "restarted"
@@ -253,7 +248,7 @@ def test_what_is_recorded_is_reported_until_a_restart_ends_it(tmp_path) -> None:
         session.reset()
         session.single_step(12)
         assert session.clock == "0.12 s"
-        assert session.headline == "0.12 s   ● recording boom.npz 0.32 s"  # a reset does not end it
+        assert session.headline == "0.12 s   ● recording boom.npz 0.32 s"
         session.restart()
         assert session.source.recording == "" and session.headline == "0.00 s"
         assert session.note == "restarted; ended: recording boom.npz 0.32 s"
@@ -273,7 +268,7 @@ def test_a_playback_reports_where_it_is_and_how_long(played: Played) -> None:
     assert session.clock == "0.32 / 1.00 s" and session.headline == "playback 0.32 / 1.00 s"
     session.seek(7.0)
     assert session.clock == "1.00 / 1.00 s"
-    session.toggle_pause()  # from the end it begins anew
+    session.toggle_pause()
     run(session, 0.2)
     session.seek(0.6)
     assert not session.paused and session.time == pytest.approx(0.6)
@@ -316,7 +311,6 @@ def total_energy(sim: gpusim.Simulation) -> float:
 
 @pytest.mark.nightly
 def test_the_step_grows_with_the_load_and_keeps_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of 2 ms cost 0.5, then 6, then 0.5 ms: time goes on as fast as the clock, and steps get small again."""
     scene = load_scene("double_pendulum")
     sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=2e-3))
     now, cost, sizes = [0.0], [5e-4], []

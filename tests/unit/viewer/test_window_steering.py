@@ -1,5 +1,3 @@
-"""Camera, picking, pulling and keys, without a window."""
-
 from __future__ import annotations
 
 import math
@@ -41,7 +39,6 @@ def free_box(gravity: float = 0.0, kinematic: bool = False, mass: float = 3.0) -
 
 
 def panel_state(model: Model, num_worlds: int = 1, dt: float = 0.005) -> tuple[Controls, Simulation]:
-    """Controls before a camera that looks along y at (0, 0, 1) from 4 m."""
     sim = Simulation(model, num_worlds, backend=FASTEST, config=gpusim.SolverConfig(dt=dt))
     scene = load_scene("double_pendulum")
     scene.schedule = None
@@ -53,7 +50,6 @@ def panel_state(model: Model, num_worlds: int = 1, dt: float = 0.005) -> tuple[C
 
 
 def run(controls: Controls, seconds: float, start: float = 0.0) -> float:
-    """Frames as the window's loop makes them."""
     sight = controls.sight
     for k in range(round(seconds * 50) + 1):
         controls.aim_pull()
@@ -78,7 +74,7 @@ def test_the_camera_turns_about_the_vertical_of_the_stage(up: tuple[float, float
     assert camera.distance == pytest.approx(start.distance)
     assert (np.subtract(camera.position, camera.target)) @ vertical == pytest.approx(height)
     assert camera.axes()[0] @ vertical == pytest.approx(0.0, abs=1e-12)
-    steering.orbit(0.0, 0.1)  # dragging down lifts the eye
+    steering.orbit(0.0, 0.1)
     assert np.subtract(steering.camera().position, camera.target) @ vertical > height
 
 
@@ -98,7 +94,7 @@ def test_the_eye_that_follows_stays_above_the_ground() -> None:
     b.add_shape_sphere(b.add_body(xform=Transform((0, 0, 1))), 0.2)
     sight = panel_state(b.finalize())[0].sight
     sight.navigator.look(PinholeCamera((0.0, -4.0, -2.0), (0.0, 0.0, 1.0)))
-    assert sight.camera().position[2] == pytest.approx(-2.0)  # from below, if a person wants it
+    assert sight.camera().position[2] == pytest.approx(-2.0)
     sight.follow(sight.pick(320, 180) or Hit(0, 0, np.zeros(3), 0.0))
     assert 0.0 < sight.camera().position[2] < 0.2
 
@@ -161,11 +157,10 @@ def test_the_nearest_body_is_picked_and_walls_hide() -> None:
     assert hit is not None and hit.body == 1 and hit.point == pytest.approx([0.0, -0.2, 1.0], abs=0.01)
     pixel, _ = sight.camera().project((0.6, -1.0, 1.0), *SIZE)
     blocked = sight.pick(*pixel)
-    assert blocked is None or blocked.body == 3  # the box is in the way, unless it is drawn as glass
+    assert blocked is None or blocked.body == 3
 
 
 def before_a_ground(name: str) -> ViewState:
-    """A ball, and a ground of each kind between it and the eye."""
     b = ModelBuilder()
     b.add_shape_sphere(b.add_body(xform=Transform((0.0, 2.0, 1.0)), label="ball"), 0.2)
     facing = Transform.from_axis_angle((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), 0.5 * math.pi)  # its solid half at y > 0
@@ -193,7 +188,7 @@ def test_grounds_hide_what_is_behind_them(name: str) -> None:
         assert hit.point == pytest.approx([0.0, 0.0, 1.0], abs=1e-9)
     else:
         assert hit is None
-    camera = PinholeCamera((0.0, 4.0, 1.0), (0.0, 2.0, 1.0))  # the ball before the ground
+    camera = PinholeCamera((0.0, 4.0, 1.0), (0.0, 2.0, 1.0))
     sight.navigator.look(camera)
     hit = sight.pick(320, 180)
     assert hit is not None and sight.stage.model.bodies[hit.body].label == "ball"
@@ -205,7 +200,7 @@ def test_the_floor_of_the_picture_and_what_is_not_drawn_from_below_hide_nothing(
     sight.navigator.look(PinholeCamera((0.0, 2.0, -9.0), (0.0, 2.0, 1.0), up=(0.0, 1.0, 0.0)))
     assert sight.pick(320, 180) is not None
     sight = before_a_ground("leaning plane")
-    sight.navigator.look(PinholeCamera((0.0, 9.0, 1.0), (0.0, 0.0, 1.0)))  # from its solid side
+    sight.navigator.look(PinholeCamera((0.0, 9.0, 1.0), (0.0, 0.0, 1.0)))
     assert sight.pick(320, 180) is not None
     sight = before_a_ground("level plane")
     sight.navigator.look(PinholeCamera((0.0, 2.0, 0.0), (0.0, 2.0, 6.0), up=(0.0, 1.0, 0.0)))
@@ -282,7 +277,7 @@ def test_dragging_brings_the_grabbed_point_under_the_cursor_and_leaves_no_force(
     controls.move(420, 120)
     run(controls, 3.0)
     pixel, _ = sight.camera().project(controls.pull.point(), *SIZE)
-    sag = 9.81 / (math.tau * 2.0) ** 2 * 3.0  # at most: the spring is of the mass at the point
+    sag = 9.81 / (math.tau * 2.0) ** 2 * 3.0
     reach = 360 / (2 * math.tan(0.5 * sight.camera().field_of_view) * 3.8)
     assert abs(pixel[0] - 420) < 3 and -3 < pixel[1] - 120 < sag * reach + 3
     assert np.abs(sim.read("body.box.applied_force")).max() > 5.0
@@ -370,7 +365,7 @@ def test_the_mouse_orbits_pans_and_clicks() -> None:
         assert sight.camera().forward == pytest.approx(before.forward)
     controls.scroll(1.0)
     assert sight.camera().distance < start.distance
-    controls.move(10, 10)  # no button is down
+    controls.move(10, 10)
     controls.press("left", 5, 5)
     controls.release("left", 5, 5)
     assert sight.picked is None
@@ -383,7 +378,7 @@ def test_keys_command_the_session() -> None:
     assert controls.key("right") and session.source.time == pytest.approx(0.005)
     assert controls.key("right", repeated=True) and session.source.time == pytest.approx(0.01)
     controls.key("space", repeated=True)
-    assert session.paused  # holding the key does not flicker
+    assert session.paused
     controls.key("]")
     assert session.speed == 2.0
     controls.key("[")
