@@ -140,7 +140,10 @@ def signals() -> str:
     text += "## Actuators\n\nLABEL is the actuator's label. Commands are written with `sim.control[LABEL]`.\n\n"
     for kind in sorted(actuator_kinds(), key=lambda kind: kind.prefix):
         start = f"{kind.prefix}.LABEL"
-        rows = [[f"`{start}.{r.name}`", r.unit, "", plain(r.doc)] for r in kind.readings]
+        stored = {*kind.commands, *(variable.name for variable in kind.variables)}
+        rows = [
+            [f"`{start}.{r.name}`", r.unit, "writable" if r.name in stored else "", plain(r.doc)] for r in kind.readings
+        ]
         taken = {reading.name for reading in kind.readings}
         rows += [
             [f"`{start}.{p.name}`", p.unit, "writable", plain(p.doc)]

@@ -11,6 +11,8 @@
 #define INFINITE det::detail::infinity()
 #define NOT_A_NUMBER det::detail::double_nan()
 
+GPUSIM_FN double max_or_nan(double a, double b) { return a > b || a != a ? a : b; }
+GPUSIM_FN double min_or_nan(double a, double b) { return a < b || a != a ? a : b; }
 // Return the greatest integer that is not above x, with operations that every processor has.
 GPUSIM_FN double whole_below(double x) {
     const double near = det::round_even(x);

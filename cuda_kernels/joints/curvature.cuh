@@ -113,16 +113,15 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
 GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* beyond) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
-    real of_a[3], beyond_a[3], copy[18];
-    const real* turn = own_numbers<18>(w.turn() + 18 * b, copy);
-    turn3(turn, vector_b, change);
-    turn3(turn + 9, vector_b, beyond);
-    turn = own_numbers<18>(w.turn() + 18 * a, copy);
-    turn3(turn, arm_a, of_a);
-    turn3(turn + 9, arm_a, beyond_a);
+    real of_a[3], copy_a[18], copy_b[18];
+    const real *turn_a = own_numbers<18>(w.turn() + 18 * a, copy_a), *turn_b = own_numbers<18>(w.turn() + 18 * b, copy_b);
+    turn3(turn_b, vector_b, change);
+    turn3(turn_a, arm_a, of_a);
     for (int k = 0; k < 3; ++k)
         change[k] = (w.twist()[6 * b + k] - w.twist()[6 * a + k]) * linear + (change[k] - of_a[k]);
-    subtract3(beyond, beyond_a, beyond);
+    turn3(turn_b + 9, vector_b, beyond);
+    turn3(turn_a + 9, arm_a, of_a);
+    subtract3(beyond, of_a, beyond);
 }
 // Compute what the dots of a point share if their axes u are in one body: the bias is u . share / h. With the turn
 // operators E, T of that body, share = T^T sep + beyond + E^T change.

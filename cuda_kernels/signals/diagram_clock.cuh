@@ -37,6 +37,10 @@ GPUSIM_FN void count_sample(double* s, double time, double period) {
     }
     s[COUNT] += 1.0;
 }
+GPUSIM_FN void skip_samples(double* s, double time, double period) {
+    const double due = whole_below((time - s[ORIGIN]) / period + EARLY) + 1.0 - (s[COUNT] - s[BASE]);
+    s[BASE] -= max_(due - MOST_AT_ONCE, 0.0);
+}
 GPUSIM_FN void end_samples(double* s, double time, double period) {
     if (is_due(s, time, period)) s[BASE] = s[COUNT] - (whole_below((time - s[ORIGIN]) / period + EARLY) + 1.0);
     s[READ] = time;
@@ -46,6 +50,7 @@ GPUSIM_FN void end_samples(double* s, double time, double period) {
 GPUSIM_FN void take_samples(const double* in, const double* par, double* s, double* control, double time, double period) {
     if (s[COUNT] > 0.0 && s[PERIOD] != period) take_period(s, period);
     if (!is_due(s, time, period)) return;
+    skip_samples(s, time, period);
     bool due = true;
     for (int k = 0; due && k < MOST_AT_ONCE; ++k) {
         const double share = reading_share(s, time, period);

@@ -6,14 +6,15 @@ the components. Pressures are absolute (Pa). Flows are positive from ``node_a`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from gpusim import validate
-from gpusim.actuators.hydraulic_cylinder import check_start, cushions
+from gpusim.actuators.hydraulic_cylinder import CUSHION, check_start, cushions
+from gpusim.actuators.hydraulics import check_overlaps
 from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
@@ -84,18 +85,21 @@ class OilNode(ActuatorType):
     )
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a bulk modulus is not positive."""
-        group.check_signs(positive=("bulk_modulus",))
+        """Raise ModelError if a bulk modulus is not positive, or an initial pressure is negative."""
+        group.check_signs(("bulk_modulus",), ("initial_pressure",))
 
-    def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
+    def check_together(self, groups: Mapping[str, Group]) -> None:
         """Raise ModelError if the minimum oil volume of a node is not positive."""
-        nodes = {id(spec): k for k, spec in enumerate(builder.actuators)}
-        cylinders = [spec for spec in builder.actuators if spec.kind == OilCylinder.name]
-        added = {c.params["node_a"]: c.params["area_a"] * c.params["stroke_min"] for c in cylinders}
-        added |= {c.params["node_b"]: -c.params["area_b"] * c.params["stroke_max"] for c in cylinders}
-        for spec in specs:
-            if spec.params["volume"] + added.get(nodes[id(spec)], 0.0) <= 0.0:
-                raise validate.fail(spec.element, "holds no oil at its least", "give it a volume above zero")
+        volumes = groups[self.name].params["volume"]
+        p = groups[OilCylinder.name].params if OilCylinder.name in groups else {}
+        worlds = max(map(len, (volumes, *p.values())))
+        least = np.repeat(volumes, worlds // len(volumes), axis=0)
+        for port, end, sign in (("a", "stroke_min", 1.0), ("b", "stroke_max", -1.0)) if p else ():
+            least[:, p[f"node_{port}"][0].astype(int)] += sign * p[f"area_{port}"] * p[end]
+        empty = (least <= 0.0).any(axis=0)
+        if empty.any():
+            spec = groups[self.name].specs[int(np.argmax(empty))]
+            raise validate.fail(spec.element, "holds no oil at its least", "give it a volume above zero")
 
 
 @register
@@ -149,8 +153,10 @@ class OilValve(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a gain or a spool constant is not positive."""
-        group.check_signs(positive=("flow_gain", "drain_gain", "transition_pressure", "frequency", "damping"))
+        """Raise ModelError if a gain or a spool constant is not positive, or an overlap is out of range."""
+        gains = ("flow_gain", "drain_gain", "transition_pressure", "compensator_pressure")
+        group.check_signs((*gains, "frequency", "damping"), ())
+        check_overlaps(group)
 
 
 @register
@@ -199,9 +205,9 @@ class OilEdge(ActuatorType):
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a gain is not positive, or a time constant or pilot ratio is negative."""
+        """Raise ModelError if a gain is not positive, or a time constant, pressure or pilot ratio is negative."""
         positive = ("gain", "transition_pressure", "range", "flow_limit")
-        group.check_signs(positive, ("time_constant", "opening_time", "pilot_ratio"))
+        group.check_signs(positive, ("time_constant", "opening_time", "pilot_ratio", "set_pressure"))
 
 
 def read_outlet_power(group: Group, now: StateReader) -> Array:
@@ -409,10 +415,15 @@ class OilCylinder(Consumer):
             check_start(spec, builder)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if the lower stop is above the upper stop."""
+        """Raise ModelError if the lower stop is above the upper stop, or a value of a cushion is negative."""
         super().check(group)
+        group.check_signs((), CUSHION)
         if np.any(group.params["stroke_min"] > group.params["stroke_max"]):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
+
+    def check_together(self, groups: Mapping[str, Group]) -> None:
+        """Raise ModelError if the minimum oil volume of a chamber is not positive."""
+        groups[OilNode.name].type.check_together(groups)
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
         """Add the stops of the stroke, and return P and D of the cushions."""

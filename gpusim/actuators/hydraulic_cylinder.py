@@ -120,6 +120,16 @@ _PARAMETERS = (
     ("vapor_pressure", "Pa", "absolute; no pressure falls below it"),
 )
 
+CUSHION = ("cushion_stiffness", "cushion_damping", "cushion_length")
+_POSITIVE = (
+    "area_a", "area_b", "bulk_modulus", "hose_bulk_modulus", "flow_gain", "transition_pressure", "valve_gain",
+    "valve_frequency", "valve_damping", "valve_time_constant",
+)  # fmt: skip
+_NOT_NEGATIVE = (
+    "viscous_friction", "dry_friction", "brake_force", "supply_pressure", "anticavitation_gain", "piston_mass",
+    *CUSHION, "hose_volume_a", "hose_volume_b",
+)  # fmt: skip
+
 
 def is_within(stroke: float, low: float, high: float) -> bool:
     """Return whether a stroke is between the stops, with a tolerance of 1 micrometer plus 0.1 % of the range."""
@@ -241,9 +251,8 @@ class HydraulicCylinder(ActuatorType):
     def check(self, group: Group) -> None:
         """Raise ModelError if a volume is not positive over the stroke, or a constant has the wrong sign."""
         p = group.params
-        group.check_signs(
-            positive=("area_a", "area_b", "bulk_modulus", "hose_bulk_modulus", "flow_gain", "transition_pressure")
-        )
+        group.check_signs(_POSITIVE, _NOT_NEGATIVE)
+        hydraulics.check_overlaps(group)
         low = p["volume_a"] + p["area_a"] * p["stroke_min"] + p["hose_volume_a"]
         high = p["volume_b"] - p["area_b"] * p["stroke_max"] + p["hose_volume_b"]
         for name, volume in (("A at stroke_min", low), ("B at stroke_max", high)):

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.description.actuator_kinds import Group, StepBuffers
 from gpusim.errors import ModelError
 from gpusim.typing import Array
@@ -42,6 +43,14 @@ def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_trav
         if not value > 0.0:
             raise ModelError(f"orifice_gain: {name} = {value} must be above zero; give a positive {name}")
     return discharge_coefficient * math.pi * spool_diameter * spool_travel * math.sqrt(2.0 / density)
+
+
+def check_overlaps(group: Group) -> None:
+    """Raise ModelError if an overlap of a spool valve is out of range."""
+    c1, c2 = group.params["overlap_supply"], group.params["overlap_drain"]
+    if np.any((c1 < 0.0) | (c1 >= 1.0) | (np.abs(c2) >= 1.0)):
+        fix = "write 0 <= overlap_supply < 1 and -1 < overlap_drain < 1"
+        raise validate.fail(group.specs[0].element, "overlap_supply or overlap_drain is out of range", fix)
 
 
 def second_order_valve(

@@ -93,6 +93,8 @@ def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> 
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
     numbers = _numbers(builder.actuators)
     groups = [_group(kind, specs[kind], axes[kind], controls, numbers) for kind in specs]
+    for group in groups:
+        group.type.check_together({other.type.name: other for other in groups})
     _place_clamped(groups)
     _number_coupled(groups, reached)
     return Model(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from gpusim import validate
 from gpusim.control import units
 from gpusim.control.parameters import check_type
@@ -240,6 +242,7 @@ def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
     if missing:
         rule = f"a block '{kind}' needs {', '.join(missing)}"
         raise validate.fail(element, rule, f"give {missing[0]}=...")
+    parameters = {name: x.item() if isinstance(x, np.generic) else x for name, x in parameters.items()}
     for name, value in parameters.items():
         check_type(element, name, str(known[name].type), value)
     made = _KINDS[kind](**parameters)

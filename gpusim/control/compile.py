@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import graphlib
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -144,7 +145,9 @@ def compile_flat(
     order = ordered(flat)
     kinds = _kinds(flat, order, signals, period)
     _check_commands(flat, kinds, commands or {})
-    trace = Trace(initial=[0.0] * HEAD)
+    # Noise of one seed differs between diagrams. The seeds of sensors already contain their labels.
+    streams = 0 if flat.prefix == "sensor" else zlib.crc32(flat.label.encode())
+    trace = Trace(initial=[0.0] * HEAD, streams=streams)
     own_period: Number = period
     if flat.max_rate is not None:
         own_period = 1.0 / trace.parameter(flat.rate or flat.max_rate)

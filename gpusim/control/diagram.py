@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gpusim import validate
 from gpusim.control import blocks as _all_kinds  # noqa: F401 (registers the kinds)
 from gpusim.control import files
@@ -58,7 +60,7 @@ class Diagram(NamesMoved):
             ``diagram.<label>.<block>`` for the port ``out``.
         rate: samples per second, or None for one sample every ``SolverConfig.dt``. Commands are constant between
             samples. Samples follow simulated time, not the number of steps. After a longer step (``step(dt=...)``), the
-            diagram runs the samples that were due during the step, up to 1000. It skips later samples.
+            diagram runs the last 1000 samples that were due during the step. It skips earlier samples.
         max_rate: maximum rate. The rate becomes the parameter ``diagram.<label>.clock.rate``, and each world may set a
             different value. ``rate`` is then the initial value, by default ``max_rate``. With ``max_rate``, the diagram
             cannot contain filters, transfer functions, and delays by a fixed ``time``.
@@ -170,7 +172,7 @@ class Diagram(NamesMoved):
         return f"{self.element} block '{name}'"
 
     def _output(self, source: Handle | str | float) -> Port:
-        if isinstance(source, int | float):
+        if isinstance(source, int | float | np.number):
             name = self._unused("constant")
             self.add("constant", name, value=float(source))
             return name, "out"

@@ -187,12 +187,12 @@ class Trace:
         return self.num("({} ? {} : {})", "np.where({}, {}, {})", condition, a, b)
 
     def max(self, a: Number, b: Number) -> Num:
-        """Return the maximum, or ``b`` if either is NaN."""
-        return self.num("max_({0}, {1})", "np.where({0} > {1}, {0}, {1})", a, b)
+        """Return the maximum, or NaN if either is NaN."""
+        return self.num("max_or_nan({0}, {1})", "np.where(({0} > {1}) | ({0} != {0}), {0}, {1})", a, b)
 
     def min(self, a: Number, b: Number) -> Num:
-        """Return the minimum, or ``b`` if either is NaN."""
-        return self.num("min_({0}, {1})", "np.where({0} < {1}, {0}, {1})", a, b)
+        """Return the minimum, or NaN if either is NaN."""
+        return self.num("min_or_nan({0}, {1})", "np.where(({0} < {1}) | ({0} != {0}), {0}, {1})", a, b)
 
     def limit(self, x: Number, lower: Number, upper: Number) -> Num:
         """Clip a number to two bounds."""

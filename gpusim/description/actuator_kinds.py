@@ -377,6 +377,16 @@ class ActuatorType:
                 checks each actuator of the group alone.
         """
 
+    def check_together(self, groups: Mapping[str, Group]) -> None:
+        """Check parameters against those of other kinds, when a model is built and after a write.
+
+        Args:
+            groups: all groups of actuators, by name of the kind.
+
+        Raises:
+            ModelError: a parameter is invalid.
+        """
+
     def inertia(self, group: Group) -> Array | None:
         """Return the inertia that moves with the axis (kg or kg m2), (1 or num_worlds, n), for the kinetic energy."""
         return None

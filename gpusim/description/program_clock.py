@@ -1,7 +1,7 @@
 """Clock of programs (compiled diagrams): sample times, and the input values for each sample. Steps can have any size.
 
 Samples are ``period`` apart, counted from a time origin. A sample runs before the first step that begins at or after
-the due time of the sample. After a step longer than the period, the program catches up on at most 1000 missed samples.
+the due time of the sample. After a step longer than the period, the program catches up on the last 1000 missed samples.
 The inputs of these samples are interpolated linearly between the previous and the current values of the signals.
 ``cuda_kernels/signals/diagram_clock.cuh`` computes bit-identical results for one world.
 """
@@ -25,7 +25,7 @@ DRIFT = 1e-5
 """Fraction of the period. If a sample misses its due time by less than this, the error is round-off. The actual time of
 the sample then becomes the new time origin."""
 MOST_AT_ONCE = 1000
-"""Maximum number of samples that a program catches up on after one long step. It skips further samples."""
+"""Maximum number of samples that a program catches up on after one long step. It skips earlier samples."""
 CONSTANTS = {
     "COUNT": COUNT, "WORLD": WORLD, "ORIGIN": ORIGIN, "BASE": BASE, "PERIOD": PERIOD, "READ": READ,
     "EARLY": EARLY, "DRIFT": DRIFT, "MOST_AT_ONCE": MOST_AT_ONCE,
@@ -105,6 +105,12 @@ def count_sample(s: Array, time: Array, period: Any) -> None:
     s[:, ORIGIN] = np.where(drifts, time, s[:, ORIGIN])
     s[:, BASE] = np.where(drifts, s[:, COUNT], s[:, BASE])
     s[:, COUNT] += 1.0
+
+
+def skip_samples(s: Array, time: Array, period: Any) -> None:
+    """Skip the first of more than MOST_AT_ONCE due samples."""
+    due = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0 - (s[:, COUNT] - s[:, BASE])
+    s[:, BASE] -= np.maximum(due - MOST_AT_ONCE, 0.0)
 
 
 def end_samples(s: Array, time: Array, period: Any) -> None:

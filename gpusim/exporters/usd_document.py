@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.contact.material import Material
 from gpusim.description.specs import WORLD
 from gpusim.exporters.report import ExportReport
 from gpusim.model.model import Model
@@ -24,6 +25,7 @@ class UsdDocument:
         bodies: body index (-1 for the world) -> path of its prim.
         joints: joint index -> path of its prim.
         axes: (joint, coordinate) -> name ("angular", "linear", "rotX", ...) and sign of the axis.
+        materials: material -> name of its prim.
     """
 
     def __init__(self, model: Model, report: ExportReport) -> None:
@@ -38,6 +40,7 @@ class UsdDocument:
         self.bodies: dict[int, str] = {WORLD: ROOT}
         self.joints: dict[int, str] = {}
         self.axes: dict[tuple[int, int], tuple[str, float]] = {}
+        self.materials: dict[Material, str] = {}
 
     def path(self, parent: str, label: str) -> str:
         """Return an unused path below ``parent``, with ``label`` converted to a valid USD identifier."""

@@ -127,6 +127,9 @@ def _ball(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     if np.isfinite(joint.params["limit_upper"][3]):
         doc.lost(joint.element, "its limit of the whole rotation")
     _set_passive(doc, prim, joint)
+    if math.isfinite(cone) and np.any(joint.params["friction"]) and abs(axis[2]) < 1.0:
+        what, effect = "has dry friction about each axis", "it acts about the axes of the cone"
+        doc.report.add("motion", joint.element, what, effect, "use the axis (0, 0, 1) for the cone")
     return prim
 
 

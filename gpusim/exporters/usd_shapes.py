@@ -141,7 +141,7 @@ def _bind(doc: UsdDocument, prim: Any, material: Material) -> None:
     """Bind a physics material to a shape."""
     from pxr import UsdGeom, UsdPhysics, UsdShade
 
-    name = f"material_{abs(hash(material)) % 10**12}"
+    name = doc.materials.setdefault(material, f"material_{len(doc.materials)}")
     path = f"{ROOT}/PhysicsMaterials/{name}"
     if not doc.stage.GetPrimAtPath(path):
         UsdGeom.Scope.Define(doc.stage, f"{ROOT}/PhysicsMaterials")

@@ -26,6 +26,8 @@ REPAIRED_SHARE = 1e-3
 TRIANGLE_MARGIN = 1e-6
 # Below this (kg m2) a tensor is zero, since its products would underflow.
 TINY = 1e-200
+# At or above this (kg m2) a tensor is not finite, since its products would overflow.
+HUGE = 1e200
 WATER_DENSITY = 1000.0
 MASSLESS_SHARE = 0.01
 """Mass that a massless body gets, as a fraction of the mean mass of all bodies with mass."""
@@ -61,7 +63,7 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
         mass: mass (kg), used to detect moments that are only round-off.
         allow_zero: accept zero principal moments, for example of a point mass.
     """
-    if not np.all(np.isfinite(inertia)):
+    if not np.all(np.abs(inertia) < HUGE):  # also for NaN
         return "not finite"
     least, scale = least_moment(mass), float(np.abs(inertia).max())
     if scale < max(TINY, least):
@@ -90,7 +92,7 @@ def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     if inertia_fault(inertia, mass) is None:
         return inertia
     scale = float(np.abs(inertia).max())
-    if not TINY <= scale < math.inf:  # also false for NaN
+    if not TINY <= scale < HUGE:  # also for NaN
         return sphere_inertia(mass)
     moments, axes = np.linalg.eigh(inertia / scale)
     if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < max(10.0 * TINY, least_moment(mass)):

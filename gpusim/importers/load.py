@@ -69,12 +69,12 @@ def format_of(where: str, source: Any) -> str:
     if text.startswith(("<", "#usda")):
         return _format_of_content(f"{where}: the text", text.encode(errors="replace"))
     path = Path(source)
-    if str(source).strip() and path.is_dir():
+    if str(source).strip() and os.path.isdir(path):
         raise ModelError(f"{where}: {str(source)!r} is a folder; give the path of a model in it")
     if path.suffix in (".yaml", ".yml"):
         rule = f"{str(source)!r} is no model, but the name of a machine file"
         raise ModelError(f"{where}: {rule}; read it with gpusim.machine_files.load_machine")
-    if not str(source).strip() or not path.is_file():
+    if not str(source).strip() or not os.path.isfile(path):  # Path.is_file raises an error for long names
         raise ModelError(f"{where}: there is no file {str(source)!r}; give the path of a model, or its text")
     if path.suffix == ".xacro":
         return "urdf"

@@ -19,6 +19,8 @@ _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH"
 class Search:
     """Search path for files.
 
+    ``os.path`` finds no file at names that are too long or in folders without permission. ``Path`` raises an error.
+
     Args:
         folder: folder of the robot file. Relative names start in this folder. The search for packages includes this
             folder and all folders above it.
@@ -45,7 +47,7 @@ class Search:
             places = self._in_packages(package, inside, here)
         else:
             places = (start / rest for start in (here, *self.packages))
-        found = next((path for path in places if rest and path.exists()), None)
+        found = next((path for path in places if rest and os.path.exists(path)), None)
         if found is None and (name, here) not in self._lost:
             found = self._guess(name, rest, here)
             if found is None:
@@ -59,7 +61,7 @@ class Search:
             ModelError: the file is missing. The message explains how to specify the file's folder.
         """
         path = self.find(name, folder)
-        if path is None or not path.is_file():
+        if path is None or not os.path.isfile(path):
             raise ModelError(f"no file {name!r}; give its folder or that of its package with asset_dirs=[...]")
         return str(path)
 
@@ -81,12 +83,12 @@ class Search:
         for start in range(len(parts) - 1):
             tail = Path(*parts[start:])
             for folder in (*self.packages, *above):
-                found = next((path for path in self._near(folder, tail) if path.is_file()), None)
+                found = next((path for path in self._near(folder, tail) if os.path.isfile(path)), None)
                 if found:
                     self.guessed[name] = found
                     return found
         for folder in (here, *self.packages):  # a name alone may be any file, so only there
-            found = next((path for path in self._near(folder, Path(parts[-1])) if path.is_file()), None)
+            found = next((path for path in self._near(folder, Path(parts[-1])) if os.path.isfile(path)), None)
             if found:
                 self.guessed[name] = found
                 return found
@@ -96,7 +98,7 @@ class Search:
         yield folder / tail
         if folder not in self._inside:
             try:
-                self._inside[folder] = sorted(path for path in folder.iterdir() if path.is_dir())
+                self._inside[folder] = sorted(path for path in folder.iterdir() if os.path.isdir(path))
             except OSError:  # no permission, or no such folder
                 self._inside[folder] = []
         for child in self._inside[folder]:

@@ -87,7 +87,7 @@ def _compiled(
         raise ModelError(f"load_mjcf: {source!r} is no MJCF model; give a path, MJCF text, an MjModel or an MjSpec")
     is_text = isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
     name = "MJCF text" if is_text else Path(source).name
-    if not is_text and not Path(source).is_file():
+    if not is_text and not os.path.isfile(source):  # Path.is_file raises an error for very long names
         raise ModelError(f"load_mjcf: there is no file {str(source)!r}; give the path of an MJCF file")
     files = dict(_checked_assets(assets))
     folders = [asset_dirs] if isinstance(asset_dirs, str | os.PathLike) else list(asset_dirs)

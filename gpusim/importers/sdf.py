@@ -130,7 +130,7 @@ def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os
     if not os.fspath(given).strip():
         raise ModelError("load_sdf: the path is empty; give a path or SDF text")
     for folder in folders:
-        if not Path(given).is_absolute() and (folder / given).is_file():
+        if not Path(given).is_absolute() and os.path.isfile(folder / given):
             return folder / given
     return (file_in(Path(given)) or given) if os.path.isdir(given) else given
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -264,7 +265,7 @@ def file_in(folder: Path) -> Path | None:
     if config.is_file():
         named = re.findall(r"<sdf[^>]*>\s*([^<\s]+)\s*</sdf>", config.read_text(encoding="utf-8", errors="replace"))
         for name in reversed(named):
-            if (folder / name).is_file():
+            if os.path.isfile(folder / name):
                 return folder / name
     files = sorted(folder.glob("*.sdf"), key=lambda file: file.name != "model.sdf")
     return files[0] if files else None

@@ -52,14 +52,26 @@ def add_collisions(
         title, label = f"link {link.label!r}", labels.next(link.label)
         options: dict[str, Any] = {"material": _material(link, node, report)}
         if masked:
-            bits = int(node.number("surface/contact/collide_bitmask", ALL_BITS)) & ALL_BITS
+            bits = _bits(node)
             options |= {"group": bits, "mask": bits}
         try:
             indices = _add_shape(builder, link, node, label, options, search, meshes, report)
         except (UnreadableError, ModelError) as why:
-            report.add("contact", title, f"a <collision> is left out: {why}")
+            weighs = link.mass is None and not link.static  # <inertial auto="true">
+            report.add("motion" if weighs else "contact", title, f"a <collision> is left out: {why}")
             continue
         report.shapes.setdefault(link.label, []).extend(indices)
+
+
+def _bits(node: Node) -> int:
+    """Return the collision bits of a <collision>. Hexadecimal numbers start with 0x."""
+    text = node.words("surface/contact/collide_bitmask")
+    if not text:
+        return ALL_BITS
+    try:
+        return int(text, 16 if text.lower().startswith("0x") else 10) & ALL_BITS
+    except ValueError:
+        raise node.error(f'<collide_bitmask> "{text[:40]}" must be a whole number') from None
 
 
 def _xform(link: Link, node: Node) -> Transform:

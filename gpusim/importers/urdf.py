@@ -217,7 +217,7 @@ def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os
     """Return the URDF text or the path of the URDF file."""
     if _is_text(given):
         return given
-    inside = [folder / given for folder in folders if not Path(given).is_absolute() and (folder / given).is_file()]
+    inside = [folder / given for folder in folders if not Path(given).is_absolute() and os.path.isfile(folder / given)]
     return inside[0] if inside else given
 
 

@@ -112,7 +112,10 @@ def _gazebo_model(document: Document, extras: Extras, element: Element) -> None:
             document.warn(f"<gazebo>: <{tag}> {item.get('name') or ''!r} is not read; add it to the builder", "motion")
         elif tag == "pose":
             document.warn("<gazebo>: <pose> of the model is not read; give xform")
-        elif tag != "static":
+        elif tag == "static":
+            if flag_of(item):
+                document.warn("<gazebo>: <static> is not read; the joints of the robot move", "motion")
+        else:
             document.ignored[f"gazebo/{tag}"] += 1
 
 
@@ -183,8 +186,8 @@ def _gazebo_unread(document: Document, owner: str, tag: str, item: Element) -> N
         document.warn(f"{owner}: contact compliance <{tag}> is not read; contacts are rigid", "contact")
     elif tag in ("fdir1", "slip1", "slip2"):
         document.warn(f"{owner}: <{tag}> of <gazebo> is not read; friction is equal in all directions", "contact")
-    elif tag == "dampingFactor":
-        document.warn(f"{owner}: <dampingFactor> of <gazebo> is not read; the link has no damping", "motion")
+    elif tag in ("dampingFactor", "velocity_decay"):
+        document.warn(f"{owner}: <{tag}> of <gazebo> is not read; the link has no damping", "motion")
     elif tag == "kinematic" and flag_of(item):
         document.warn(f"{owner}: <kinematic> of <gazebo> is not read; forces move the link", "motion")
     elif tag == "sensor":

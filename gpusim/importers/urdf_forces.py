@@ -75,6 +75,9 @@ def _close_loop(
         body = groups.body_of.get(link)
         frames.append(Transform.from_matrix(inside if body is None else groups.bodies[body].frames[link] @ inside))
         bodies.append(-1 if body is None else _index(builder, body))
+    if bodies[0] == bodies[1]:
+        report.warn(f"joint {label!r} of <gazebo>: it joins links of one body; it is left out")
+        return
     joint = Placed(node, label, axes, bodies[0], bodies[1], frames[0], frames[1])
     names = [groups.body_of.get(link, "world") for link in (parent, child)]
     index = emit(builder, joint, report)

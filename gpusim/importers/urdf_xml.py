@@ -156,6 +156,10 @@ def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple
     for kind, error in found.items():
         message = " ".join(error.message.split()).rstrip(".")
         warnings.append((f"line {error.line}: not well-formed XML ({message}); {_HARMLESS[kind]}", "info"))
+    for element in root.iter("*") if "ERR_ATTRIBUTE_REDEFINED" in found else ():
+        first = {name: element.get(name) for name in element.keys()}  # lxml keeps all of them  # noqa: SIM118
+        element.attrib.clear()
+        element.attrib.update(first)
     return root
 
 
@@ -204,9 +208,9 @@ _KEPT: dict[str, tuple[str, ...]] = {
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
 # Extensions of other programs that the importer reads.
-_EXTRAS = {"collision_filter_group", "contact", "gazebo", "gravity", "mujoco", "ros2_control", "transmission"}
+_EXTRAS = {"collision_filter_group", "contact", "gazebo", "mujoco", "ros2_control", "transmission"}
 # Extensions that act on the motion and are not read.
-_ACTING = {"ball_constraint", "joint", "kinematic", "linear_bushing_rpy", "loop_joint"}
+_ACTING = {"ball_constraint", "force_element", "gravity", "joint", "kinematic", "linear_bushing_rpy", "loop_joint"}
 # Known URDF elements that are dropped without a warning.
 _SILENT = {"material", "calibration", "safety_controller"}
 

@@ -158,9 +158,9 @@ class _Import:
         self._add_sites(bodies)
         add_cameras(stage, self.builder, bodies)
         add_lights(stage, self.builder, bodies)
-        report_unread(stage)
         self._describe(bodies, joints)
         add_mimics(stage, self.builder, joints, self.indices)
+        report_unread(stage)
 
     def _joined(
         self, bodies: dict[str, UsdBody], merge: bool, keep: Sequence[str], fixed_base: bool | None
@@ -199,6 +199,11 @@ class _Import:
             if joint.kind in _TURNING_FREELY:
                 passive = [read_passive(self.stage, joint, Dof("angular", np.zeros(3), False, DEGREE, path=joint.path))]
             self.indices[id(joint)] = _add_joint(self.builder, bodies, joint, passive)
+            if joint.kind in _TURNING_FREELY and passive[0].stiffness > 0.0:
+                parent, child = (-1 if path == WORLD else bodies[path].index for path in joint.bodies)
+                springs = (*3 * (0.0,), *3 * (passive[0].stiffness,))
+                name = self.stage.label("joint", f"{joint.label}_spring")
+                self.builder.add_bushing(parent, child, *joint.frames, stiffness=springs, label=name)
             for axis, dof in enumerate(joint.dofs):
                 spring = self.passive[id(dof)]
                 if spring.stiffness > 0.0:
@@ -253,6 +258,9 @@ class _Import:
             passive = self.passive[id(dof)]
             limits = JointLimits(effort=min(-passive.lower, passive.upper))
             name = joint.label if joint.kind != "d6" else coordinate_name(joint, dof)
+            if not dof.lower - 1e-6 <= position <= dof.upper + 1e-6:  # single precision
+                what = f"starts at {position:g}, outside its limits {dof.lower:g} to {dof.upper:g}"
+                self.report.add("info", f"joint '{name}'", what, "the limit will push it back")
             self.report.joint_limits[name] = limits
             self.report.joints[name] = replace(
                 info,

@@ -208,11 +208,12 @@ class Actuators:
         gain = _list(stage.value(path, "mjc:gainPrm"), (1.0,))[0]
         bias = _list(stage.value(path, "mjc:biasPrm"), (0.0,) * 3)[:3] if kinds[2] == "affine" else np.zeros(3)
         unit = effort_unit(stage, dof)
+        per = stage.kilograms if dof.linear else unit  # effort per length or angle
         ctrl = _range(stage, path, "mjc:ctrlRange", "mjc:ctrlLimited")
         ends = [unit * gear * end for end in _range(stage, path, "mjc:forceRange", "mjc:forceLimited")]
         limit = min(ends), max(ends)
         factor = unit * gear * gain
-        stiffness, damping = -bias[1] * gear * gear * unit, -bias[2] * gear * gear * unit
+        stiffness, damping = -bias[1] * gear * gear * per, -bias[2] * gear * gear * per
         if stiffness or damping or bias[0]:
             share = stiffness or 1.0
             target, effort = (unit * gear * bias[0] / share, 0.0) if stiffness else (0.0, unit * gear * bias[0])

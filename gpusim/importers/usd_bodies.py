@@ -160,7 +160,8 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies that fixed joints connect, and return the remaining joints.
 
-    Kinematic bodies, and bodies whose label or path matches a pattern of ``keep``, are not merged.
+    Kinematic bodies, bodies with and without gravity, and bodies whose label or path matches a pattern of ``keep``, are
+    not merged.
     """
     remaining = []
     for joint in joints:
@@ -169,7 +170,8 @@ def merge_fixed(
             remaining.append(joint)
             continue
         kept = any(fnmatchcase(name, pattern) for name in (child.label, child.path) for pattern in keep)
-        if kept or parent.kinematic or child.kinematic or host_of(bodies, child) is host_of(bodies, parent):
+        apart = parent.kinematic or child.kinematic or parent.gravity_scale != child.gravity_scale
+        if kept or apart or host_of(bodies, child) is host_of(bodies, parent):
             remaining.append(joint)
             continue
         root = host_of(bodies, parent)
@@ -194,12 +196,12 @@ def _within_one(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
 
 
 def _join(bodies: Mapping[str, UsdBody]) -> None:
-    """Set the mass and the gravity factor of every body that other bodies are merged into."""
+    """Set the mass of every body that other bodies are merged into, and the velocity of its new center of mass."""
     for body in bodies.values():
         parts = [other for other in bodies.values() if other.host == body.path]
         if body.host == body.path and len(parts) > 1:
-            body.mass = combine(part.mass.moved(_matrix(part.offset)) for part in parts)
-            body.gravity_scale = sum(part.mass.mass * part.gravity_scale for part in parts) / body.mass.mass
+            old, body.mass = body.mass.com, combine(part.mass.moved(_matrix(part.offset)) for part in parts)
+            body.linear = body.linear + np.cross(body.angular, body.pose.rotate(body.mass.com - old))
 
 
 def _matrix(pose: Transform) -> Array:

@@ -126,6 +126,15 @@ def _prims(names: list[str]) -> str:
     return f"{len(names)} prims {quoted}{more}"
 
 
+def _instances_physics(stage: UsdStage, instancer: Any) -> bool:
+    """Return whether a prototype of a point instancer has rigid bodies or colliders."""
+    from pxr import Usd
+
+    roots = (stage.prim(str(path)) for path in instancer.GetRelationship("prototypes").GetTargets())
+    parts = (prim for root in roots if root for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
+    return any({"PhysicsRigidBodyAPI", "PhysicsCollisionAPI"} & set(stage.schemas(prim)) for prim in parts)
+
+
 def report_unread(stage: UsdStage) -> None:
     """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read, one for each effect.
 
@@ -139,6 +148,9 @@ def report_unread(stage: UsdStage) -> None:
             stage.report.add("motion", f"prim '{name}'", "is deformable", "it is left out", "gpusim has rigid bodies")
         if str(prim.GetTypeName()) in ("MjcTendon", "MjcEquality", "PhysxTendon"):
             stage.report.add("motion", f"prim '{name}'", f"is a {prim.GetTypeName()}", "it is left out")
+        if prim.GetTypeName() == "PointInstancer" and _instances_physics(stage, prim):
+            what, fix = "makes copies of bodies or colliders", "use references, one for each copy"
+            stage.report.add("motion", f"prim '{name}'", what, "they are left out", fix)
         for schema in schemas:
             if schema.startswith(("PhysxTendon", "PhysxVehicle", "PhysxSurfaceVelocity", "PhysxForceAPI")):
                 stage.report.add("motion", f"prim '{name}'", f"has {schema}", "it is left out")

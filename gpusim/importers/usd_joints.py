@@ -70,6 +70,8 @@ class UsdJoint:
     """Limit (rad) and axis of a ball joint's cone."""
     breaks: tuple[float, float] = (math.inf, math.inf)
     """Force (N) and torque (N m) at which a latch breaks."""
+    anchors: tuple[str, str] = ("", "")
+    """Paths of the two prims in the file. They may be static."""
 
     @property
     def element(self) -> str:
@@ -139,6 +141,9 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
         stage.report.add("motion", element, f"has the custom type {stage.prim(path).GetTypeName()}", "it is left out")
         return None
     ends = [str(body) if str(body) in bodies else WORLD for body in (joint.body0, joint.body1)]
+    lost = [str(rel) for rel in (joint.rel0, joint.rel1) if str(rel) and not stage.prim(str(rel))]
+    if lost:
+        stage.report.add("motion", element, f"joins {lost[0]}, which is not in the file", "it joins the world there")
     if ends[0] == ends[1]:
         where = ends[0] or "the world"
         stage.report.add("info", element, f"both of its ends are on {where}", "it is left out")
@@ -149,14 +154,35 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
     )
     made = UsdJoint(
         path, stage.label("joint", path), "", (ends[0], ends[1]), frames,
-        bool(joint.excludeFromArticulation), bool(joint.collisionEnabled),
+        bool(joint.excludeFromArticulation), bool(joint.collisionEnabled), anchors=(str(joint.rel0), str(joint.rel1)),
     )  # fmt: skip
     _MAKERS[kind](stage, joint, made)
+    _report_ignored(stage, path, kind, made)
     _breaks(stage, joint, made)
     for dof in made.dofs:
         dof.path, dof.label = path, made.label
         _state(stage, path, dof)
     return made
+
+
+_DRIVEN = {"RevoluteJoint": ("angular",), "PrismaticJoint": ("linear",)}
+_SIX = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+
+
+def _report_ignored(stage: UsdStage, path: str, kind: str, made: UsdJoint) -> None:
+    """Report drives and limits that usd-core's parser ignores on this type of joint, and targets that do not exist."""
+    axes = _SIX if kind == "D6Joint" else _DRIVEN.get(kind, ())
+    for schema in stage.schemas(stage.prim(path)):
+        api, _, axis = schema.partition(":")
+        if api == "PhysicsDriveAPI" and kind != "FixedJoint" and axis not in axes:
+            gains = [stage.number(path, f"drive:{axis}:physics:{name}") for name in ("stiffness", "damping")]
+            if any(gains):
+                stage.report.add("motion", made.element, f"a drive of {axis!r} on a {kind}", "it is left out")
+        elif api == "PhysicsLimitAPI" and kind not in ("FixedJoint", "D6Joint"):
+            ends = [stage.number(path, f"limit:{axis}:physics:{name}", UNLIMITED) for name in ("low", "high")]
+            if min(map(abs, ends)) >= UNLIMITED:
+                continue
+            stage.report.add("motion", made.element, f"a limit of {axis!r} on a {kind}", "it is left out")
 
 
 def _breaks(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
@@ -251,13 +277,13 @@ def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
     drives = {pair.first.name: pair.second for pair in joint.jointDrives}
     if "Distance" in limits:
         stage.report.add("motion", made.element, "a limit of the distance", "it is not limited", "use a distance joint")
-    for name in ("TransX", "TransY", "TransZ", "RotX", "RotY", "RotZ"):
-        linear = name.startswith("Trans")
+    for key in _SIX:
+        name, linear = key[0].upper() + key[1:], key.startswith("trans")
         unit, limit = (stage.meters if linear else DEGREE), limits.get(name)
         if limit is not None and limit.enabled and limit.lower > limit.upper:
             continue
         lower, upper = _limits(limit, unit)
-        axis, drive, key = np.array(AXES[name[-1]]), _drive(drives.get(name)), name[0].lower() + name[1:]
+        axis, drive = np.array(AXES[name[-1]]), _drive(drives.get(name))
         if (stage.value(made.path, f"gpusim:{key}:factor") or 1.0) < 0.0:  # to_usd turned the coordinate round
             axis, unit, lower, upper = -axis, -unit, -upper, -lower
         made.dofs.append(Dof(key, axis, linear, unit, lower, upper, drive))
@@ -350,11 +376,6 @@ def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
     """Return the name of a d6 coordinate: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
     own = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if own else f"{joint.label}:{dof.name}"
-
-
-def reversed_joint(joint: UsdJoint) -> UsdJoint:
-    """Return a fixed joint with its bodies exchanged."""
-    return replace(joint, bodies=joint.bodies[::-1], frames=joint.frames[::-1])
 
 
 def rotation_gap(pose: Transform) -> float:

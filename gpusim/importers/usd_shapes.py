@@ -28,8 +28,7 @@ HULL_VERTICES = 64
 """Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
 GREATEST_SIZE = 1e6
 """Mesh points with a larger coordinate (m) are errors."""
-TYPES = ("CubeShape", "SphereShape", "CapsuleShape", "CylinderShape", "ConeShape", "PlaneShape", "MeshShape")
-_OTHER_TYPES = ("CustomShape", "SpherePointsShape", "Capsule1Shape", "Cylinder1Shape")
+_OTHER_TYPES = ("CustomShape", "SpherePointsShape")
 LAID = {
     "X": Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2.0),
     "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
@@ -51,6 +50,7 @@ class Collider:
         filtered: paths of prims that the collider does not collide with.
         mesh: vertices (in the body's frame) and triangles of the mesh, if the mesh defines the mass, else None.
         shapes: indices of the shapes in the builder.
+        owner: path of the rigid body of the file, which may be disabled, or "".
     """
 
     path: str
@@ -62,13 +62,14 @@ class Collider:
     filtered: tuple[str, ...] = ()
     mesh: tuple[Array, Array] | None = None
     shapes: list[int] = field(default_factory=list)
+    owner: str = ""
 
 
 def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
     """Return a dict of the colliders in the order of the file: path -> collider."""
     enabled_bodies = {path for path, body in stage.of("RigidBody") if body.rigidBodyEnabled}
     materials = {path: item for path, item in stage.of("RigidBodyMaterial")}
-    found = {path: (kind, item) for kind in TYPES for path, item in stage.of(kind)}
+    found = {path: (kind, item) for kind in (*_BASIC, "MeshShape") for path, item in stage.of(kind)}
     colliders = {}
     for path in (str(prim.GetPath()) for prim in stage.prims()):
         if path in found:
@@ -79,23 +80,39 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
                 made.material = _material(stage, path, item, materials)
                 colliders[path] = made
     for kind in _OTHER_TYPES:
-        for path, _ in stage.of(kind):
+        for path, item in stage.of(kind):
+            body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
             what = f"is a {kind.removesuffix('Shape').lower()}"
-            stage.report.add("contact", f"collider '{path}'", what, "it is left out", "use a mesh or a basic shape")
+            _leave_out(stage, path, body, what, "use a mesh or a basic shape")
     return colliders
+
+
+def _leave_out(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
+    """Report a collider that is left out. It changes the motion if it contributes to the mass of its body."""
+    severity = "contact"
+    if body != WORLD:
+        mass, moments, center = (stage.value(body, f"physics:{x}") for x in ("mass", "diagonalInertia", "centerOfMass"))
+        severity = "contact" if mass and np.any(moments) and center is not None else "motion"
+    stage.report.add(severity, f"collider '{path}'", what, "it is left out", fix)
 
 
 def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: str) -> Collider | None:
     frame = stage.frame(item.localPos, item.localRot, path)
     xform = frame if body != WORLD else stage.world * frame
     made = Collider(path, body, [], bool(item.collisionEnabled), Material())
+    made.owner = str(item.rigidBody)
     made.groups = frozenset(str(group) for group in item.collisionGroups)
     made.filtered = tuple(str(other) for other in item.filteredCollisions)
     scratch, unit = ModelBuilder(), stage.meters
+    if "1" in kind and abs(item.topRadius - item.bottomRadius) > 1e-6 * item.topRadius:
+        _leave_out(stage, path, body, "has different radii at its ends", "use a mesh")
+        return None
     if kind == "MeshShape":
         pieces = _mesh_pieces(stage, made, item, xform, meshes)
     else:
         laid = LAID[item.axis.name] if hasattr(item, "axis") else Transform()
+        if kind == "ConeShape" and _is_upside_down(stage, made, item, xform):
+            laid = laid * _OVER
         pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * laid)]
         _check_scale(stage, path, kind, item)
     for form, sizes, pose in pieces:
@@ -105,8 +122,7 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
                 more = {"max_vertices": HULL_VERTICES} if form == "hull" else {}
                 getattr(scratch, f"add_shape_{form}")(-1, *sizes, xform=pose, **more)
         except ModelError as why:
-            reason = str(why).split(": ", 1)[-1]
-            stage.report.add("contact", f"collider '{path}'", reason, "it is left out")
+            _leave_out(stage, path, body, str(why).split(": ", 1)[-1])
             continue
         made.forms.append((form, scratch.shapes[-1].params, pose))
     return made if made.forms else None
@@ -116,18 +132,31 @@ _BASIC = {
     "CubeShape": "box",
     "SphereShape": "sphere",
     "CapsuleShape": "capsule",
+    "Capsule1Shape": "capsule",
     "CylinderShape": "cylinder",
+    "Cylinder1Shape": "cylinder",
     "ConeShape": "cone",
     "PlaneShape": "plane",
 }
 
 
+_OVER = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi)
+
+
+def _is_upside_down(stage: UsdStage, made: Collider, item: Any, xform: Transform) -> bool:
+    """Return whether scales mirror a cone along its axis."""
+    axis = "XYZ".index(item.axis.name)
+    base = stage.pose(made.body) if made.body != WORLD else Transform()
+    return bool(stage.matrix(made.path)[:3, axis] @ (base * xform).matrix()[:, axis] < 0.0)
+
+
 def _sizes(kind: str, item: Any, unit: float) -> tuple[Any, ...]:
     if kind == "CubeShape":
-        return (tuple(unit * float(x) for x in item.halfExtents),)
+        return (tuple(unit * abs(float(x)) for x in item.halfExtents),)  # negative for mirrored cubes
     if kind == "SphereShape":
         return (unit * float(item.radius),)
-    return () if kind == "PlaneShape" else (unit * float(item.radius), unit * float(item.halfHeight))
+    radius = item.topRadius if "1" in kind else 0.0 if kind == "PlaneShape" else item.radius
+    return () if kind == "PlaneShape" else (unit * float(radius), unit * float(item.halfHeight))
 
 
 def _check_scale(stage: UsdStage, path: str, kind: str, item: Any) -> None:
@@ -160,7 +189,7 @@ def _mesh_pieces(
     stage.used.add((made.path, "physics:approximation"))
     if not len(points) or not np.abs(local).max() < GREATEST_SIZE:  # also false for NaN, which would abort coacd
         what = "its mesh has no points" if not len(points) else "a point of its mesh is not finite or far away"
-        stage.report.add("contact", f"collider '{made.path}'", what, "it is left out")
+        _leave_out(stage, made.path, made.body, what)
         return []
     if how == "boundingSphere":
         center = 0.5 * (local.min(axis=0) + local.max(axis=0))
@@ -303,6 +332,8 @@ def filter_pairs(
         _exclude(builder, owned(first), owned(second))
     for joint in joints:
         if WORLD in joint.bodies:
+            if not joint.collide and joint.anchors[joint.bodies.index(WORLD)]:
+                _exclude(builder, *(_anchored(builder, bodies, colliders, joint, end) for end in (0, 1)))
             continue
         one, other = (bodies[path].index for path in joint.bodies)
         if joint.kind == "latch" and not joint.collide:
@@ -314,6 +345,17 @@ def filter_pairs(
                 for b in (k for k, shape in enumerate(builder.shapes) if shape.body == other):
                     if frozenset((a, b)) not in listed:
                         builder.add_collision_pair(a, b)
+
+
+def _anchored(
+    builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider], joint: UsdJoint, end: int
+) -> list[int]:
+    """Return the shapes of the body at one end of a joint, or of the static collider or disabled body there."""
+    if joint.bodies[end] != WORLD:
+        return [k for k, shape in enumerate(builder.shapes) if shape.body == bodies[joint.bodies[end]].index]
+    path = joint.anchors[end]
+    inside = (c for c in colliders.values() if path and c.body == WORLD and path in (c.path, c.owner))
+    return [shape for collider in inside for shape in collider.shapes]
 
 
 def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int]) -> None:

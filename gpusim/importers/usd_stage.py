@@ -63,6 +63,7 @@ class UsdStage:
         upright = Transform()
         if UsdGeom.GetStageUpAxis(stage) == "Y":
             upright = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi / 2.0)
+        _check_types(stage)
         self.upright = upright
         self.world = (xform or Transform()) * upright
         self.found = _parse(stage)
@@ -235,6 +236,8 @@ def _existing(path: str | os.PathLike[str], assets: Mapping[str, bytes] | None, 
     name = os.fspath(path)
     if assets and name in assets:
         return str(Path(scratch) / name)
+    if "\n" in name:
+        raise ModelError("load_usd: the text is no USD; begin it with '#usda 1.0', or give a path")
     if not os.path.isfile(name):
         raise ModelError(f"load_usd: there is no file {name!r}; give the path of a {', '.join(SUFFIXES)} file")
     if not name.lower().endswith(SUFFIXES):
@@ -255,6 +258,34 @@ def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split())
     match = re.search(r"in file \S+ : '(.*?)'(?: Error in|$)", text)
     return (match.group(1) if match else text)[:300]
+
+
+_TYPED = ("physics:", "primvars:displayOpacity", "points", "faceVertex", "holeIndices", "normals")
+"""Beginnings of the names of attributes whose types are checked."""
+
+
+def _check_types(stage: Any) -> None:
+    """Raise a ModelError if a value does not fit the type that the schema of its prim declares."""
+    from pxr import Usd
+
+    for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
+        schema = prim.GetPrimDefinition()
+        for attribute in prim.GetAuthoredAttributes():
+            name = attribute.GetName()
+            declared = schema.GetAttributeDefinition(name) if name.startswith(_TYPED) else None
+            value = attribute.Get() if declared else None
+            if declared and value is not None and _form(value) != _form(declared.GetTypeName().defaultValue):
+                rule = f"{name} has a value of another type than {declared.GetTypeName()}"
+                raise ModelError(f"prim '{prim.GetPath()}': {rule}; correct it in the file")
+
+
+def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
+    """Return what values of compatible types share: the kind and the shape of an entry, and whether it is an array."""
+    name, array = type(value).__name__, np.asarray(value)
+    numeric = array.dtype.kind in "biuf" and not name.startswith(("Token", "String"))
+    many = name.endswith("Array")
+    kind = "number" if numeric else name[:4]  # the first letters of Quatf and Quatd
+    return kind, many, array.shape[1:] if many else array.shape
 
 
 def _parse(stage: Any) -> dict[str, list[tuple[str, Any]]]:

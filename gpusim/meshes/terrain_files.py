@@ -11,8 +11,10 @@ import numpy as np
 from gpusim import validate
 from gpusim.typing import Array
 
-_PIXEL_SCALE, _NO_DATA = 33550, 42113
-"""Tags of GeoTIFF: size of a pixel, and the number that marks a missing height."""
+_PIXEL_SCALE, _KEYS, _NO_DATA = 33550, 34735, 42113
+"""Tags of GeoTIFF: size of a pixel, keys of the coordinate system, and the number that marks a missing height."""
+_MODEL_TYPE, _GEOGRAPHIC = 1024, 2
+"""Key of a coordinate system, and its value for a system in degrees."""
 
 
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
@@ -68,10 +70,17 @@ def _read_tiff(path: str) -> tuple[Array, tuple[float, float] | None]:
 
     with tifffile.TiffFile(path) as file:
         page: Any = file.pages[0]
-        heights = page.asarray().astype(np.float64)
-        scale, missing = (tag and tag.value for tag in map(page.tags.get, (_PIXEL_SCALE, _NO_DATA)))
+        stored = page.asarray()
+        scale, keys, missing = (tag and tag.value for tag in map(page.tags.get, (_PIXEL_SCALE, _KEYS, _NO_DATA)))
+    heights = stored.astype(np.float64)
     if missing is not None:
-        heights[heights == float(str(missing).strip("\0 "))] = np.nan
+        mark = float(str(missing).strip("\0 "))
+        if stored.dtype.kind == "f":  # files round the decimal mark in different ways
+            with np.errstate(over="ignore"):
+                mark = float(stored.dtype.type(mark))
+        heights[heights == mark] = np.nan
+    if keys and any(key[0] == _MODEL_TYPE and key[3] == _GEOGRAPHIC for key in np.reshape(keys[4:], (-1, 4))):
+        scale = None
     return heights[::-1], None if scale is None else (float(scale[0]), float(scale[1]))
 
 

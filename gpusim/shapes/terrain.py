@@ -42,7 +42,8 @@ def add_terrain(
         source: .png (8 or 16 bits), .tif (GeoTIFF) or .npy file, or an array (rows, columns). The first row of a PNG or
             GeoTIFF is at the highest y. The first row of an array or .npy file is at the lowest y. PNG and TIFF files
             need the extra ``terrain``.
-        cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF.
+        cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF, except
+            if it is in degrees.
         size: length of the whole terrain along x and y (m), in place of ``cell``.
         height: height in m per unit of the source's values. The values of a PNG are from 0 (black) to 1 (white).
         hole: height that fills holes (m). Default: holes stay open.
@@ -96,7 +97,7 @@ def _cell(
         found = np.array(stated)
     else:
         raise validate.fail(
-            element, "the terrain states no size", "give cell= in m, or size= of the whole terrain in m"
+            element, "the terrain states no size in m", "give cell= in m, or size= of the whole terrain in m"
         )
     for name, value in zip("xy", found, strict=True):
         validate.positive(element, f"cell along {name}", value)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from gpusim.arrays import as_slice
-from gpusim.description.actuator_kinds import ON_TRAVELS, Group
+from gpusim.builder.commands import applied_names
+from gpusim.description.actuator_kinds import ON_TRAVELS, ActuatorType, Group
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import ActuatorSpec
 from gpusim.reference.signals.quantities import readings
+from gpusim.signals.control_map import check_free
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SharedWriter, SignalTable
 from gpusim.typing import Array
@@ -28,14 +31,15 @@ BRAKE_SIGNALS = (
 
 def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add the signals of all actuators, such as ``motor.<label>.speed`` and ``cylinder.<label>.pressure_a``."""
-    for group in runtime.backend.read_state().groups:
+    groups = {group.type.name: group for group in runtime.backend.read_state().groups}
+    for group in groups.values():
         kind = group.type
         for k, spec in enumerate(group.specs):
             prefix, unit = f"{kind.prefix}.{spec.label}.", _units(runtime, group, spec)
             for quantity in readings(kind):
                 writer = _writer(runtime, group, quantity.name, k)
                 table.observe(prefix + quantity.name, quantity, (k,), writer, unit=unit(quantity.name, quantity.unit))
-            shared = _parameter_writer(runtime, group, k)
+            shared = _parameter_writer(runtime, groups, group, k)
             for p in kind.parameters:
                 if p.signal and prefix + p.name not in table.by_name:
                     table.add(
@@ -81,9 +85,12 @@ def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
     kind = group.type.name
     if name in group.control:
         column = int(group.control[name][k])
+        label = applied_names(group.specs[k])[list(group.control).index(name)]
+        _, _, factor, offset = runtime.model.control_map[:, column]
 
         def write_control(worlds: Array, value: Array) -> None:
-            runtime.backend.host_control()[worlds, column] = value
+            check_free(runtime, label)
+            runtime.backend.host_control()[worlds, column] = (value - offset) / factor  # the signal reads mapped values
             runtime.invalidate()
 
         return write_control
@@ -106,12 +113,22 @@ def _parameter_reader(runtime: Runtime, group: Group, name: str, k: int) -> Read
     return read
 
 
-def _parameter_writer(runtime: Runtime, group: Group, k: int) -> SharedWriter:
+def _parameter_writer(runtime: Runtime, groups: dict[str, Group], group: Group, k: int) -> SharedWriter:
+    together = type(group.type).check_together is not ActuatorType.check_together
+
     def write(worlds: Array, values: dict[str, Array]) -> None:
         chosen = group.alone(k, as_slice(worlds))  # check the rules only for the written worlds
         for name, value in values.items():
             chosen.params[name] = value[:, None]
         group.type.check(chosen)
+        if together:
+            written = {
+                name: np.repeat(group.params[name], runtime.num_worlds // len(group.params[name]), axis=0)
+                for name in values
+            }
+            for name, value in values.items():
+                written[name][worlds, k] = value
+            group.type.check_together(groups | {group.type.name: replace(group, params=group.params | written)})
         for name, value in values.items():
             if group.params[name].shape[0] != runtime.num_worlds:
                 group.params[name] = np.repeat(group.params[name], runtime.num_worlds, axis=0)

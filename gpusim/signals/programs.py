@@ -27,6 +27,7 @@ from gpusim.description.program_clock import (
     has_new_period,
     is_due,
     reading_share,
+    skip_samples,
     take_period,
 )
 from gpusim.description.step_plan import Sampling
@@ -106,6 +107,9 @@ class RunningProgram:
             take_period(some, periods[other], self.program.rings)
             own[other] = some
         taken = due = np.flatnonzero(is_due(own, time, periods))
+        some = own[taken]
+        skip_samples(some, time[taken], periods[taken])
+        own[taken] = some
         for k in range(MOST_AT_ONCE):
             if not due.size:
                 break

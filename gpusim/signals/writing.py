@@ -17,7 +17,10 @@ from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SharedWriter, Signal
 from gpusim.typing import Array
 
-MAY_BE_INFINITE = ("limit_lower", "limit_upper", "cone_limit", "effort_limit", "hose_bulk_modulus")
+MAY_BE_INFINITE = (
+    "limit_lower", "limit_upper", "cone_limit", "effort_limit", "hose_bulk_modulus", "compensator_pressure",
+    "flow_limit", "power", "no_load_speed", "bump_length", "droop_length",
+)  # fmt: skip
 """Parameters that may be infinite."""
 JUMPS = 3
 """Number of consecutive steps with new velocities of a kinematic body after which the writer warns."""

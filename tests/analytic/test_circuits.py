@@ -8,7 +8,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from tests.message_snapshot import naming
 
-from .circuits import CASES, LIFT, G, load, measured, reference, step
+from .circuits import CASES, LIFT, G, load, measured, reference, step, two_on_one_pump
 
 # Greatest stroke (m) or angle (rad) error at 10 ms, and mean error of a pressure over its range; what is measured is
 # about two thirds. The load-sensing loop of flow_sharing rings at 25 Hz, which implicit Euler damps.
@@ -84,6 +84,7 @@ def lift(circuit: bool, orifice: str = "smooth") -> ModelBuilder:
         supply, cylinder.node_a, cylinder.node_b, 3e-7, overlap_supply=0.0, overlap_drain=0.0, load_check=False,
         frequency=157.0, label="valve",
     )  # fmt: skip
+    c.add_check_valve(c.tank, cylinder.node_b, 1e-12, cracking_pressure=1e9, label="way")  # stays shut
     return b
 
 
@@ -132,6 +133,31 @@ def test_a_node_without_oil_is_refused() -> None:
     b.actuators[ram.node_b].params["volume"] = 5e-4
     with pytest.raises(ModelError, match=naming("oil_node 'ram_b'")):
         b.finalize()
+
+
+@pytest.mark.parametrize(("circuit", "name", "value"), [
+    (True, "valve.valve.overlap_supply", 1.0), (True, "valve.valve.overlap_drain", -1.0),
+    (True, "valve.valve.compensator_pressure", 0.0), (True, "cylinder.ram.cushion_stiffness", -1.0),
+    (True, "node.ram_b.volume", 1e-4), (True, "cylinder.ram.area_b", 2e-3), (True, "node.supply.volume", 0.0),
+    (True, "edge.way.set_pressure", -1.0), (True, "node.supply.initial_pressure", -1.0),
+    (False, "cylinder.valve.overlap_supply", 1.0), (False, "cylinder.valve.valve_frequency", 0.0),
+    (False, "cylinder.valve.dry_friction", -1.0), (False, "cylinder.valve.piston_mass", -1.0),
+])  # fmt: skip
+def test_written_values_keep_the_rules_of_the_builder(circuit: bool, name: str, value: float) -> None:
+    sim = Simulation(lift(circuit).finalize(), 2)
+    named = "oil_node" if name.endswith(("volume", "area_b")) else ""
+    before = sim.read(name)
+    with pytest.raises(ModelError, match=naming(named or name.rpartition(".")[2])):
+        sim.write(name, value, world=1)
+    np.testing.assert_array_equal(sim.read(name), before)
+
+
+def test_a_limit_can_be_taken_away() -> None:
+    sim = Simulation(two_on_one_pump()[0].finalize())
+    for name in ("valve.v_heavy.compensator_pressure", "pump.feed.power", "edge.relief.flow_limit"):
+        sim.write(name, 1e4)
+        sim.write(name, np.inf)
+        assert np.isinf(sim.read(name)).all()
 
 
 def test_holding_valve_holds_and_pipe_break_valve_catches() -> None:

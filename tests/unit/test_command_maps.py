@@ -60,6 +60,25 @@ def test_backends_have_the_same_bits_with_maps() -> None:
     assert np.array_equal(*states)
 
 
+def test_a_written_command_signal_reads_as_written() -> None:
+    """The signal is in the actuator's units. Behind a lag or a diagram, another value would replace it."""
+    b = machine()
+    b.set_command_map("motor", factor=-0.01, offset=0.5)
+    b.set_command_map("servo", time_constant=0.1)
+    sim = simulation(b)
+    sim.write("motor.motor.command", 0.2)
+    sim.step()
+    assert sim.read("motor.motor.command") == pytest.approx([0.2, 0.2])
+    assert sim.control["motor"] == pytest.approx([30.0, 30.0])
+    with pytest.raises(ModelError, match=naming("'servo.applied' 'servo'")):
+        sim.write("servo.servo.target", 0.5)
+    d = Diagram("d")
+    d.connect(0.3, "command:motor")
+    b.add_diagram(d)
+    with pytest.raises(ModelError, match=naming("'motor' 'd'")):
+        simulation(b).write("motor.motor.command", 0.5)
+
+
 def test_first_command_maps_to_the_first_target() -> None:
     b = machine()
     b.add_servo(0, stiffness=1.0, damping=1.0, target=0.6, label="held")

@@ -278,6 +278,15 @@ def test_holding_servos_hold():
     assert abs(read(sim, "joint.j.position")) < 1e-6
 
 
+@pytest.mark.parametrize(("parent", "child", "first"), [("world", "a", 1), ("a", "world", 0)])
+def test_a_follower_of_the_second_axis(parent, child, first):
+    """Axes of a joint whose child is the world are exchanged."""
+    cross = joint("u", "universal", parent, child, axis("1 0 0") + axis("0 1 0", tag="axis2"))
+    follower = joint("f", "revolute", "world", "b", axis("1 0 0", '<mimic joint="u" axis="axis2"/>'))
+    builder, _ = load_sdf(sdf(model(link("a"), link("b"), cross, follower)))
+    assert builder.couplings[0].terms == [(0, first, -1.0), (1, 0, 1.0)]
+
+
 def test_masses_that_cannot_be():
     report = load_sdf(sdf(model(link("a", inertial(0.0)), link("b"))))[1]
     assert not report.exact and "mass 0" in report.warnings[0] and report.added_mass > 0.0
@@ -293,6 +302,8 @@ def test_masses_that_cannot_be():
     builder, report = load_sdf(sdf(model(*parts)))
     assert builder.bodies[0].mass == pytest.approx(6.0) and report.total_mass == pytest.approx(6.0)
     assert report.joints["j"].load_inertia == pytest.approx(1.0)  # 6 kg (1 + 1) m2 / 12
+    lost = collision("<mesh><uri>missing.stl</uri></mesh>", name="d")
+    assert not load_sdf(sdf(model(link("a", auto + lost))))[1].exact
     builder, report = load_sdf(sdf(model(link("a", auto))), collisions=False)
     assert builder.bodies[0].mass == 1.0 and not report.exact
 

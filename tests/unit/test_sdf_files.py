@@ -308,7 +308,7 @@ def test_self_collision():
 
 def test_bitmasks():
     mask = "<contact><collide_bitmask>{}</collide_bitmask></contact>"
-    names = {"a": mask.format(1), "b": mask.format("2"), "c": ""}
+    names = {"a": mask.format("0x01"), "b": mask.format("2"), "c": ""}
     text = sdf(*(model(link("l", inertial() + collision(BOX, s)), name=n) for n, s in names.items()))
     shapes = {shape.label: shape for shape in load_sdf(text)[0].shapes}
 
@@ -317,6 +317,12 @@ def test_bitmasks():
         return bool(a.group & b.mask) and bool(b.group & a.mask)
 
     assert not collide("a", "b") and collide("a", "c") and collide("b", "c")
+
+
+def test_a_bitmask_is_a_whole_number():
+    mask = "<contact><collide_bitmask>inf</collide_bitmask></contact>"
+    with pytest.raises(ModelError, match="whole number"):
+        load_sdf(sdf(model(link("l", inertial() + collision(BOX, mask)))))
 
 
 def test_colors():

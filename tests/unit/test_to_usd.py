@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -110,6 +111,14 @@ def test_a_cone_limit_comes_back_about_its_axis():
     for frame in ("parent_xform", "child_xform"):
         axes = [getattr(pin, frame).rotate(cone_of(pin)[1]) for pin in pins]
         assert np.allclose(axes[0], axes[1], atol=1e-6)
+
+
+@pytest.mark.parametrize(("axis", "exact"), [((0, 0, 1), True), ((0.6, 0, 0.8), False)])
+def test_friction_of_a_cone_limited_joint_acts_about_the_axes_of_the_cone(axis, exact):
+    b = ModelBuilder()
+    bob = b.add_body(1.0, (0.1, 0.1, 0.1), label="bob")
+    b.add_joint_ball(-1, bob, cone_limit=0.7, cone_axis=axis, friction=0.1, label="pin")
+    assert to_usd(b)[1].exact == exact
 
 
 def test_a_closed_latch_of_a_point_is_a_spherical_joint():
@@ -229,6 +238,15 @@ def test_static_shapes_planes_and_terrain():
     assert plane.body == box.body == terrain.body == -1
     assert np.allclose(plane.xform.rotate((0, 0, 1)), TURN.rotate((0, 0, 1)), atol=1e-12)
     assert np.allclose(box.params["half_extents"], (1, 2, 3))
+
+
+def test_shapes_share_materials_with_numbered_names():
+    b = ModelBuilder()
+    body = b.add_body(1.0, (1, 1, 1))
+    for friction in (0.1, 0.2, 0.1):
+        b.add_shape_box(body, (1, 1, 1), material=Material(friction=friction))
+    text, _ = to_usd(b)
+    assert re.findall(r'def Material "(\w+)"', text) == ["material_0", "material_1"]
 
 
 def test_groups_and_excluded_pairs_come_back():

@@ -175,6 +175,19 @@ def test_what_gazebo_has_and_the_model_has_not_is_reported():
     assert report.cameras == [site.label for site in builder.sites] == ["tip::eye"] and builder.cameras[0].body == 1
 
 
+ACTING = {
+    "static": "<gazebo><static>true</static></gazebo>",
+    "decay": '<gazebo reference="tip"><velocity_decay><linear>1</linear></velocity_decay></gazebo>',
+    "gravity": '<gravity value="0"/>',
+    "spring": "<force_element/>",
+}
+
+
+@pytest.mark.parametrize("name", ACTING)
+def test_extensions_that_act_and_are_not_read_are_reported(name):
+    assert len(findings(load_urdf(arm(ACTING[name]))[1], "motion")) == 1
+
+
 def transmission(interface: str, name: str = "motor", more: str = "", kind: str = "SimpleTransmission") -> str:
     hardware = f"<hardwareInterface>hardware_interface/{interface}</hardwareInterface>" if interface else ""
     return (
@@ -280,6 +293,13 @@ FOUR_BAR = robot(
     '<gazebo><joint name="d" type="revolute"><parent>rod</parent><child>rocker</child><pose>0 0 1 0 0 0</pose>'
     "<axis><xyz>0 1 0</xyz></axis></joint></gazebo>",
 )  # fmt: skip
+
+
+def test_a_joint_of_gazebo_between_welded_links_is_left_out():
+    weld = FOUR_BAR.replace("continuous", "fixed")
+    builder, report = load_urdf(weld)
+    assert len(builder.bodies) == 1 and "d" not in report.joints and report.exact
+    assert "links of one body" in report.warnings[-1]
 
 
 def test_a_joint_of_gazebo_closes_a_loop():

@@ -101,6 +101,20 @@ def test_a_mesh_under_another_package_name_is_found_by_its_tail(tmp_path):
     assert [f.element for f in report.findings] == ["link 'A_base'", f"mesh {names[0]!r}", f"mesh {names[1]!r}"]
 
 
+def test_names_that_are_too_long_for_a_file(tmp_path):
+    name = 300 * "x" + ".stl"
+    report = load_urdf(robot(link("base", SOLID + MESH.format(name))))[1]
+    assert [f.severity for f in report.findings] == ["contact"]
+    for load in (gpusim.load, gpusim.importers.load_mjcf):
+        with pytest.raises(ModelError):
+            load(name)
+
+
+def test_a_repeated_attribute_prints_nothing(caplog):
+    text = robot(link("base", SOLID)).replace('name="base"', 'name="base" name="other"')
+    assert load_urdf(text)[0].bodies[0].label == "base" and not caplog.records
+
+
 def test_files_in_memory():
     text = robot(link("base", SOLID + MESH.format("package://bot/meshes/a.stl")))
     assets = {"bot.urdf": text.encode(), "bot/meshes/a.stl": box_bytes()}

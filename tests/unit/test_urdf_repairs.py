@@ -57,7 +57,7 @@ def test_a_possible_tensor_is_left_bit_identical(points, masses):
         assert repair_inertia(tensor, total.mass).tobytes() == tensor.tobytes()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308])
 def test_a_tensor_that_is_not_finite_becomes_a_sphere(bad):
     tensor = np.diag([1.0, 1.0, bad])
     assert inertia_fault(tensor) == "not finite"

@@ -250,6 +250,28 @@ def test_mujoco_attributes_of_joints():
     assert info.value(0.2) == pytest.approx((10 * 0.2 + 1) / 20) and info.value(9.0) == info.value(0.5)
 
 
+def test_a_joint_that_starts_outside_its_limits_is_a_finding():
+    for lower, count in ((0, 0), (30, 1)):
+        lines = f"float physics:lowerLimit = {lower}", "float physics:upperLimit = 90"
+        pin = joint("Revolute", "pin", "", "a", HINGE, *lines)
+        _, report = load_usd(usd(body("a", mass=1, inertia=(1, 1, 1)), pin))
+        assert len(report.findings) == count
+
+
+def test_a_mujoco_servo_on_a_slide_in_centimeters_and_grams():
+    servo = prim(
+        "MjcActuator", "s", "rel mjc:target = </World/rail>", 'token mjc:biasType = "affine"',
+        "double[] mjc:gainPrm = [10]", "double[] mjc:biasPrm = [0, -20, -3]",
+    )  # fmt: skip
+    slide = joint("Prismatic", "rail", "", "a", 'uniform token physics:axis = "Z"')
+    text = usd(body("a", mass=1, inertia=(1, 1, 1)), slide, servo, meters=0.01, kilograms=0.001)
+    builder, report = load_usd(text)
+    (drive,) = builder.actuators
+    # 20 g cm/s2 per cm, and a command of 3 cm moves the target by 1.5 cm
+    assert (drive.params["stiffness"], drive.params["damping"]) == pytest.approx((0.02, 0.003))
+    assert report.commands["/World/s"].value(3.0) == pytest.approx(0.015)
+
+
 def test_followers():
     parts = [body(name, mass=1, inertia=(1, 1, 1)) for name in "abc"]
     rel = "rel newton:mimicJoint = </World/lead>"
@@ -282,6 +304,22 @@ def test_fixed_joints_merge_bodies_unless_they_are_kept():
     assert np.allclose(joints(builder)["pin"].parent_xform.position, (2, 0, 0))
     for kept in (load_usd(arm(), keep=["b*"]), load_usd(arm(), merge_fixed=False)):
         assert [spec.label for spec in kept[0].bodies] == ["a", "b", "c"]
+
+
+def test_a_merged_body_moves_as_its_parts():
+    """The first part does not move, and the second one circles it. Bodies with and without gravity are not merged."""
+    for line, count in (("", 1), ("bool physxRigidBody:disableGravity = 1", 2)):
+        spin = "vector3f physics:angularVelocity = (0, 0, 90)"
+        first = body("a", spin, mass=1, inertia=(0.1, 0.1, 0.1))
+        second = body("b", line, spin, mass=3, inertia=(0.1, 0.1, 0.1), at=(1, 0, 0))
+        builder, _ = load_usd(usd(first, second, joint("Fixed", "weld", "a", "b", at0=(1, 0, 0))))
+        assert len(builder.bodies) == count
+        if count == 1:
+            (merged,) = builder.bodies
+            assert merged.gravity_scale == 1.0
+            assert np.allclose(merged.linear_velocity, (0, 0.75 * math.pi / 2, 0), atol=1e-6)
+        else:
+            assert [spec.gravity_scale for spec in builder.bodies] == [1.0, 0.0]
 
 
 def test_a_hinge_is_no_base_joint():
@@ -377,6 +415,31 @@ def test_what_has_no_word_here_is_a_finding():
     assert not report.exact
 
 
+IGNORED = {
+    "drive": joint("Spherical", "j", "", "a", "float drive:rotX:physics:damping = 3", apis="PhysicsDriveAPI:rotX"),
+    "limit": joint("Revolute", "j", "", "a", "float limit:rotX:physics:low = 0", apis="PhysicsLimitAPI:rotX"),
+    "target": joint("Revolute", "j", "nothing", "a"),
+    "copies": 'def PointInstancer "p"\n{\nrel prototypes = </World/a>\nint[] protoIndices = [0]\n}',
+}
+
+
+@pytest.mark.parametrize("name", IGNORED)
+def test_physics_that_is_left_out_is_not_exact(name):
+    _, report = load_usd(usd(body("a", mass=1, inertia=(1, 1, 1)), IGNORED[name]))
+    assert not report.exact
+
+
+def test_a_spring_of_a_ball_joint():
+    ball = joint("Spherical", "j", "", "a", "double mjc:stiffness = 3")
+    turn = (math.cos(0.05), math.sin(0.05), 0, 0)
+    builder, report = load_usd(usd(body("a", mass=1, inertia=(1, 1, 1), turn=turn), ball))
+    sim = gpusim.Simulation(builder.finalize())
+    sim.step(1)
+    # the torque of 3 N m/rad * 0.1 rad turns 1 kg m2 back
+    speed = sim.read("body.a.angular_velocity")[0][0]
+    assert report.exact and speed == pytest.approx(-0.3 * sim.config.dt, rel=1e-3)
+
+
 def test_a_kinematic_body_and_a_disabled_one():
     still = body(
         "wall", "bool physics:rigidBodyEnabled = 0", prim("Cube", "c", apis="PhysicsCollisionAPI"), at=(0, 0, 5)
@@ -425,6 +488,8 @@ BROKEN = {
         usd(body("a", mass=1), joint("Fixed", "j", "", "a").replace("(0, 0, 0)", "(inf, 0, 0)")),
         "/World/j.: its",
     ),
+    "wrong type": (usd(body("a", "float2 physics:density = (1, 1)")), "another type than float"),
+    "line": ("# usda\n" * 99, "begin it with"),
     "no physics": ('#usda 1.0\ndef Xform "a"\n{\n}\n', "no rigid body and no collider"),
 }
 

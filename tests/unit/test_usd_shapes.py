@@ -47,6 +47,18 @@ SHAPES = {
         {"radius": 0.2, "half_length": 1.5},
         (2, 2, 3),
     ),
+    "Capsule_1": (
+        ("double radiusTop = 0.1", "double radiusBottom = 0.1", "double height = 1"),
+        "capsule",
+        {"radius": 0.2, "half_length": 1.0},
+        (2, 2, 2),
+    ),
+    "Cylinder_1": (
+        ("double radiusTop = 0.1", "double radiusBottom = 0.1", "double height = 1"),
+        "cylinder",
+        {"radius": 0.2, "half_length": 1.5},
+        (2, 2, 3),
+    ),
     "Cone": (("double radius = 0.1", "double height = 1"), "cone", {"radius": 0.2, "half_length": 1.5}, (2, 2, 3)),
 }
 
@@ -63,11 +75,30 @@ def test_basic_shapes_with_their_scales(kind):
     assert report.exact and not any(f.severity == "contact" for f in report.findings)
 
 
+@pytest.mark.parametrize("line", ["", "float3 physics:diagonalInertia = (1, 1, 1)"])
+def test_a_collider_that_is_left_out_is_missing_in_the_mass(line):
+    taper = prim("Capsule_1", "s", "double radiusTop = 0.1", "double radiusBottom = 0.2", apis=COLLIDER)
+    weight = ["float physics:mass = 1", "point3f physics:centerOfMass = (0, 0, 0)", line]
+    _, report = load_usd(usd(prim("Xform", "a", *weight, taper, apis="PhysicsRigidBodyAPI PhysicsMassAPI")))
+    assert report.exact == bool(line)
+
+
 @pytest.mark.parametrize("axis", "XYZ")
 def test_axes_of_round_shapes(axis):
     cone = prim("Cone", "s", f'uniform token axis = "{axis}"', apis=COLLIDER)
     builder, _ = load_usd(usd(solid("a", cone)))
     assert np.allclose(builder.shapes[0].xform.rotate((0, 0, 1)), np.eye(3)["XYZ".index(axis)], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["Cube", "Cone"])
+@pytest.mark.parametrize("static", [False, True])
+def test_mirrored_shapes(kind, static):
+    part = prim(kind, "s", apis=COLLIDER, scale=(1, 2, -3))
+    builder, report = load_usd(usd(part if static else solid("a", part)))
+    shape = builder.shapes[0]
+    assert report.exact and shape.xform.rotate((0, 0, 1))[2] == pytest.approx(1 if kind == "Cube" else -1)
+    if kind == "Cube":
+        assert np.allclose(shape.params["half_extents"], (1, 2, 3))
 
 
 def test_a_static_plane_and_a_tilted_static_box():
@@ -186,6 +217,17 @@ def test_collision_groups_and_filtered_pairs():
     filtered = ball("e", 9).replace("{", "{\nrel physics:filteredPairs = </World/a>", 1)
     filtered = filtered.replace('"PhysicsRigidBodyAPI"', '"PhysicsRigidBodyAPI", "PhysicsFilteredPairsAPI"')
     assert colliding(load_usd(usd(*balls[:2], filtered))[0]) == {"ab", "be"}
+
+
+@pytest.mark.parametrize("collides", [False, True])
+def test_a_hinge_excludes_the_static_collider_that_carries_it(collides):
+    post, floor = (prim("Cube", name, apis="PhysicsCollisionAPI") for name in ("post", "floor"))
+    line = f"bool physics:collisionEnabled = {int(collides)}"
+    text = usd(post, floor, ball("a", 0), joint("Revolute", "pin", "post", "a", line))
+    builder, _ = load_usd(text)
+    labels = [shape.label for shape in builder.shapes]
+    apart = [{labels[pair.shape_a], labels[pair.shape_b]} for pair in builder.pairs if not pair.collide]
+    assert apart == ([] if collides else [{"post", "s"}])
 
 
 def robot(*lines):

@@ -159,7 +159,7 @@ class Sign(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the sign of each component."""
-        return {"out": [c.select(x > 0.0, 1.0, c.select(x < 0.0, -1.0, c.trace.constant(0.0))) for x in given["in"]]}
+        return {"out": [c.select(x > 0.0, 1.0, c.select(x < 0.0, -1.0, x * 0.0 + 0.0)) for x in given["in"]]}
 
 
 _TAN = "tan"

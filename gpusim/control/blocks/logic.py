@@ -158,6 +158,7 @@ class Hold(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of the input."""
+        check_numbers({"sample": given["sample"]})
         return {"out": given["in"]}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -236,7 +237,7 @@ class StateMachine(Block):
 
     The transition [from, to, port] is possible while the input ``port`` is true. The transition [from, to, seconds] is
     possible when the state ``from`` has been active for this number of seconds. In each sample, the block executes the
-    first possible transition in the list.
+    first possible transition in the list. A transition from a state to the same state restarts its ``time``.
 
     Outputs: ``state`` is the index of the active state, counted from 0. ``time`` is the time since this state became
     active (s). Each state also has an output, which is 1 while the state is active.
@@ -303,12 +304,14 @@ class StateMachine(Block):
         c.places("state", [start, 0.0])
         state, since = c.kept("state")
         after: Num | float = state
+        now = since
         for begin, end, why in reversed([tuple(x) for x in self.transitions]):
             waited = since >= float(why) - 1e-6 * c.period if not isinstance(why, str) else None
             holds = waited if waited is not None else given[why][0].holds()
-            after = t.select(state.equals(float(names.index(begin))) & holds, float(names.index(end)), after)
+            possible = state.equals(float(names.index(begin))) & holds
+            after = t.select(possible, float(names.index(end)), after)
+            now = t.select(possible, 0.0, now)
         after = t.constant(start) if isinstance(after, float) else after
-        now = t.select(after.equals(state), since, 0.0)
         c.keep("state", [after, now + c.period])
         flags = {name: [after.equals(float(k)).number()] for k, name in enumerate(names)}
         return {"state": [after], "time": [now], **flags}

@@ -26,7 +26,7 @@ class Move(Block):
 
     The move is a cubic (``order`` 3) or a quintic polynomial (``order`` 5). The quintic polynomial starts with the
     current acceleration and ends with zero acceleration. If the target changes during a move, a new move starts at once
-    with the current velocity.
+    with the current velocity. A written ``duration`` applies from the next move on.
     """
 
     duration: float = 1.0
@@ -50,8 +50,8 @@ class Move(Block):
         size, t = c.kinds["out"].size, c.trace
         for name, value in (("from", self.initial), ("to", self.initial), ("speed", 0.0), ("bend", 0.0)):
             c.places(name, [value] * size)
-        c.places("spent", [1e30])
-        duration, (spent,) = c.tune("duration", self.duration, least=0.0, above=True), c.kept("spent")
+        c.places("spent", [1e30, self.duration])
+        following, (spent, duration) = c.tune("duration", self.duration, least=0.0, above=True), c.kept("spent")
         end = c.kept("to")
         begin = [c.kept("from"), c.kept("speed"), c.kept("bend")]
         here = self._at(c, spent, duration, begin, end)
@@ -60,11 +60,11 @@ class Move(Block):
             same = same & u.equals(x)
         begin = [[c.select(same, a, x) for a, x in zip(*pair, strict=True)] for pair in zip(begin, here, strict=True)]
         end = list(given["target"])
-        spent = c.select(same, spent, 0.0)
+        spent, duration = c.select(same, spent, 0.0), c.select(same, duration, following)
         out, velocity, acceleration = self._at(c, spent, duration, begin, end)
         for name, values in zip(("from", "speed", "bend", "to"), (*begin, end), strict=True):
             c.keep(name, values)
-        c.keep("spent", [t.min(spent + c.period, 1e30)])
+        c.keep("spent", [t.min(spent + c.period, 1e30), duration])
         done = (spent >= duration - 1e-6 * c.period).number()
         return {"out": out, "velocity": velocity, "acceleration": acceleration, "done": [done]}
 

@@ -108,10 +108,11 @@ class Ramp(Source):
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample."""
         spent = c.trace.max(time_now(c) - c.tune("time", self.time), 0.0)
-        value = c.tune("start", self.start) + c.tune("slope", self.slope) * spent
+        slope = c.tune("slope", self.slope)
+        value = c.tune("start", self.start) + slope * spent
         if self.end is not None:
-            bound = c.trace.min if self.slope > 0.0 else c.trace.max
-            value = bound(value, c.tune("end", self.end))
+            end = c.tune("end", self.end)
+            value = c.select(slope > 0.0, c.trace.min(value, end), c.trace.max(value, end))
         return {"out": [value]}
 
 
@@ -231,7 +232,7 @@ class Input(Source):
         share = apart / above if below == above else c.select(apart < 0.0, apart / below, apart / above)
         size = t.max(t.abs(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
         if self.curve != 1.0:
-            size = c.select(size > 0.0, t.function("pow", t.max(size, 1e-300), self.curve), 0.0)
+            size = c.select(size <= 0.0, 0.0, t.function("pow", t.max(size, 1e-300), self.curve))
         if below == above:
             return {"out": [rest + above * c.select(apart < 0.0, -size, size)]}
         return {"out": [t.limit(rest + c.select(apart < 0.0, -below * size, above * size), lower, upper)]}
@@ -241,7 +242,8 @@ class Input(Source):
 class Noise(Source):
     """Normal random numbers with standard deviation ``sigma``. Each sample has new numbers. ``size`` > 1 is a vector.
 
-    The numbers depend only on the block, the seed, the world and the sample. The numbers repeat after a reset.
+    The numbers depend only on the diagram's label, the block, the seed, the world and the sample. The numbers repeat
+    after a reset.
     """
 
     sigma: float = 1.0

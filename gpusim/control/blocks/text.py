@@ -206,14 +206,17 @@ class _Reader:
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
         """Compute powers with integer exponents from 0 to 8 by products."""
-        assert self._c is not None
-        t = self._c.trace
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value <= 8:
             out = base if node.value else base * 0.0 + 1.0
             for _ in range(node.value - 1):
                 out = out * base
             return out
-        return t.select(base > 0.0, t.function("pow", t.max(base, 1e-300), exponent), 0.0)
+        return self._pow(base, exponent)
+
+    def _pow(self, base: Num, exponent: Num) -> Num:
+        assert self._c is not None
+        t = self._c.trace
+        return t.select(base <= 0.0, 0.0, t.function("pow", t.max(base, 1e-300), exponent))
 
     def _call(self, name: str, given: list[Num]) -> Num:
         assert self._c is not None
@@ -221,7 +224,7 @@ class _Reader:
         if name in TRIGONOMETRY:
             return trigonometric(self._c, name, given[0])
         if name == "pow":
-            return t.select(given[0] > 0.0, t.function("pow", t.max(given[0], 1e-300), given[1]), 0.0)
+            return self._pow(*given)
         if name in _PLAIN:
             return t.function(name, *given)
         if name in ("min", "max"):

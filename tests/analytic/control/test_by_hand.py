@@ -36,6 +36,22 @@ def test_of_one_input(kind: str, parameters: dict[str, object], wanted: list[flo
     np.testing.assert_allclose(out(kind, U, **parameters), wanted, atol=1e-14)
 
 
+@pytest.mark.parametrize("kind, parameters", [
+    ("limiter", {"lower": -1.0, "upper": 1.0}), ("pid", {"lower": -1.0, "upper": 1.0}), ("norm", {}), ("sign", {}),
+    ("lookup", {"x": [0, 1], "y": [5, 6]}), ("trigonometry", {"function": "asin"}), ("rate_limiter", {"rise": 1.0}),
+    ("backlash", {"width": 0.1}), ("dead_zone", {}), ("integrator", {"lower": -1.0, "upper": 1.0}),
+])  # fmt: skip
+def test_a_nan_passes_bounds(kind: str, parameters: dict[str, object]) -> None:
+    """A bound would hide it, and a motor would run at full command."""
+    assert np.isnan(out(kind, [0.0, np.nan, np.nan], **parameters)[2])
+
+
+@pytest.mark.parametrize("text", ["min(a, b)", "max(b, a)", "min(b, a)", "a ** 0.5", "pow(a, b)", "sqrt(a)"])
+def test_a_nan_passes_functions(text: str) -> None:
+    nan = np.array([np.nan])
+    assert np.isnan(respond("expression", 10.0, {"a": nan, "b": np.ones(1)}, text=text, names=["a", "b"])["out"][0])
+
+
 def test_a_rate_limiter_begins_where_its_input_does() -> None:
     np.testing.assert_allclose(out("rate_limiter", U + 7.0, rise=100.0), U + 7.0, atol=1e-14)
 
@@ -84,6 +100,15 @@ def test_state_machine() -> None:
     np.testing.assert_array_equal(found["done"], found["state"] == 2)
     later = respond("state_machine", 10.0, {"go": go, "stop": stop}, initial="done", **machine)
     np.testing.assert_array_equal(later["state"], np.full(9, 2.0))
+
+
+def test_a_transition_to_the_same_state_restarts_its_time() -> None:
+    """A watchdog: the alarm comes 0.5 s after the last kick."""
+    transitions = [["wait", "wait", "kick"], ["wait", "alarm", 0.5]]
+    kick = np.array([0, 0, 0, 1, 0, 0, 0, 0, 0, 0.0])
+    found = respond("state_machine", 10.0, {"kick": kick}, states=["wait", "alarm"], transitions=transitions)
+    np.testing.assert_array_equal(found["state"], [0, 0, 0, 0, 0, 0, 0, 0, 1, 1])
+    np.testing.assert_allclose(found["time"], [0, 0.1, 0.2, 0, 0.1, 0.2, 0.3, 0.4, 0, 0.1], atol=1e-15)
 
 
 def test_the_first_transition_that_holds_is_taken() -> None:

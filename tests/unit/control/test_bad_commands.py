@@ -59,6 +59,19 @@ def test_a_command_that_a_person_gave_is_named_too(backend: str) -> None:
 
 
 @both_backends
+def test_the_range_of_a_block_does_not_hide_a_bad_command(backend: str) -> None:
+    b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    b.add_joint_force(slider(b), label="push")
+    d = Diagram("law")
+    d.add("command", "c", command="push", lower=-1.0, upper=1.0)
+    d.connect(d.add("expression", "share", text="inf - inf"), "c")
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), backend=backend)
+    with pytest.warns(UserWarning, match=naming("0 'push' nan 'law'")):
+        sim.step(2)
+
+
+@both_backends
 def test_other_failures_are_reported_as_they_were(backend: str) -> None:
     sim = pushed(backend)
     sim.write("body.slide.linear_velocity", (1e12, 0.0, 0.0), world=0)

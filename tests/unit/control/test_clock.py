@@ -64,6 +64,8 @@ def test_a_jump_of_the_clock_is_no_endless_loop(backend: str) -> None:
     sim.step(dt=500.0)
     sim.step()
     assert sim.read("diagram.clock.count")[0] == pytest.approx(1000.0)
+    assert sim.read("diagram.clock.now")[0] == pytest.approx(500.0)  # the last 1000 samples
+    assert sim.read("diagram.clock.late")[0] == pytest.approx(499.95)
     sim.step(5)
     assert sim.read("diagram.clock.count")[0] == pytest.approx(1005.0)
 

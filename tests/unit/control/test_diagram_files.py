@@ -39,6 +39,16 @@ def test_every_kind_of_block_loads_as_the_same_program(tmp_path: Path) -> None:
     assert list(tmp_path.glob(".*")) == []
 
 
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    numpy, plain = Diagram("d"), Diagram("d")
+    for d, whole in ((numpy, np.int64), (plain, int)):
+        d.add("delay", "delay", samples=whole(3))
+        d.add("noise", "noise", seed=whole(5), size=whole(2))
+        d.connect(whole(4), d.add("mux", "mux", count=whole(2))["a"])
+        d.save(tmp_path / f"{whole.__name__}.yaml")
+    assert (tmp_path / "int64.yaml").read_text() == (tmp_path / "int.yaml").read_text()
+
+
 def test_a_file_is_short_and_readable(tmp_path: Path) -> None:
     d = Diagram("lift", rate=200.0)
     d.add("input", "height", lower=0.0, upper=0.4, unit="m")

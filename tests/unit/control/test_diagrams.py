@@ -171,6 +171,34 @@ def test_a_diagram_goes_on_where_a_joint_gets_a_row() -> None:
     np.testing.assert_allclose(sim.control["push"], [0.11, 0.01])
 
 
+def test_a_ramp_follows_the_sign_of_a_written_slope() -> None:
+    d = Diagram("d")
+    d.connect(d.add("ramp", "t", slope=20.0, end=0.5), "command:push")
+    sim = cart([d], 2)
+    sim.write("diagram.d.t.slope", -20.0, world=1)
+    sim.write("diagram.d.t.end", -0.3, world=1)
+    sim.step(2)
+    np.testing.assert_allclose(sim.control["push"], [20.0 * DT, -20.0 * DT])
+    sim.step(8)
+    np.testing.assert_allclose(sim.control["push"], [0.5, -0.3])
+
+
+def test_a_written_duration_applies_from_the_next_move_on() -> None:
+    d = Diagram("d")
+    d.connect(d.add("input", "goal", upper=2.0), d.add("point_to_point", "move", duration=0.2, order=3))
+    d.connect("move.out", "command:push")
+    sim = cart([d])
+    sim.control["goal"] = 1.0
+    sim.step(11)
+    assert sim.read("diagram.d.move")[0] == pytest.approx(0.5)
+    sim.write("diagram.d.move.duration", 0.4)
+    sim.step(10)
+    assert sim.read("diagram.d.move")[0] == pytest.approx(1.0)
+    sim.control["goal"] = 2.0
+    sim.step(21)
+    assert sim.read("diagram.d.move")[0] == pytest.approx(1.5)
+
+
 def test_driven_commands_are_the_diagrams() -> None:
     d = Diagram("d")
     d.connect(0.5, "command:push")

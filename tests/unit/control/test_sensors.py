@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from gpusim.control import Diagram
 from gpusim.control.noise import normal_number
 from gpusim.sensors import add_encoder, add_imu
 from tests.message_snapshot import naming
@@ -92,6 +93,19 @@ def test_sensors_have_noise_of_their_own() -> None:
     sim.step()
     left, right = (sim.read(f"sensor.{label}.acceleration_noise") for label in ("left", "right"))
     assert abs(np.mean(left * right)) < 0.1 and 0.9 < left.std() < 1.1
+
+
+def test_diagrams_have_noise_of_their_own() -> None:
+    b = ModelBuilder()
+    b.add_body(2.0, (0.1, 0.1, 0.1))
+    for label in ("left", "right"):
+        d = Diagram(label)
+        d.connect(d.add("noise", "noise"), d.add("abs", "abs"))
+        b.add_diagram(d)
+    sim = Simulation(b.finalize(), 200, backend="numpy", config=SolverConfig(dt=1e-3))
+    sim.step()
+    left, right = (sim.read(f"diagram.{label}.noise") for label in ("left", "right"))
+    assert abs(np.mean(left * right)) < 0.2 and 0.9 < left.std() < 1.1
 
 
 @pytest.mark.native

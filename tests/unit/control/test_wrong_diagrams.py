@@ -351,6 +351,30 @@ def state_machine_of_vectors() -> None:
     machine(d)
 
 
+def vector_as_a_switch(kind: str, port: str) -> None:
+    d = Diagram("d")
+    b = d.add(kind, "b")
+    d.connect("signal:body.cart.position", b["in"], b[port])
+    d.connect("b", d.add("norm", "n"))
+    d.connect("n", "command:push")
+    machine(d)
+
+
+@wrong("diagram 'd' 'b' reset 3 'select_element'")
+def integrator_with_a_vector_as_reset() -> None:
+    vector_as_a_switch("integrator", "reset")
+
+
+@wrong("diagram 'd' 'b' reset 3 'select_element'")
+def pid_with_a_vector_as_reset() -> None:
+    vector_as_a_switch("pid", "reset")
+
+
+@wrong("diagram 'd' 'b' sample 3 'select_element'")
+def hold_of_a_vector_as_sample() -> None:
+    vector_as_a_switch("sample_hold", "sample")
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong(name: str) -> None:
     WRONG.check(name)

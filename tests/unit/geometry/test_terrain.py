@@ -12,6 +12,7 @@ from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig,
 from gpusim.compile_cache import cache_folder
 from gpusim.meshes.decomposition import FOLDER, decompose_mesh
 from gpusim.meshes.polytope import convex_hull, solid
+from gpusim.meshes.terrain_files import read_terrain
 from tests.message_snapshot import naming
 
 HEIGHTS = np.add.outer(np.linspace(0.0, 0.5, 5), np.linspace(0.0, 0.25, 7))
@@ -65,6 +66,24 @@ def test_holes_stay_open_or_are_filled(tmp_path: Path) -> None:
     assert not np.any((np.abs(middle[:, 0] + 2.0) < 2.0) & (np.abs(middle[:, 1] - 1.5) < 4.5))
     heights = b.shapes[b.add_terrain(file, hole=7.0)].params["heights"]
     assert np.count_nonzero(heights == 7.0) == 2
+
+
+@pytest.mark.parametrize("mark", ["-3.4028235e+38", "-3.4028234663852886e+38", "-1.7976931348623157e+308"])
+def test_marks_of_holes_are_in_single_precision(mark: str, tmp_path: Path) -> None:
+    values = HEIGHTS.astype(np.float32)
+    with np.errstate(over="ignore"):
+        values[0, 0] = np.float32(mark)
+    pytest.importorskip("tifffile").imwrite(tmp_path / "a.tif", values, extratags=[(42113, "s", 0, mark, True)])
+    heights, _ = read_terrain("shape 'a'", tmp_path / "a.tif")
+    assert np.argwhere(np.isnan(heights)).tolist() == [[len(HEIGHTS) - 1, 0]]
+
+
+def test_a_map_in_degrees_needs_a_cell_size(tmp_path: Path) -> None:
+    scale = (33550, "d", 3, (2e-4, 2e-4, 0.0), True)
+    for kind, stated in ((1, (2e-4, 2e-4)), (2, None)):  # projected, geographic
+        keys = (34735, "H", 8, (1, 1, 0, 1, 1024, 0, 1, kind), True)
+        pytest.importorskip("tifffile").imwrite(tmp_path / "a.tif", HEIGHTS.astype(np.float32), extratags=[scale, keys])
+        assert read_terrain("shape 'a'", tmp_path / "a.tif")[1] == stated
 
 
 @pytest.mark.native
