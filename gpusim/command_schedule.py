@@ -65,8 +65,7 @@ class Schedule:
         self._times, self._values = _columns("schedule", points)
         self.period = period
         self._validate()
-        if kind not in ("linear", "constant"):
-            raise validate.fail("schedule", f"kind {kind!r} is unknown", "give 'linear' or 'constant'")
+        validate.choice("schedule", "kind", kind, ("linear", "constant"))
         if kind == "constant":
             self._hold_values()
         # Integral from the first time to every point, so that a mean over any span needs two lookups.

@@ -36,7 +36,7 @@ from gpusim.signals.program_loop import ProgramLoop
 from gpusim.signals.programs import sample_programs, start_programs
 from gpusim.signals.rollout import Rollouts
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import SignalInfo, SignalsByName, matching
+from gpusim.signals.signal import SignalInfo, SignalsByName
 from gpusim.signals.step_samplers import pieces
 from gpusim.signals.table import build_signals
 from gpusim.signals.writing import Part, StateWriter, chosen_worlds
@@ -428,7 +428,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         compiled, key = self.runtime.compiled, ("write", *names)
         if key not in compiled:
             table = self.runtime.signal_table().by_name
-            parts = [Part(name, [table[n] for n in matching("signal", name, table)]) for name in names]
+            parts = [Part(name, [table[n] for n in validate.matching("signal", name, table)]) for name in names]
             compiled[key] = StateWriter(self._part, parts)
         return compiled[key]
 

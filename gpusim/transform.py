@@ -127,7 +127,7 @@ class Transform:
 def _numbers(what: str, value: Vector, count: int) -> Array:
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"Transform: {what} {value!r} is not {count} numbers; give {count} numbers") from None
     if array.shape != (count,) or not np.all(np.isfinite(array)):
         raise ModelError(f"Transform: {what} {value!r} is not {count} finite numbers; give {count} finite numbers")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import re
-from collections.abc import Sized
+from collections.abc import Collection, Iterable, Sequence, Sized
 from typing import Any
 
 import numpy as np
 
-from gpusim.errors import ModelError
+from gpusim.errors import ModelError, unknown_name
 from gpusim.transform import Transform
 from gpusim.typing import Array, Index
 
@@ -82,10 +83,12 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
-def count(element: str, name: str, value: Any) -> int:
-    """Return a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise fail(element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more")
+def count(element: str, name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """Return a whole number from ``least`` to ``most``."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        bounds, fix = (f"of at least {least}", "or more") if most is None else (f"from {least} to {most}", f"to {most}")
+        raise fail(element, f"{name} = {value!r} must be a whole number {bounds}", f"give {least} {fix}")
     return int(value)
 
 
@@ -105,11 +108,53 @@ def index(element: str, name: str, value: Any, elements: Sized, space: str, meth
     return int(value)
 
 
+def flag(element: str, name: str, value: Any) -> None:
+    """Check that a value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise fail(element, f"{name} = {value!r} is neither True nor False", "give one of them")
+
+
+def choice(element: str, name: str, value: Any, known: Collection[str]) -> None:
+    """Check that a text is one of the texts ``known``."""
+    if not isinstance(value, str) or value not in known:
+        raise fail(element, f"{name} = {value!r} is unknown", f"give one of {', '.join(map(repr, known))}")
+
+
 def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:
     """Check that a number is at most ``most``, the value of the argument ``longest_name``."""
     if value > most:
         shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
         raise fail(element, f"{name} = {shown} is above {longest_name} = {bound}", f"give a greater {longest_name}")
+
+
+def name_list(element: str, given: str | Iterable[str], least: int = 0) -> list[str]:
+    """Return names or wildcards as a list.
+
+    Raises:
+        ModelError: there are fewer than ``least`` names, or a value is not a name.
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", 1) > 0
+    names: list[Any] = list(given) if several else [given]
+    if len(names) < least or not all(isinstance(name, str) for name in names):
+        hint = "give a name, a wildcard or a list of them, such as ['*']"
+        raise fail(element, f"{given!r} is no list of names", hint)
+    return names
+
+
+def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
+    """Return the matching names in the order of the patterns.
+
+    Raises:
+        UnknownNameError: a pattern matches no name. The message suggests similar names.
+        ModelError: the list is empty, or a value is not a name.
+    """
+    found = dict[str, None]()
+    for pattern in name_list(f"{kind}s", patterns, 1):
+        chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
+        if not chosen:
+            raise unknown_name(kind, pattern, known)
+        found.update(dict.fromkeys(chosen))
+    return list(found)
 
 
 def ratio(element: str, name: str, value: Any) -> float:
@@ -131,7 +176,7 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
     """Return ``count`` numbers as a float64 array. NaN is an error."""
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise fail(element, f"{name} = {value!r} is not {count} numbers", f"give {count} numbers") from None
     if array.shape != (count,):
         raise fail(element, f"{name} has shape {array.shape}, not ({count},)", f"give {count} numbers for {name}")
@@ -144,7 +189,7 @@ def array(element: str, value: Any) -> Array:
     """Return a float64 copy of numbers of any shape, finite or not."""
     try:
         return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):  # includes ragged lists
+    except (TypeError, ValueError, OverflowError):  # includes ragged lists
         raise fail(element, f"value {value!r} is no array of numbers", "give a number, or rows of one length") from None
 
 
@@ -224,7 +269,7 @@ def inertia(element: str, value: Any) -> Array:
     """
     try:
         given = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise fail(element, f"inertia {value!r} is not numbers", "give 3, 6 or 3x3 numbers in kg m2") from None
     if given.shape == (3,):
         tensor = np.diag(given)

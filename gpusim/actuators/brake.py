@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.actuator_kinds import (
@@ -73,8 +71,7 @@ class Brake(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a torque is negative."""
-        if np.any(group.params["torque"] < 0.0):
-            raise validate.fail(group.specs[0].element, "torque must not be negative", "write torque >= 0")
+        group.check_signs(not_negative=("torque",))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add dry friction proportional to the mean command over the velocity update (kick)."""

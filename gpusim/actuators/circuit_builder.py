@@ -109,8 +109,7 @@ class HydraulicCircuit:
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_pump")
-        if control not in ("pressure", "load_sensing"):
-            raise validate.fail(element, f"control = {control!r} is unknown", 'give "pressure" or "load_sensing"')
+        validate.choice(element, "control", control, ("pressure", "load_sensing"))
         top = validate.positive(element, "pressure", pressure)
         return self._add("oil_pump", label, {
             "node": self._node(element, "node", node),

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.actuators.hydraulic_cylinder import CUSHION, check_start, cushions
-from gpusim.actuators.hydraulics import check_overlaps, check_signs
+from gpusim.actuators.hydraulics import check_overlaps
 from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
@@ -86,7 +86,7 @@ class OilNode(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a bulk modulus is not positive, or an initial pressure is negative."""
-        check_signs(group, ("bulk_modulus",), ("initial_pressure",))
+        group.check_signs(("bulk_modulus",), ("initial_pressure",))
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
         """Raise ModelError if the minimum oil volume of a node is not positive."""
@@ -155,7 +155,7 @@ class OilValve(ActuatorType):
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain or a spool constant is not positive, or an overlap is out of range."""
         gains = ("flow_gain", "drain_gain", "transition_pressure", "compensator_pressure")
-        check_signs(group, (*gains, "frequency", "damping"), ())
+        group.check_signs((*gains, "frequency", "damping"), ())
         check_overlaps(group)
 
 
@@ -207,7 +207,7 @@ class OilEdge(ActuatorType):
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain is not positive, or a time constant, pressure or pilot ratio is negative."""
         positive = ("gain", "transition_pressure", "range", "flow_limit")
-        check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio", "set_pressure"))
+        group.check_signs(positive, ("time_constant", "opening_time", "pilot_ratio", "set_pressure"))
 
 
 def read_outlet_power(group: Group, now: StateReader) -> Array:
@@ -272,7 +272,7 @@ class OilPump(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if flow, pressure, power or band is not positive, or margin or time constant is negative."""
-        check_signs(group, ("max_flow", "pressure", "power", "band"), ("margin", "time_constant"))
+        group.check_signs(("max_flow", "pressure", "power", "band"), ("margin", "time_constant"))
 
 
 _CONSUMER = (
@@ -351,7 +351,7 @@ class Consumer(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if an area is not positive, or a friction, brake force or mass is negative."""
-        check_signs(group, ("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
+        group.check_signs(("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
 
     def inertia(self, group: Group) -> Array | None:
         """Return the mass of the piston or the inertia of the rotor."""
@@ -417,7 +417,7 @@ class OilCylinder(Consumer):
     def check(self, group: Group) -> None:
         """Raise ModelError if the lower stop is above the upper stop, or a value of a cushion is negative."""
         super().check(group)
-        check_signs(group, (), CUSHION)
+        group.check_signs((), CUSHION)
         if np.any(group.params["stroke_min"] > group.params["stroke_max"]):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
 

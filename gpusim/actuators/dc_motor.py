@@ -138,11 +138,8 @@ class DcMotor(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a datasheet value or the gear ratio is out of range."""
-        for name in ("stall_torque", "no_load_speed", "mechanical_time_constant"):
-            if np.any(group.params[name] <= 0.0):
-                raise validate.fail(group.specs[0].element, f"{name} must be above zero", f"write {name} > 0")
-        if np.any(group.params["electrical_time_constant"] < 0.0):
-            raise validate.fail(group.specs[0].element, "electrical_time_constant is negative", "write a value >= 0")
+        positive = ("stall_torque", "no_load_speed", "mechanical_time_constant")
+        group.check_signs(positive, not_negative=("electrical_time_constant",))
         if np.any(group.params["gear_ratio"] == 0.0):
             raise validate.fail(group.specs[0].element, "gear_ratio is zero", "write a ratio that is not zero")
 

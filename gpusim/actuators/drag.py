@@ -70,9 +70,7 @@ class Drag(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a density, viscosity or size is negative."""
-        for name in ("density", "viscosity", "size_x", "size_y", "size_z"):
-            if np.any(group.params[name] < 0.0):
-                raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
+        group.check_signs(not_negative=("density", "viscosity", "size_x", "size_y", "size_z"))
 
     def push(self, group: Group, work: StepBuffers) -> None:
         """Add the force at the center of mass, and the torque."""

@@ -132,8 +132,7 @@ class Torque(ActuatorType):
 
 
 def _common(builder: ModelBuilder, element: str, body: int, frame: str) -> dict[str, Any]:
-    if not isinstance(frame, str) or frame not in ("world", "body"):
-        raise validate.fail(element, f"frame = {frame!r} is unknown", 'give frame="world" or frame="body"')
+    validate.choice(element, "frame", frame, ("world", "body"))
     index = builder.check_body(element, "body", body)
     if index < 0:
         raise validate.fail(element, "body = -1 is the world, which does not move", "give a body")

@@ -143,8 +143,7 @@ def add_hydraulic_cylinder(
         ("orifice", orifice, ("smooth", "linear")),
         ("coupling", coupling, ("implicit", "papers")),
     ):
-        if choice not in known:
-            raise validate.fail(element, f"{name} = {choice!r} is unknown", f"give one of {known}")
+        validate.choice(element, name, choice, known)
     if coupling == "papers" and params["piston_mass"] == 0.0:
         raise validate.fail(element, 'coupling="papers" moves the piston alone', "give a piston_mass above zero")
     params["linear_orifice"] = float(orifice == "linear")

@@ -251,7 +251,7 @@ class HydraulicCylinder(ActuatorType):
     def check(self, group: Group) -> None:
         """Raise ModelError if a volume is not positive over the stroke, or a constant has the wrong sign."""
         p = group.params
-        hydraulics.check_signs(group, _POSITIVE, _NOT_NEGATIVE)
+        group.check_signs(_POSITIVE, _NOT_NEGATIVE)
         hydraulics.check_overlaps(group)
         low = p["volume_a"] + p["area_a"] * p["stroke_min"] + p["hose_volume_a"]
         high = p["volume_b"] - p["area_b"] * p["stroke_max"] + p["hose_volume_b"]

@@ -45,14 +45,6 @@ def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_trav
     return discharge_coefficient * math.pi * spool_diameter * spool_travel * math.sqrt(2.0 / density)
 
 
-def check_signs(group: Group, positive: tuple[str, ...], not_negative: tuple[str, ...]) -> None:
-    """Raise ModelError if a parameter in ``positive`` is not positive, or one in ``not_negative`` is negative."""
-    for names, bad, rule in ((positive, np.less_equal, "above zero"), (not_negative, np.less, "not negative")):
-        for name in names:
-            if np.any(bad(group.params[name], 0.0)):
-                raise validate.fail(group.specs[0].element, f"{name} must be {rule}", f"write {name} {rule}")
-
-
 def check_overlaps(group: Group) -> None:
     """Raise ModelError if an overlap of a spool valve is out of range."""
     c1, c2 = group.params["overlap_supply"], group.params["overlap_drain"]

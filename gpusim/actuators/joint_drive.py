@@ -90,9 +90,7 @@ class JointDrive(ActuatorType):
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain is negative, or the limits are swapped or exclude zero."""
         p, element = group.params, group.specs[0].element
-        for name in ("stiffness", "damping"):
-            if name in p and np.any(p[name] < 0.0):
-                raise validate.fail(element, f"{name} must not be negative", f"write {name} >= 0")
+        group.check_signs(not_negative=[name for name in ("stiffness", "damping") if name in p])
         if np.any(p["lower"] > p["upper"]):
             raise validate.fail(element, "the least effort (lower) is above the greatest one (upper)", "swap them")
         if np.any((p["lower"] > 0.0) | (p["upper"] < 0.0)):

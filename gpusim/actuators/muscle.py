@@ -209,12 +209,7 @@ class Muscle(RefittedLaw):
     def check(self, group: Group) -> None:
         """Raise ModelError if a parameter is out of range."""
         p, element = group.params, group.specs[0].element
-        for name in ("vmax", "tau_act", "tau_deact"):
-            if np.any(p[name] <= 0.0):
-                raise validate.fail(element, f"{name} must be above zero", f"write {name} > 0")
-        for name in ("peak_force", "fpmax", "tausmooth"):
-            if np.any(p[name] < 0.0):
-                raise validate.fail(element, f"{name} must not be negative", f"write {name} >= 0")
+        group.check_signs(positive=("vmax", "tau_act", "tau_deact"), not_negative=("peak_force", "fpmax", "tausmooth"))
         if np.any(p["gear"] == 0.0):
             raise validate.fail(element, "gear is zero", "write a number that is not zero")
         for name in ("length", "range"):

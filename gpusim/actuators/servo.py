@@ -112,9 +112,7 @@ class Servo(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain or the limit is negative."""
-        for name in ("stiffness", "damping", "effort_limit"):
-            if np.any(group.params[name] < 0.0):
-                raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
+        group.check_signs(not_negative=("stiffness", "damping", "effort_limit"))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add a spring to the target, or a damper to the target velocity. The solver clamps the effort."""
@@ -192,8 +190,7 @@ def add_servo(
         The index of the actuator.
     """
     element = self.element("actuator", label, "servo")
-    if not isinstance(mode, str) or mode not in ("position", "velocity"):
-        raise validate.fail(element, f"mode = {mode!r} is unknown", 'give mode="position" or mode="velocity"')
+    validate.choice(element, "mode", mode, ("position", "velocity"))
     params: dict[str, Any] = {
         "joint": self.check_joint(element, "joint", joint, axis),
         "axis": axis,

@@ -111,9 +111,7 @@ class Spring(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a constant is negative."""
-        for name in ("stiffness", "damping"):
-            if np.any(group.params[name] < 0.0):
-                raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
+        group.check_signs(not_negative=("stiffness", "damping"))
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
         """Return the stored energy k G^2/2 (J)."""

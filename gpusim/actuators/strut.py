@@ -215,12 +215,8 @@ class Strut(RefittedLaw):
     def check(self, group: Group) -> None:
         """Raise ModelError if a constant is negative, a stop has no length, or the stops are swapped."""
         p, element = group.params, group.specs[0].element
-        for name in ("stiffness", "bound_damping", "damping", "bump_stiffness", "droop_stiffness"):
-            if np.any(p[name] < 0.0):
-                raise validate.fail(element, f"{name} must not be negative", f"write {name} >= 0")
-        for name in ("bump_length", "droop_length"):
-            if np.any(p[name] <= 0.0):
-                raise validate.fail(element, f"{name} must be above zero", f"write {name} > 0")
+        group.check_signs(not_negative=("stiffness", "bound_damping", "damping", "bump_stiffness", "droop_stiffness"))
+        group.check_signs(positive=("bump_length", "droop_length"))
         both = (p["bump_stiffness"] > 0.0) & (p["droop_stiffness"] > 0.0)
         if np.any(both & (p["bump_at"] > p["droop_at"])):
             raise validate.fail(element, "bump_at is above droop_at", "write bump_at <= droop_at")

@@ -16,7 +16,7 @@ from gpusim.builder.builder_methods import BuilderMethods
 from gpusim.builder.builder_methods import builder_method as builder_method
 from gpusim.builder.collision_groups import GroupRules, prefixed_rules
 from gpusim.builder.commands import mark_operator_commands
-from gpusim.builder.dict_format import DictFormat
+from gpusim.builder.dict_format import LISTS, DictFormat
 from gpusim.builder.finalize import finalize
 from gpusim.builder.joint_groups import check_solver
 from gpusim.description.actuator_kinds import actuator_type
@@ -93,24 +93,20 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         element = f"body '{name}'"
         validate.transform(element, "xform", xform)
         for word, value in (("kinematic", kinematic), ("conveyor", conveyor)):
-            if not isinstance(value, bool | np.bool_):
-                raise validate.fail(element, f"{word} = {value!r} is neither True nor False", "give one of them")
+            validate.flag(element, word, value)
         if conveyor and not kinematic:
             raise validate.fail(element, "is a conveyor that forces move", "add kinematic=True")
-        self.bodies.append(
-            BodySpec(
-                label=name,
-                **_mass_parameters(element, mass, inertia, com, bool(kinematic)),
-                xform=xform or Transform(),
-                linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
-                angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
-                kinematic=bool(kinematic),
-                gravity_scale=validate.number(element, "gravity_scale", gravity_scale),
-                conveyor=bool(conveyor),
-            )
+        spec = BodySpec(
+            label=name,
+            **_mass_parameters(element, mass, inertia, com, bool(kinematic)),
+            xform=xform or Transform(),
+            linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
+            angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
+            kinematic=bool(kinematic),
+            gravity_scale=validate.number(element, "gravity_scale", gravity_scale),
+            conveyor=bool(conveyor),
         )
-        self._labels["body"][name] = len(self.bodies) - 1
-        return Index(len(self.bodies) - 1, "body")
+        return self._adopt("body", spec)
 
     def add_joint(
         self,
@@ -161,9 +157,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             end_frame(self, element, "parent_xform at", parent, parent_xform, at),
             end_frame(self, element, "child_xform at", child, child_xform, at),
         )
-        self.joints.append(JointSpec(kind, name, parent, child, *ends, params, solver))
-        self._labels["joint"][name] = len(self.joints) - 1
-        return Index(len(self.joints) - 1, "joint")
+        return self._adopt("joint", JointSpec(kind, name, parent, child, *ends, params, solver))
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
         """Choose the solver of the given joints, and of all joints that movable bodies connect to these joints.
@@ -183,9 +177,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             hint = "give what add_joint_... returned, in a list"
             raise validate.fail("ModelBuilder.set_joint_solver", f"joints = {joints!r} is no list", hint)
         for joint in joints:
-            element = "ModelBuilder.set_joint_solver"
-            found = validate.index(element, "joint", joint, self.joints, "joint", "add_joint_...")
-            self.joints[found].solver = solver
+            index = self.check_index("ModelBuilder.set_joint_solver", "joint", joint, "joint")
+            self.joints[index].solver = solver
 
     def add_coupling(self, spec: CouplingSpec) -> int:
         """Add a checked coupling (made by ``add_gear``, ``add_mimic`` or ``add_linear_coupling``)."""
@@ -193,9 +186,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             rule = f"{spec!r} is no coupling"
             raise validate.fail("ModelBuilder.add_coupling", rule, "use add_gear, add_mimic or add_linear_coupling")
         spec.label = self._new_label("coupling", spec.label or None, len(self.couplings))
-        self.couplings.append(spec)
-        self._labels["coupling"][spec.label] = len(self.couplings) - 1
-        return Index(len(self.couplings) - 1, "coupling")
+        return self._adopt("coupling", spec)
 
     def add_actuator(self, kind: str, label: str | None, params: dict[str, Any]) -> int:
         """Add a checked actuator (made by the methods in actuators/).
@@ -206,9 +197,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         type_, params = actuator_type(kind), {k: int(v) if isinstance(v, Index) else v for k, v in params.items()}
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
         check_declared(spec.element, type_.references, [p.name for p in type_.parameters], params)
-        self.actuators.append(spec)
-        self._labels["actuator"][spec.label] = len(self.actuators) - 1
-        return Index(len(self.actuators) - 1, "actuator")
+        return self._adopt("actuator", spec)
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
         """Choose the operator commands among the commands of all actuators so far. The others become internal.
@@ -266,20 +255,23 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             """Return the new body and the new frame of an element with ``frame`` in ``body``."""
             return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
 
+        def adopt(space: str, copied: Any) -> None:
+            copied.label = self._new_label(space, label_prefix + copied.label, 0)
+            self._adopt(space, copied)
+
         host = None if parent == WORLD else self.bodies[parent]
         start = pose if host is None else host.xform * pose
         for body in [_moved_body(body, start, host) for body in other.bodies]:
-            self._adopt("body", self.bodies, body, label_prefix)
+            adopt("body", body)
         for joint in other.joints:
             new = copy.deepcopy(joint)
             new.parent, new.parent_xform = moved(joint.parent, joint.parent_xform)
             new.child, new.child_xform = moved(joint.child, joint.child_xform)
             new.params = joint_type(joint.kind).moved(new.params, first[JOINT], first[BODY], parent, pose)
-            self._adopt("joint", self.joints, new, label_prefix)
+            adopt("joint", new)
         for coupling in other.couplings:
             terms = [(joint + first[JOINT], axis, factor) for joint, axis, factor in coupling.terms]
-            new_coupling = dataclasses.replace(coupling, terms=terms)
-            self._adopt("coupling", self.couplings, new_coupling, label_prefix)
+            adopt("coupling", dataclasses.replace(coupling, terms=terms))
         for actuator in other.actuators:
             params = moved_params(actuator_type(actuator.kind).references, actuator.params, first, pose, parent)
             self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
@@ -287,8 +279,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             on, frame = moved(shape.body, shape.xform)
             params = copy.deepcopy(shape.params)
             group = label_prefix + shape.group if isinstance(shape.group, str) else shape.group
-            new_shape = dataclasses.replace(shape, body=on, xform=frame, params=params, group=group)
-            self._adopt("shape", self.shapes, new_shape, label_prefix)
+            adopt("shape", dataclasses.replace(shape, body=on, xform=frame, params=params, group=group))
         self.group_rules |= prefixed_rules(other.group_rules, label_prefix)
         for pair in other.pairs:
             a, b = pair.shape_a + first[SHAPE], pair.shape_b + first[SHAPE]
@@ -301,11 +292,9 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         for space in ("visual", "site", "camera", "light"):  # visuals share the triangles, which are read-only
             for framed in getattr(other, f"{space}s"):
                 on, frame = moved(framed.body, framed.xform)
-                copied = dataclasses.replace(framed, body=on, xform=frame)
-                self._adopt(space, getattr(self, f"{space}s"), copied, label_prefix)
+                adopt(space, dataclasses.replace(framed, body=on, xform=frame))
         for sensor in other.sensors:
-            new_sensor = sensor.moved(first[JOINT], first[BODY], first_site, label_prefix)
-            self._adopt("sensor", self.sensors, new_sensor, label_prefix)
+            adopt("sensor", sensor.moved(first[JOINT], first[BODY], first_site, label_prefix))
         for named in other.poses:
             self.add_pose_spec(named.moved(start, label_prefix))
 
@@ -334,14 +323,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         """Add a checked posture (made by ``add_pose``)."""
         if not isinstance(spec, PoseSpec):
             raise validate.fail("ModelBuilder.add_pose_spec", f"{spec!r:.60} is no posture", "use add_pose")
-        self._labels["pose"][self._new_label("pose", spec.label, len(self.poses))] = len(self.poses)
-        self.poses.append(spec)
-
-    def _adopt(self, space: str, elements: list[Any], copied: Any, label_prefix: str) -> None:
-        """Add a copy of another builder's element."""
-        copied.label = self._new_label(space, label_prefix + copied.label, len(elements))
-        self._labels[space][copied.label] = len(elements)
-        elements.append(copied)
+        self._new_label("pose", spec.label, len(self.poses))
+        self._adopt("pose", spec)
 
     def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
         """Copy ``template`` into this empty builder, for ``num_worlds`` independent worlds.
@@ -394,6 +377,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             )
         return int(index)
 
+    def check_index(self, element: str, name: str, index: Any, space: str) -> int:
+        """Return ``index`` if it is the index of a ``space``, such as "joint", otherwise raise a ModelError."""
+        method = f"add_{space}{'' if space == 'site' else '_...'}"
+        return validate.index(element, name, index, getattr(self, f"{space}s"), space, method)
+
     def check_movable(self, element: str, shape_kind: str, body: int) -> None:
         """Raise a ModelError if the shape cannot move (plane or height field) and ``body`` is dynamic."""
         if not shape_type(shape_kind).movable and body != WORLD and not self.bodies[body].kinematic:
@@ -405,8 +393,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
 
     def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
         """Return ``index`` if the joint ``index`` has a coordinate ``axis``, otherwise raise a ModelError."""
-        index = validate.index(element, name, index, self.joints, "joint", "add_joint_...")
-        joint = self.joints[index]
+        joint = self.joints[self.check_index(element, name, index, "joint")]
         count = len(joint_type(joint.kind).kinds(joint))
         if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
             rule = f"{name}: {axis!r} is no number of a coordinate of joint '{joint.label}'"
@@ -425,6 +412,13 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"
+
+    def _adopt(self, space: str, spec: Any) -> int:
+        """Add an element with a new label, and return its index."""
+        elements: list[Any] = getattr(self, LISTS.get(space, f"{space}s"))
+        self._labels[space][spec.label] = len(elements)
+        elements.append(spec)
+        return Index(len(elements) - 1, space)
 
     def _new_label(self, space: str, label: str | None, index: int, prefix: str | None = None) -> str:
         if label is None:

@@ -62,8 +62,7 @@ def set_command_map(
     actuators = {name: (spec, n) for spec in self.actuators for n, name in enumerate(command_names(spec))}
     if not isinstance(command, str) or command not in actuators:
         raise ModelError(f"ModelBuilder.set_command_map: {unknown_name('command', str(command), actuators)}")
-    if not isinstance(integrate, bool):
-        raise validate.fail(element, f"integrate = {integrate!r} is not True or False", "give one of them")
+    validate.flag(element, "integrate", integrate)
     low, high = (
         validate.number(element, name, value, infinite=True) for name, value in (("lower", lower), ("upper", upper))
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,6 @@ from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.elements import Elements
 from gpusim.description.specs import ActuatorSpec
 from gpusim.description.ui_hints import CommandMap, UiHints
-from gpusim.errors import unknown_name
 
 APPLIED = ".applied"
 """Suffix of the signal with the value of a command after delay and lag."""
@@ -73,18 +71,9 @@ def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
         ModelError: ``names`` is not a list of names.
         UnknownNameError: no command matches a label or wildcard.
     """
-    several = isinstance(names, Iterable) and not isinstance(names, str) and getattr(names, "ndim", 1) > 0
-    patterns: list[Any] = list(names) if several else [names]
-    if not all(isinstance(pattern, str) for pattern in patterns):
-        fix = "give labels or wildcards, such as ['boom', '*_drive'], or [] for none"
-        raise validate.fail("ModelBuilder.set_operator_commands", f"{names!r} is no list of names", fix)
     labels = [label for spec in model.actuators for label in command_names(spec)]
-    chosen: set[str] = set()
-    for pattern in patterns:
-        found = [pattern] if pattern in labels else fnmatch.filter(labels, pattern)
-        if not found:
-            raise unknown_name("command", pattern, labels)
-        chosen.update(found)
+    patterns = validate.name_list("ModelBuilder.set_operator_commands", names)
+    chosen = validate.matching("command", patterns, labels) if patterns else []
     for spec in model.actuators:
         commands = zip(actuator_type(spec.kind).commands, command_names(spec), strict=True)
         marked = tuple(command for command, label in commands if label in chosen)

@@ -15,7 +15,7 @@ from gpusim.errors import ModelError, unknown_name
 FORMAT, VERSION = "gpusim.model", 1
 _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
-_LISTS = {"body": "bodies"}
+LISTS = {"body": "bodies"}
 """Names of the builder's lists by label space."""
 _FIX = "give what ModelBuilder.to_dict returned"
 Self = TypeVar("Self", bound="DictFormat")
@@ -79,7 +79,7 @@ def _check(made: Any) -> None:
     if made.num_worlds < 1:
         raise validate.fail("ModelBuilder.from_dict", f"num_worlds = {made.num_worlds} is below 1", "give 1 or more")
     for space, labels in made._labels.items():
-        for index, item in enumerate(getattr(made, _LISTS.get(space, f"{space}s"))):
+        for index, item in enumerate(getattr(made, LISTS.get(space, f"{space}s"))):
             labels[made._new_label(space, item.label, index)] = index
     for joint in made.joints:
         joint_type(joint.kind)

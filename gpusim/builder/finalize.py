@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterable, Set
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TypeVar
 
 import numpy as np
@@ -99,20 +99,7 @@ def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> 
     _place_clamped(groups)
     _number_coupled(groups, reached)
     return Model(
-        bodies=builder.bodies,
-        joints=builder.joints,
-        couplings=builder.couplings,
-        actuators=builder.actuators,
-        shapes=builder.shapes,
-        pairs=builder.pairs,
-        visuals=builder.visuals,
-        sites=builder.sites,
-        sensors=builder.sensors,
-        diagrams=builder.diagrams,
-        poses=builder.poses,
-        cameras=builder.cameras,
-        lights=builder.lights,
-        num_worlds=builder.num_worlds,
+        **{f.name: getattr(builder, f.name) for f in fields(Elements)},
         topology=topology,
         contact=contact,
         axes=collector.axes,

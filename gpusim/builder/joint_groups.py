@@ -24,8 +24,8 @@ LEAST_RING = 12
 
 def check_solver(element: str, solver: str | None) -> None:
     """Raise a ModelError for an unknown joint solver."""
-    if solver is not None and (not isinstance(solver, str) or solver not in SOLVERS):
-        raise validate.fail(element, f"solver = {solver!r} is unknown", f"give one of {SOLVERS}, or None")
+    if solver is not None:
+        validate.choice(element, "solver", solver, SOLVERS)
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:

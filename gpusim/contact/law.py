@@ -299,8 +299,7 @@ def _pair(element: str, name: str, value: Any) -> tuple[float, float]:
 
 def _choice(socket: str, name: Any) -> Choice:
     table = SOCKETS[socket]
-    if not isinstance(name, str) or name not in table:
-        raise validate.fail("ContactLaw", f"{socket} = {name!r} is unknown", "give one of " + ", ".join(table))
+    validate.choice("ContactLaw", socket, name, table)
     return table[name]
 
 

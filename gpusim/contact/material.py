@@ -67,9 +67,7 @@ class Material:
         checked["poisson_ratio"] = _within("poisson_ratio", self.poisson_ratio, -0.999, 0.5)
         if not isinstance(self.law, ContactLaw | None):
             raise validate.fail("Material", f"law {self.law!r} is no ContactLaw", "give gpusim.ContactLaw(...)")
-        if self.combine not in COMBINE:
-            names = ", ".join(COMBINE)
-            raise validate.fail("Material", f"combine {self.combine!r} is unknown", f"give one of {names}")
+        validate.choice("Material", "combine", self.combine, COMBINE)
         whole = isinstance(self.priority, int | np.integer) and not isinstance(self.priority, bool)
         if not whole or abs(self.priority) > GREATEST_PRIORITY:
             rule = f"priority = {self.priority!r} is no whole number within {GREATEST_PRIORITY}"

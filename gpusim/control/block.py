@@ -125,6 +125,8 @@ class Block(ABC):
     host: ClassVar[bool] = False
     same_units: ClassVar[bool] = True
     """Whether the default :meth:`wires` requires the same unit for all inputs and outputs."""
+    unit: str | None
+    """Unit of the outputs, if the block has this parameter."""
 
     def check(self, element: str) -> None:  # noqa: B027 (many blocks check nothing)
         """Check the parameters.
@@ -136,12 +138,16 @@ class Block(ABC):
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units of the outputs. ``given``: known shapes and units of the inputs.
 
+        By default, the outputs have the common shape of the inputs. Their unit is the parameter ``unit`` of the block,
+        or else the common unit of the inputs.
+
         Raises:
             ModelError: the shapes or units of the inputs do not match. The caller adds the block's name to the message.
         """
         shape = common_shape(given)
-        unit = common_unit(given) if self.same_units else None
-        return dict.fromkeys(self.outputs, Kind(shape, unit))
+        if "unit" in self.parameters():
+            return dict.fromkeys(self.outputs, Kind(shape, units.parse(self.unit)))
+        return dict.fromkeys(self.outputs, Kind(shape, common_unit(given) if self.same_units else None))
 
     @abstractmethod
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -176,8 +182,25 @@ def common_unit(given: dict[str, Kind]) -> Unit:
     return found
 
 
-def each(count: int, function: Callable[..., Num], *wires: Wire) -> Wire:
+def check_numbers(given: dict[str, Kind]) -> None:
+    """Check that wires are numbers, not vectors."""
+    for port, kind in given.items():
+        if kind.shape:
+            rule = f"{port} takes a number, and the wire has {kind.shape[0]}"
+            raise ModelError(f"{rule}; choose one by a block 'select_element'")
+
+
+def check_sizes(given: dict[str, Kind], sizes: dict[str, int]) -> None:
+    """Check the number of components of wires. ``sizes``: number by port."""
+    for port, size in sizes.items():
+        if port in given and given[port].size != size:
+            rule = f"{port} takes {size} number{'s' * (size > 1)}, and the wire has {given[port].size}"
+            raise ModelError(f"{rule}; give as many")
+
+
+def each(function: Callable[..., Num], *wires: Wire) -> Wire:
     """Apply a function to each component of the wires. A wire with a single number is the same for all components."""
+    count = max(map(len, wires), default=1)
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 
 

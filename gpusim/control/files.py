@@ -25,6 +25,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.control import yaml_text
 from gpusim.control.block import Block, block_kinds
+from gpusim.control.parameters import check_type
 from gpusim.control.yaml_text import line as line_of
 from gpusim.errors import ModelError, unknown_name
 from gpusim.input_files import bounded_text
@@ -34,7 +35,6 @@ SUFFIXES = (".yaml", ".yml")
 SUBSYSTEM = "subsystem"
 """Kind of a block that is a diagram."""
 _KEYS = ("label", "rate", "max_rate", "blocks", "wires")
-_WORDS = {"str": "text", "float": "number", "int": "whole number", "bool": "true or false"}
 
 
 # Writing.
@@ -211,14 +211,8 @@ class _Loader:
         parameters = {key: _bare(value) for key, value in given.items() if key != "kind"}
         for key, field in kinds[kind].parameters().items():
             if key in parameters:
-                self._check_type(self._at(line_of(given, key), path), key, parameters[key], str(field.type))
+                check_type(self._at(line_of(given, key), path), key, str(field.type), parameters[key])
         self._reported(line, "", lambda: made.add(kind, name, **parameters))
-
-    def _check_type(self, element: str, name: str, value: Any, wanted: str) -> None:
-        choices = [text.strip() for text in wanted.split(" | ")]
-        if not any(_fits(value, choice) for choice in choices):
-            words = " or ".join(_word(choice) for choice in choices)
-            raise validate.fail(element, f"{name} = {value!r} is no {words}", f"give {words}")
 
     def _wires(self, made: Any, found: Any, path: str) -> None:
         wires = found.get("wires")
@@ -241,23 +235,3 @@ def _bare(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _bare(item) for key, item in value.items()}
     return [_bare(item) for item in value] if isinstance(value, list) else value
-
-
-def _fits(value: Any, wanted: str) -> bool:
-    """Return whether a value has the type ``wanted``, such as "float" or "Sequence[str]"."""
-    if wanted.startswith("Sequence["):
-        inner = wanted.removeprefix("Sequence[").removesuffix("]")
-        return isinstance(value, list) and all(_fits(item, inner) for item in value)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return {
-        "None": value is None, "str": isinstance(value, str), "bool": isinstance(value, bool), "float": number,
-        "int": number and isinstance(value, int), "Any": True, "dict[str, Any]": isinstance(value, dict),
-    }[wanted]  # fmt: skip
-
-
-def _word(wanted: str) -> str:
-    """Describe a type for error messages."""
-    if wanted.startswith("Sequence["):
-        inner = wanted.removeprefix("Sequence[").removesuffix("]")
-        return "list" if inner == "Any" else f"list of {_word(inner).removesuffix('s')}s"
-    return {**_WORDS, "None": "null", "dict[str, Any]": "mappings"}[wanted]

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from gpusim import validate
 from gpusim.control import units
 from gpusim.control.unit_hints import hint
-
-
-def _flag(element: str, name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise validate.fail(element, f"{name} = {value!r} is neither True nor False", "give one of them")
 
 
 def _whole(element: str, name: str, value: Any) -> None:
@@ -45,7 +38,7 @@ def _names(element: str, name: str, value: Any) -> None:
 
 
 _TYPES: dict[str, Callable[[str, str, Any], None]] = {
-    "bool": _flag, "int": _whole, "str": _text, "Sequence[str]": _names,
+    "bool": validate.flag, "int": _whole, "str": _text, "Sequence[str]": _names,
     "float": lambda element, name, value: None if validate.number(element, name, value) else None,
 }  # fmt: skip
 """Checks by annotation."""

@@ -23,8 +23,9 @@ from gpusim.model.model import Model
 from gpusim.output_files import atomic_file, check_output_file
 from gpusim.signals.checkpoint_file import read_checkpoint
 from gpusim.signals.observe import chosen_commands
-from gpusim.signals.signal import SignalInfo, matching
+from gpusim.signals.signal import SignalInfo
 from gpusim.simulation import Simulation
+from gpusim.validate import matching
 
 _SCRIPT = '''"""{name}: an FMU that gpusim {version} runs. See documentation/index.html."""
 

@@ -17,9 +17,9 @@ from gpusim.arrays import on_host
 from gpusim.cosim.clock import steps_in_cycle
 from gpusim.cosim.ros_wire import PUBLISHER, SUBSCRIPTION, Node, Topic, attachment, checked_namespace, gid_of
 from gpusim.errors import ModelError, SimulationError, callers_level
-from gpusim.signals.signal import matching
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
+from gpusim.validate import matching
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation

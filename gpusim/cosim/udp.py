@@ -13,9 +13,9 @@ from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.cosim.pose_packets import FRAMES, PacketFormat
 from gpusim.errors import ModelError, unknown_name
-from gpusim.signals.signal import matching
 from gpusim.signals.step_samplers import RegularSampler
 from gpusim.signals.writing import chosen_worlds
+from gpusim.validate import matching
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation

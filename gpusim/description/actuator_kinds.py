@@ -19,12 +19,13 @@ Each coupled actuator adds one constraint with a row for each axis. Other actuat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.description.elements import Elements
 from gpusim.description.field import Field
 from gpusim.description.references import AS_IS, BODY, JOINT, Reference, point_on
@@ -254,6 +255,16 @@ class Group:
     def labels(self) -> list[str]:
         """Return the labels of the actuators in order."""
         return [s.label for s in self.specs]
+
+    def check_signs(self, positive: Iterable[str] = (), not_negative: Iterable[str] = ()) -> None:
+        """Raise ModelError if a parameter has a value with the wrong sign."""
+        for names, wrong, rule, sign in (
+            (positive, np.less_equal, "must be above zero", ">"),
+            (not_negative, np.less, "must not be negative", ">="),
+        ):
+            for name in names:
+                if np.any(wrong(self.params[name], 0.0)):
+                    raise validate.fail(self.specs[0].element, f"{name} {rule}", f"write {name} {sign} 0")
 
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
         """Return a group for checks that contains only actuator ``n`` and its parameters in ``worlds``."""

@@ -107,8 +107,7 @@ class SolverConfig(NamesMoved):
             validate.positive(element, "max_depenetration_speed", self.max_depenetration_speed),
         )
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
-            if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
-                raise validate.fail(element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {known}")
+            validate.choice(element, name, getattr(self, name), known)
 
 
 SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[method-assign]

@@ -319,7 +319,6 @@ def joint_frames(joint: JointSpec) -> JointFrames:
 def axis_params(
     element: str,
     count: int,
-    *,
     limit_lower: Any = -np.inf,
     limit_upper: Any = np.inf,
     damping: Any = 0.0,

@@ -51,8 +51,7 @@ class Texture:
         repeat = validate.per_axis("texture", "repeat", self.repeat, 2)
         if np.any(repeat == 0.0):
             raise validate.fail("texture", f"repeat = {self.repeat!r} has a zero", "give e.g. repeat=(1, 1)")
-        if self.mapping not in (SURFACE, PROJECTED):
-            raise validate.fail("texture", f"mapping {self.mapping!r} is unknown", f"give {SURFACE!r} or {PROJECTED!r}")
+        validate.choice("texture", "mapping", self.mapping, (SURFACE, PROJECTED))
         key, pixels = _shared(_checked(self.pixels))
         object.__setattr__(self, "repeat", (float(repeat[0]), float(repeat[1])))
         object.__setattr__(self, "pixels", pixels)

@@ -145,8 +145,8 @@ class Rays:
         """
         if not 0.0 < validate.number(_ELEMENT, "angle", angle) < math.pi:
             raise validate.fail(_ELEMENT, f"angle = {angle:g} is out of range", "give one above 0 and below pi")
-        _count("width", width)
-        _count("height", height)
+        validate.count(_ELEMENT, "width", width)
+        validate.count(_ELEMENT, "height", height)
         pixel = 2.0 * math.tan(0.5 * angle) / width
         left = (0.5 * (width - 1) - np.arange(width)) * pixel
         up = (0.5 * (height - 1) - np.arange(height)) * pixel
@@ -158,7 +158,7 @@ def _rows(name: str, value: Any) -> Array:
     """Convert (3,) or (n, 3) to (n, 3)."""
     try:
         rows = np.atleast_2d(np.array(value, np.float64))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise validate.fail(_ELEMENT, f"{name} are not numbers", "give an array (n, 3)") from None
     if rows.ndim != 2 or rows.shape[1] != 3 or not np.all(np.isfinite(rows)):
         rule = f"{name} of shape {np.shape(value)} are not finite vectors of three"
@@ -166,15 +166,9 @@ def _rows(name: str, value: Any) -> Array:
     return rows
 
 
-def _count(name: str, count: Any) -> int:
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise validate.fail(_ELEMENT, f"{name} = {count!r} is no whole number of at least 1", "give how many")
-    return int(count)
-
-
 def _spread(name: str, size: Any, count_name: str, count: Any) -> Array:
     """Return positions from -size/2 to size/2, or 0 for a single position."""
-    half, places = 0.5 * validate.positive(_ELEMENT, name, size), _count(count_name, count)
+    half, places = 0.5 * validate.positive(_ELEMENT, name, size), validate.count(_ELEMENT, count_name, count)
     return np.linspace(-half, half, places) if places > 1 else np.zeros(1)
 
 
@@ -182,7 +176,7 @@ def _turns(name: str, angle: Any, count_name: str, count: Any) -> Array:
     """Return the angles of a fan."""
     if not 0.0 < validate.number(_ELEMENT, name, angle) <= 2.0 * math.pi * (1.0 + 1e-12):
         raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give one above 0, at most 2 pi")
-    rays = _count(count_name, count)
+    rays = validate.count(_ELEMENT, count_name, count)
     if angle >= 2.0 * math.pi * (1.0 - 1e-12) and rays > 1:
         return np.asarray(-0.5 * angle + angle * np.arange(rays) / rays)
     return _spread(name, angle, count_name, rays)

@@ -15,8 +15,8 @@ from gpusim.envs.distributions import Distribution
 from gpusim.errors import unknown_name
 from gpusim.machine_files import load_machine
 from gpusim.scene import Scene, load_scene
-from gpusim.signals.signal import name_list
 from gpusim.typing import Array
+from gpusim.validate import name_list
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation

@@ -13,8 +13,8 @@ from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
 from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift, vector
 from gpusim.importers.mjcf_shapes import is_soft
-from gpusim.signals.signal import matching
 from gpusim.transform import Transform
+from gpusim.validate import matching
 
 End = tuple[int, Transform]
 

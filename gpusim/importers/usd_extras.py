@@ -75,7 +75,7 @@ def _is_idle(key: str, value: Any) -> bool:
         return False
     try:
         numbers = np.ravel(np.asarray(value, float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     default = _DEFAULTS.get(key)
     if default is not None:

@@ -170,19 +170,6 @@ def add_joint_d6(
     count = len(linear) + len(angular)
     if count == 0:
         raise validate.fail(element, "has neither linear_axes nor angular_axes", "give some, or use add_joint_fixed")
-    params: dict[str, Any] = dict(
-        axis_params(
-            element,
-            count,
-            limit_lower=limit_lower,
-            limit_upper=limit_upper,
-            damping=damping,
-            friction=friction,
-            armature=armature,
-            limit_restitution=limit_restitution,
-        ),
-        columns=_columns(linear, angular),
-        linear=linear,
-        angular=angular,
-    )
+    axes = axis_params(element, count, limit_lower, limit_upper, damping, friction, armature, limit_restitution)
+    params: dict[str, Any] = dict(axes, columns=_columns(linear, angular), linear=linear, angular=angular)
     return self.add_joint("d6", parent, child, parent_xform, child_xform, label, solver, at, **params)

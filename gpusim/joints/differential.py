@@ -62,8 +62,7 @@ def add_differential(
         ModelError: ``kind`` or a joint is unknown, two joints are the same, or the slip torques do not fit ``kind``.
     """
     element = self.element("coupling", label)
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise validate.fail(element, f"kind = {kind!r} is unknown", "give one of " + ", ".join(KINDS))
+    validate.choice(element, "kind", kind, KINDS)
     left = self.check_joint(element, "left", left)
     right = self.check_joint(element, "right", right)
     given = {"left": left, "right": right}

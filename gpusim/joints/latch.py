@@ -78,8 +78,7 @@ def add_latch(
     if parent_xform is None and child_xform is None and at is None and body != WORLD:
         at = self.bodies[body].xform  # as the bodies are, so that an attached latch moves nothing
     for name, flag in (("attached", attached), ("rotation", rotation)):
-        if not isinstance(flag, bool | np.bool_):
-            raise validate.fail(element, f"{name} = {flag!r} is neither True nor False", "give one of them")
+        validate.flag(element, name, flag)
     ends = np.full(6, np.inf)
     if attached:
         ends[: 6 if rotation else 3] = 0.0

@@ -73,17 +73,6 @@ def add_joint_revolute(
         The joint's index.
     """
     element = self.element("joint", label)
-    params: dict[str, Any] = dict(
-        axis_params(
-            element,
-            1,
-            limit_lower=limit_lower,
-            limit_upper=limit_upper,
-            damping=damping,
-            friction=friction,
-            armature=armature,
-            limit_restitution=limit_restitution,
-        ),
-        columns=triad(validate.direction(element, "axis", axis)),
-    )
+    axes = axis_params(element, 1, limit_lower, limit_upper, damping, friction, armature, limit_restitution)
+    params: dict[str, Any] = dict(axes, columns=triad(validate.direction(element, "axis", axis)))
     return self.add_joint("revolute", parent, child, parent_xform, child_xform, label, solver, at, **params)

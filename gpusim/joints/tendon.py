@@ -101,18 +101,6 @@ def add_tendon(
     found = checked_terms(self, element, terms)
     first = self.joints[found[0][0]]
     units = {joint_type(self.joints[joint].kind).unit_of(self.joints[joint], axis) for joint, axis, _ in found}
-    params: dict[str, Any] = dict(
-        axis_params(
-            element,
-            1,
-            limit_lower=limit_lower,
-            limit_upper=limit_upper,
-            damping=damping,
-            friction=friction,
-            armature=armature,
-            limit_restitution=limit_restitution,
-        ),
-        terms=found,
-        unit=units.pop() if len(units) == 1 else "m, rad",
-    )
+    axes = axis_params(element, 1, limit_lower, limit_upper, damping, friction, armature, limit_restitution)
+    params: dict[str, Any] = dict(axes, terms=found, unit=units.pop() if len(units) == 1 else "m, rad")
     return self.add_joint("tendon", first.parent, first.child, None, None, label, solver, **params)

@@ -88,17 +88,6 @@ def add_joint_universal(
     second = validate.direction(element, "axis2", axis2)
     if abs(float(first @ second)) > 1e-6:
         raise validate.fail(element, "axis and axis2 are not perpendicular", "give two axes at a right angle")
-    params: dict[str, Any] = dict(
-        axis_params(
-            element,
-            2,
-            limit_lower=limit_lower,
-            limit_upper=limit_upper,
-            damping=damping,
-            friction=friction,
-            armature=armature,
-            limit_restitution=limit_restitution,
-        ),
-        columns=np.stack([first, second, np.cross(first, second)], axis=1),
-    )
+    axes = axis_params(element, 2, limit_lower, limit_upper, damping, friction, armature, limit_restitution)
+    params: dict[str, Any] = dict(axes, columns=np.stack([first, second, np.cross(first, second)], axis=1))
     return self.add_joint("universal", parent, child, parent_xform, child_xform, label, solver, at, **params)

@@ -135,8 +135,7 @@ def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
     """
     if not isinstance(wrap, Wrap):
         raise validate.fail(element, f"around = {wrap!r} is no Wrap", "give gpusim.Wrap(body, radius)")
-    if wrap.shape not in (SPHERE, CYLINDER):
-        raise validate.fail(element, f"shape {wrap.shape!r} of its Wrap is unknown", "give 'cylinder' or 'sphere'")
+    validate.choice(element, "shape of its Wrap", wrap.shape, (SPHERE, CYLINDER))
     validate.transform(element, "xform of its Wrap", wrap.xform)
     body = builder.check_body(element, "body of its Wrap", wrap.body)
     side = None if wrap.side is None else _triple(validate.numbers(element, "side of its Wrap", wrap.side, 3))

@@ -56,8 +56,7 @@ class Corner:
         self.b, self.label, self.element = b, label, f"{kind} '{label}'"
         self.chassis = b.check_body(self.element, "chassis", chassis)
         validate.transform(self.element, "xform", xform)
-        if not isinstance(mirror, bool):
-            raise validate.fail(self.element, f"mirror = {mirror!r} is neither True nor False", "give one of them")
+        validate.flag(self.element, "mirror", mirror)
         self.mirror = mirror
         start = Transform() if self.chassis == WORLD else b.bodies[self.chassis].xform
         self.frame = start * (xform or Transform())

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.contact.material import Material
@@ -166,8 +164,7 @@ def _checked_reach(
     if abs(validate.number(element, "roller_angle", roller_angle)) > STEEPEST:
         rule = f"roller_angle = {roller_angle:g} is not within -{STEEPEST:g} to {STEEPEST:g} rad"
         raise validate.fail(element, rule, "give 0 for an omni wheel, pi/4 or -pi/4 for a mecanum wheel")
-    if not isinstance(rollers, int | np.integer) or rollers < 3:
-        raise validate.fail(element, f"rollers = {rollers!r} is no whole number of at least 3", "give their number")
+    rollers = validate.count(element, "rollers", rollers, 3)
     reach = math.pi / rollers - _half_gap(element, gap, radius)
     if reach <= 0.0:
         raise validate.fail(element, f"gaps of {gap:g} m leave no room for {rollers} rollers", "give a smaller gap")

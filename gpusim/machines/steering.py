@@ -197,8 +197,7 @@ def add_steering_rack(
     host = b.check_body(element, "chassis", chassis)
     place = validate.numbers(element, "at", at, 3)
     reach, length = validate.positive(element, "travel", travel), validate.number(element, "arm", arm)
-    if not isinstance(mode, str) or mode not in MODES:
-        raise validate.fail(element, f"mode = {mode!r} is unknown", f"give one of {', '.join(MODES)}")
+    validate.choice(element, "mode", mode, MODES)
     if reach >= abs(length):
         rule = f"travel = {reach:g} m is not below the steering arm's length, {abs(length):g} m"
         raise validate.fail(element, rule, "give a shorter travel or a longer arm")
@@ -283,8 +282,7 @@ def add_trailer_hitch(
         "damping": validate.not_negative(element, "damping", damping),
         "friction": validate.not_negative(element, "friction", friction),
     }
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise validate.fail(element, f"kind = {kind!r} is unknown", f"give one of {', '.join(KINDS)}")
+    validate.choice(element, "kind", kind, KINDS)
     if kind == "ball":
         if math.isfinite(most) and most >= math.pi:
             raise validate.fail(element, f"limit = {most:g} rad is half a turn or more", "give less, or leave it out")

@@ -146,9 +146,7 @@ def add_track(
     builder.check_body(element, "chassis", chassis)
     validate.transform(element, "xform", xform)
     plan = _checked(element, pitch, shoes, shoe, sprocket, idler, rollers, road, pins, solver)
-    if not isinstance(surface_speed, bool):
-        rule = f"surface_speed = {surface_speed!r} is neither True nor False"
-        raise validate.fail(element, rule, "give one of them")
+    validate.flag(element, "surface_speed", surface_speed)
     path = track_path.close(element, _wheels(plan), plan.shoes)
     if not surface_speed:
         taut = _taut(_wheels(plan), len(path.pins) - 1)
@@ -412,11 +410,8 @@ def _checked(
         part.check(element, name)
     _check_arms(element, road)
     _check_teeth(element, sprocket)
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        raise validate.fail(element, f"solver = {solver!r} is unknown", f"give one of {SOLVERS}")
-    if shoes is not None and (isinstance(shoes, bool) or not isinstance(shoes, int | np.integer) or shoes < 3):
-        raise validate.fail(element, f"shoes = {shoes!r} is no whole number of at least 3", "give their number")
-    count = None if shoes is None else int(shoes)
+    validate.choice(element, "solver", solver, SOLVERS)
+    count = None if shoes is None else validate.count(element, "shoes", shoes, 3)
     pins = Pin(damping=SWINGING * shoe.mass * length**2) if undamped else pins
     plan = _Plan(element, length, count, shoe, sprocket, idler, tuple(rollers), tuple(road), pins, solver)
     if size_of(element, shoe)[0] > length:
@@ -449,12 +444,8 @@ def _check_arms(element: str, road: Sequence[RoadWheel]) -> None:
 
 
 def _check_teeth(element: str, sprocket: Sprocket) -> None:
-    teeth = sprocket.teeth
-    if isinstance(teeth, bool) or not isinstance(teeth, int | np.integer) or teeth < FEWEST_TEETH:
-        rule = f"sprocket.teeth = {teeth!r} is no whole number of at least {FEWEST_TEETH}"
-        raise validate.fail(element, rule, "give more teeth; fewer make the track's speed ripple")
-    if not isinstance(sprocket.engage, str) or sprocket.engage not in ENGAGEMENTS:
-        raise validate.fail(element, f"sprocket.engage = {sprocket.engage!r} is unknown", f"give one of {ENGAGEMENTS}")
+    validate.count(element, "sprocket.teeth", sprocket.teeth, FEWEST_TEETH)
+    validate.choice(element, "sprocket.engage", sprocket.engage, ENGAGEMENTS)
 
 
 def _check_apart(plan: _Plan) -> None:

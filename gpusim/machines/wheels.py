@@ -211,8 +211,7 @@ def add_wheel(
 
 def _shape_options(element: str, shape: str, radius: float, width: float, edge_radius: float | None) -> dict[str, Any]:
     """Return the sizes of the shape, with its axle along z."""
-    if not isinstance(shape, str) or shape not in SHAPES:
-        raise validate.fail(element, f"shape = {shape!r} is unknown", f"give one of {', '.join(SHAPES)}")
+    validate.choice(element, "shape", shape, SHAPES)
     if edge_radius is not None and shape != "wheel":
         raise validate.fail(element, f"a {shape} has no edge_radius", 'leave it out, or give shape="wheel"')
     edge = min(0.5 * width, 0.25 * radius) if edge_radius is None else edge_radius

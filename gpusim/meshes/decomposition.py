@@ -37,8 +37,7 @@ def decompose_mesh(
     Raises:
         ModelError: the mesh is invalid, coacd is not installed or fails, or an argument is out of range.
     """
-    if isinstance(max_parts, bool) or not isinstance(max_parts, int | np.integer) or max_parts < 1:
-        raise validate.fail(element, f"max_parts = {max_parts!r} is no number of parts", "give 1 or more")
+    validate.count(element, "max_parts", max_parts)
     limit = validate.number(element, "concavity", concavity)
     if not 0.01 <= limit <= 1.0:
         raise validate.fail(element, f"concavity = {limit:g} is out of range", "give 0.01 to 1")

@@ -144,7 +144,7 @@ def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]
     """Return vertices (n, 3) and triangles (m, 3) as arrays, or raise a ModelError."""
     try:
         points, corners = np.array(vertices, dtype=np.float64), np.array(triangles)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise validate.fail(
             element, "its mesh is no numbers", "give vertices (n, 3) in m and triangles (m, 3)"
         ) from None

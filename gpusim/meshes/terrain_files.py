@@ -99,7 +99,7 @@ _READERS: dict[str, tuple[str, Callable[[str], tuple[Array, tuple[float, float] 
 def _grid(element: str, name: str, values: Any) -> Array:
     try:
         grid = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise validate.fail(element, f"{name} holds no numbers", "give heights (rows, columns)") from None
     if grid.ndim != 2 or min(grid.shape) < 2:
         raise validate.fail(

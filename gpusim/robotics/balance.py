@@ -16,10 +16,9 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.reference.contacts.contact_report import Contacts
-from gpusim.robotics.elements import dot
 from gpusim.robotics.kinematics import cross
 from gpusim.robotics.tree import Tree
-from gpusim.rotations import matvec
+from gpusim.rotations import dot, matvec
 from gpusim.typing import Array, Vector
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from gpusim import rotations
-from gpusim.robotics.kinematics import Kinematics, Motion, cross, turned
+from gpusim.robotics.kinematics import Kinematics, Motion, cross
 from gpusim.typing import Array
 
 
@@ -40,7 +40,7 @@ class Bodies:
 
     def __init__(self, k: Kinematics, inertias: Inertias) -> None:
         self.k, self.inertias = k, inertias
-        self.center: Array = k.origin + turned(k.rotation, inertias.com)
+        self.center: Array = k.origin + rotations.matvec(k.rotation, inertias.com)
         self.arm: Array = self.center - k.reference[:, None]
 
     @cached_property
@@ -98,7 +98,7 @@ class Bodies:
         v, w = self.velocities(motion)
         mass = self.inertias.mass[..., None]
         linear = mass * v
-        about = cross(self.center - self.com[:, None], linear) + turned(self.inertia, w)
+        about = cross(self.center - self.com[:, None], linear) + rotations.matvec(self.inertia, w)
         return np.concatenate([linear.sum(axis=1), about.sum(axis=1)], axis=-1)
 
     def com_velocity(self, motion: Motion) -> Array:
@@ -126,7 +126,7 @@ class Bodies:
         angular = spatial[..., 3:]
         linear = spatial[..., :3] + cross(angular, self.arm) + cross(w, v)
         force = self.inertias.mass[..., None] * (linear - self.inertias.gravity_scale[..., None] * gravity[:, None])
-        return force, turned(self.inertia, angular) + cross(w, turned(self.inertia, w))
+        return force, rotations.matvec(self.inertia, angular) + cross(w, rotations.matvec(self.inertia, w))
 
     def inverse_dynamics(self, motion: Motion, acceleration: Array, gravity: Array, wrenches: Array) -> Array:
         """Return generalized forces (worlds, freedoms), without armatures and other inertias on joint axes.

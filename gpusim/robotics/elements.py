@@ -11,13 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.robotics.kinematics import Kinematics, Motion, cross
-from gpusim.rotations import matvec
+from gpusim.rotations import dot, matvec
 from gpusim.typing import Array
-
-
-def dot(a: Array, b: Array) -> Array:
-    """Return scalar products over the last axis."""
-    return np.asarray(np.sum(a * b, axis=-1))
 
 
 @dataclass(frozen=True)

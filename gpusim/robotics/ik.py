@@ -142,10 +142,8 @@ class IK:
             UnknownNameError: a target has the name of no task.
             CompileError: the kernels cannot be compiled.
         """
-        if backend not in BACKENDS:
-            raise validate.fail("robotics.IK", f"backend {backend!r} is unknown", f"give one of {BACKENDS}")
-        if isinstance(iterations, bool) or not isinstance(iterations, int | np.integer) or iterations < 0:
-            raise validate.fail("robotics.IK", f"iterations = {iterations!r} is no whole number", "give 0 or more")
+        validate.choice("robotics.IK", "backend", backend, BACKENDS)
+        iterations = validate.count("robotics.IK", "iterations", iterations, 0)
         q, aims = self._given(q, targets)
         without = min(iterations // 4, 2)
         if backend != "numpy":

@@ -25,11 +25,6 @@ def cross(a: Array, b: Array) -> Array:
     return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
 
 
-def turned(matrix: Array, vectors: Array) -> Array:
-    """Multiply matrices (..., 3, 3) by vectors (..., 3)."""
-    return np.asarray(np.sum(matrix * vectors[..., None, :], axis=-1))
-
-
 def axis_rotation(axis: Array, angle: Array) -> Array:
     """Return rotation matrices (worlds, 3, 3) about a unit axis (3,) by angles (worlds,) (rad), after Rodrigues."""
     sine, cosine = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]

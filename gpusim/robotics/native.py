@@ -227,8 +227,9 @@ class KernelSolver(ABC):
         robot = np.zeros((), robot_dtype())
         for name, value in self._sizes.items():
             robot[name] = value
-        for constant, number in steps.CONSTANTS.items():
-            robot[constant.lower()] = number
+        for name in robot_dtype().names or ():
+            if hasattr(steps, name.upper()):  # a constant
+                robot[name] = getattr(steps, name.upper())
         robot["damping"], robot["worlds"] = self.layout.damping, worlds
         robot["iterations"], robot["without"] = iterations, without
         robot["guarded"] = self.layout.guarded

@@ -45,23 +45,6 @@ AT_LIMIT = 1e-9
 """With several priorities, coordinates closer than this to a limit move to the limit."""
 MAX_TURN = 1.0
 """Maximum rotation (rad) of a joint in one step by one level after the first priority."""
-CONSTANTS = {
-    "KEPT": KEPT,
-    "OWN_CURVATURE": OWN_CURVATURE,
-    "KEPT_CURVATURE": KEPT_CURVATURE,
-    "RAISED": RAISED,
-    "LOWERED": LOWERED,
-    "MAX_CAUTION": MAX_CAUTION,
-    "MAX_PASSES": MAX_PASSES,
-    "LEAK": LEAK,
-    "LEAK_SHARE": LEAK_SHARE,
-    "FINISHING": FINISHING,
-    "FINER": FINER,
-    "MAX_TURN": MAX_TURN,
-    "MAX_WAY": MAX_WAY,
-    "AT_LIMIT": AT_LIMIT,
-}
-"""Constants by their names in the kernels."""
 
 
 @dataclass(frozen=True)

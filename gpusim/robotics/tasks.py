@@ -37,12 +37,6 @@ def _weights(element: str, value: Any, count: int) -> Array:
     return weight
 
 
-def _priority(element: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise validate.fail(element, f"priority = {value!r} is no whole number of at least 1", "give 1 for the first")
-    return int(value)
-
-
 class Task:
     """Base of all tasks: ``name`` in targets and reports, ``weight`` of squared errors, ``priority`` (1 is first)."""
 
@@ -97,7 +91,7 @@ class PoseTask(PlaceTask):
     def __init__(self, frame: str, weight: Vector | float = 1.0, priority: int = 1, name: str | None = None) -> None:
         self.frame, self.name = frame, name or frame
         self.weight = _weights(f"PoseTask '{self.name}'", weight, 6)
-        self.priority = _priority(f"PoseTask '{self.name}'", priority)
+        self.priority = validate.count(f"PoseTask '{self.name}'", "priority", priority)
 
     def bind(self, tree: Tree) -> None:
         """Find the frame."""
@@ -152,7 +146,7 @@ class PointTask(PlaceTask):
         self.frame, self.name = frame, name or frame
         element = f"PointTask '{self.name}'"
         self.point = validate.numbers(element, "point", point, 3)
-        self.weight, self.priority = _weights(element, weight, 3), _priority(element, priority)
+        self.weight, self.priority = _weights(element, weight, 3), validate.count(element, "priority", priority)
 
     def bind(self, tree: Tree) -> None:
         """Find the frame."""
@@ -180,7 +174,7 @@ class ComTask(PlaceTask):
 
     def __init__(self, weight: Vector | float = 1.0, priority: int = 1, name: str = "com") -> None:
         self.name = name
-        self.weight, self.priority = _weights("ComTask", weight, 3), _priority("ComTask", priority)
+        self.weight, self.priority = _weights("ComTask", weight, 3), validate.count("ComTask", "priority", priority)
 
     def bind(self, tree: Tree) -> None:
         """Check that the tree has a mass."""
@@ -207,7 +201,7 @@ class PostureTask(Task):
         self, posture: Any = None, weight: Any = 0.01, priority: int | None = None, name: str = "posture"
     ) -> None:
         self.posture, self.given, self.name = posture, weight, name
-        self.priority = 0 if priority is None else _priority("PostureTask", priority)
+        self.priority = 0 if priority is None else validate.count("PostureTask", "priority", priority)
 
     def bind(self, tree: Tree) -> None:
         """Set the posture, and the weight of every freedom."""

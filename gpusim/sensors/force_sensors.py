@@ -6,14 +6,11 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import CONTACT_SENSOR, JOINT_SENSOR, WORLD, SensorSpec
-from gpusim.typing import Index
 
 
 def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int = -1) -> int:
     name = self._new_label("sensor", label, len(self.sensors))
-    self.sensors.append(SensorSpec(name, kind, index, site))
-    self._labels["sensor"][name] = len(self.sensors) - 1
-    return Index(len(self.sensors) - 1, "sensor")
+    return self._adopt("sensor", SensorSpec(name, kind, index, site))
 
 
 @builder_method
@@ -35,7 +32,7 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
         ModelError: the joint is unknown or free, or the label exists already.
     """
     element = self.element("sensor", label)
-    joint = validate.index(element, "joint", joint, self.joints, "joint", "add_joint_...")
+    joint = self.check_index(element, "joint", joint, "joint")
     kind, name = joint_type(self.joints[joint].kind), self.joints[joint].label
     if not kind.bears and kind.pulls:
         raise validate.fail(element, f"joint '{name}' is a wrapped rope", f"read its pull, joint.{name}.tension")
@@ -71,7 +68,7 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     if body == WORLD:
         raise validate.fail(element, "body = -1 is the world", "put it on what touches the world")
     if site is not None:
-        site = validate.index(element, "site", site, self.sites, "site", "add_site")
+        site = self.check_index(element, "site", site, "site")
         if self.sites[site].body != body:
             rule = f"site '{self.sites[site].label}' is on {self.body_label(self.sites[site].body)}"
             raise validate.fail(element, rule, f"give a site on {self.body_label(body)}")

@@ -10,8 +10,6 @@ import math
 import zlib
 from dataclasses import dataclass
 
-import numpy as np
-
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.control.diagram import Diagram
@@ -229,8 +227,7 @@ def add_encoder(
     coordinates = len(joint_type(found.kind).kinds(found))
     if coordinates != 1:
         raise validate.fail(element, f"joint '{joint}' has {coordinates} coordinates", "name a joint with one")
-    if isinstance(counts, bool) or not isinstance(counts, int | np.integer) or counts < 1:
-        raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
+    counts = validate.count(element, "counts", counts)
     late = _latency(element, latency, max_latency, max_rate)
     d = SensorDiagram(label, rate, max_rate)
     turns = joint_type(found.kind).unit_of(found, 0) == "rad"

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.rays import FORWARD, Rays
 from gpusim.description.specs import RAY_SENSOR, RaySpec, SensorSpec
 from gpusim.errors import ModelError
-from gpusim.typing import Index
 
 
 @builder_method
@@ -55,19 +52,16 @@ def add_ray_sensor(
             already. :meth:`finalize` raises this error for a group without shapes.
     """
     element = self.element("sensor", label)
-    site = validate.index(element, "site", site, self.sites, "site", "add_site")
+    site = self.check_index(element, "site", site, "site")
     reach = validate.positive(element, "max_range", max_range)
-    if not isinstance(own_body, bool | np.bool_):
-        raise validate.fail(element, f"own_body = {own_body!r} is neither True nor False", "give one of them")
+    validate.flag(element, "own_body", own_body)
     try:
         pattern = rays if isinstance(rays, Rays) else Rays(rays)
     except ModelError as error:
         raise ModelError(f"{element}: {error}") from None
     spec = RaySpec(pattern, reach, _names(element, groups), bool(own_body))
     name = self._new_label("sensor", label, len(self.sensors))
-    self.sensors.append(SensorSpec(name, RAY_SENSOR, -1, site, spec))
-    self._labels["sensor"][name] = len(self.sensors) - 1
-    return Index(len(self.sensors) - 1, "sensor")
+    return self._adopt("sensor", SensorSpec(name, RAY_SENSOR, -1, site, spec))
 
 
 def _names(element: str, groups: Any) -> tuple[str, ...] | None:

@@ -7,7 +7,6 @@ from gpusim.builder.anchors import Anchor, end_frame
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.specs import SiteSpec
 from gpusim.transform import Transform
-from gpusim.typing import Index
 
 
 @builder_method
@@ -41,6 +40,4 @@ def add_site(
     element = f"site '{name}'"
     body = self.check_body(element, "body", body)
     validate.transform(element, "xform", xform)
-    self.sites.append(SiteSpec(name, body, end_frame(self, element, "xform at", body, xform, at)))
-    self._labels["site"][name] = len(self.sites) - 1
-    return Index(len(self.sites) - 1, "site")
+    return self._adopt("site", SiteSpec(name, body, end_frame(self, element, "xform at", body, xform, at)))

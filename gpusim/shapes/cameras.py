@@ -11,7 +11,7 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.viewing import DIRECTIONAL, HEADLIGHT, LIGHT_KINDS, CameraSpec, LightSpec
 from gpusim.transform import Transform
-from gpusim.typing import Array, Index, Vector
+from gpusim.typing import Array, Vector
 
 
 @builder_method
@@ -53,9 +53,7 @@ def add_camera(
     frame = xform or Transform()
     if target is not None:
         frame = _looking_at(element, frame.position, validate.numbers(element, "target", target, 3))
-    self.cameras.append(CameraSpec(name, body, frame, angle))
-    self._labels["camera"][name] = len(self.cameras) - 1
-    return Index(len(self.cameras) - 1, "camera")
+    return self._adopt("camera", CameraSpec(name, body, frame, angle))
 
 
 @builder_method
@@ -102,10 +100,8 @@ def add_light(
     """
     name = self._new_label("light", label, len(self.lights))
     element = f"light '{name}'"
-    if not isinstance(kind, str) or kind not in LIGHT_KINDS:
-        raise validate.fail(element, f"kind {kind!r} is unknown", f"give one of {', '.join(LIGHT_KINDS)}")
-    if not isinstance(shadow, bool | np.bool_):
-        raise validate.fail(element, f"shadow = {shadow!r} is neither True nor False", "give one of them")
+    validate.choice(element, "kind", kind, LIGHT_KINDS)
+    validate.flag(element, "shadow", shadow)
     place = validate.numbers(element, "position", position, 3)
     angle = validate.positive(element, "cutoff", cutoff)
     if angle > 0.5 * math.pi:
@@ -122,9 +118,7 @@ def add_light(
         exponent=validate.not_negative(element, "exponent", exponent),
         shadow=bool(shadow) and kind != HEADLIGHT,
     )
-    self.lights.append(spec)
-    self._labels["light"][name] = len(self.lights) - 1
-    return Index(len(self.lights) - 1, "light")
+    return self._adopt("light", spec)
 
 
 def _attenuation(element: str, value: Any) -> tuple[float, float, float]:

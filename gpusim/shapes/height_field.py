@@ -190,7 +190,7 @@ def add_shape_height_field(
 def _check_heights(element: str, heights: Any) -> Array:
     try:
         grid = np.array(heights, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise validate.fail(element, "heights are not numbers", "give an array (rows, columns) in m") from None
     if grid.ndim != 2 or min(grid.shape) < 2:
         raise validate.fail(

@@ -150,8 +150,7 @@ def add_shape_mesh(
         ModelError: the file cannot be read, its points span no volume, or the decomposition fails.
     """
     element = shape_element(self, label)
-    if not isinstance(convex, str) or convex not in ("hull", "decompose"):
-        raise validate.fail(element, f"convex = {convex!r} is unknown", "give 'hull' or 'decompose'")
+    validate.choice(element, "convex", convex, ("hull", "decompose"))
     if convex == "decompose":
         name = label or f"shape{len(self.shapes)}"
         made = []
@@ -171,7 +170,7 @@ def add_shape_mesh(
 def _check_points(element: str, vertices: Any) -> Array:
     try:
         points = np.array(vertices, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise validate.fail(element, "vertices are not numbers", "give an array (n, 3) in m") from None
     if points.ndim != 2 or points.shape[1] != 3:
         raise validate.fail(element, f"vertices have shape {points.shape}", "give an array (n, 3) in m")

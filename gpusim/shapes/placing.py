@@ -70,22 +70,19 @@ def add_shape(
         rule = f"params = {params!r} are not those of the shape {kind!r}"
         raise validate.fail(element, rule, f"use add_shape_{kind}, which makes them") from None
     material = _check_material(element, material) or Material()
-    self.shapes.append(
-        ShapeSpec(
-            label=name,
-            kind=kind,
-            body=body,
-            xform=xform or Transform(),
-            params=params,
-            material=material,
-            group=_group_name(element, group) if isinstance(group, str) else _bits(element, "group", group),
-            mask=_bits(element, "mask", mask),
-            density=material.density if density is None else validate.positive(element, "density", density),
-            color=None if color is None else validate.color(element, color),
-        )
+    spec = ShapeSpec(
+        label=name,
+        kind=kind,
+        body=body,
+        xform=xform or Transform(),
+        params=params,
+        material=material,
+        group=_group_name(element, group) if isinstance(group, str) else _bits(element, "group", group),
+        mask=_bits(element, "mask", mask),
+        density=material.density if density is None else validate.positive(element, "density", density),
+        color=None if color is None else validate.color(element, color),
     )
-    self._labels["shape"][name] = len(self.shapes) - 1
-    return Index(len(self.shapes) - 1, "shape")
+    return self._adopt("shape", spec)
 
 
 @builder_method
@@ -141,8 +138,7 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
     """
     where = "ModelBuilder.set_group_collision"
     a, b = _group_name(where, group_a), None if group_b is None else _group_name(where, group_b)
-    if not isinstance(collide, bool | np.bool_):
-        raise validate.fail(where, f"collide = {collide!r} is neither True nor False", "give one of them")
+    validate.flag(where, "collide", collide)
     self.group_rules[(a, None) if b is None else (min(a, b), max(a, b))] = bool(collide)
 
 
@@ -154,8 +150,7 @@ def _group_name(element: str, name: Any) -> str:
 
 def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, material: Material | None) -> int:
     caller = "add_collision_pair" if collide else "exclude_collision_pair"
-    ends = (("shape_a", shape_a), ("shape_b", shape_b))
-    a, b = (validate.index(caller, name, end, builder.shapes, "shape", "add_shape_...") for name, end in ends)
+    a, b = (builder.check_index(caller, n, s, "shape") for n, s in (("shape_a", shape_a), ("shape_b", shape_b)))
     first, second = builder.shapes[a], builder.shapes[b]
     element = f"{caller}: {first.element} and {second.element}"
     if first.body == second.body:

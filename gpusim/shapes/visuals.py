@@ -12,7 +12,6 @@ from gpusim.description.specs import WORLD, VisualSpec
 from gpusim.meshes.pieces import mesh_pieces
 from gpusim.meshes.textures import texture_of
 from gpusim.transform import Transform
-from gpusim.typing import Index
 
 _METHOD = "add_shape_"
 _NO_SIZES = frozenset("self body xform material label group mask density max_vertices color".split())
@@ -82,9 +81,7 @@ def add_visual(
         ),
     )
     spec.params = _checked_params(spec, sizes, params)
-    self.visuals.append(spec)
-    self._labels["visual"][name] = len(self.visuals) - 1
-    return Index(len(self.visuals) - 1, "visual")
+    return self._adopt("visual", spec)
 
 
 class _Scratch(ModelBuilder):

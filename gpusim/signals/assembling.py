@@ -10,9 +10,10 @@ import numpy as np
 from gpusim import validate
 from gpusim.reference.signals.quantities import COORDINATE
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import Signal, matching
+from gpusim.signals.signal import Signal
 from gpusim.solver import assembly
 from gpusim.solver.velocity_projection import Held, project
+from gpusim.validate import matching
 
 
 def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:

@@ -17,7 +17,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.added_rows import add_row, write_length
 from gpusim.signals.latches import read_attached, write_attached
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import Signal, SignalTable, host_signal
+from gpusim.signals.signal import Signal, SignalInfo, SignalTable
 from gpusim.typing import Array
 
 _FORCES = {"m": "N", "rad": "N m"}
@@ -143,7 +143,7 @@ class JointSignals:
                 add_row(self.runtime, self.index, k, field, worlds, value)
 
         unit = _UNITS[field].get(self.type.unit_of(self.spec, k), "m or rad, N or N m")
-        return host_signal(name, (), unit, f"{field}; may differ per world", read, write)
+        return Signal(SignalInfo(name, (), unit, f"{field}; may differ per world", True), read, write)
 
     def drive_force(self) -> Array:
         """Return the sum of all actuator forces or torques on each joint coordinate (N or N m)."""

@@ -13,9 +13,9 @@ from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.errors import callers_level
 from gpusim.signals.observe import chosen_commands
-from gpusim.signals.signal import name_list
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
+from gpusim.validate import name_list
 
 STATES = ("joint.*.position", "joint.*.velocity")
 KINK, LEAST_SLOPE = 0.1, 1e-6

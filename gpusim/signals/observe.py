@@ -16,8 +16,9 @@ from gpusim.errors import unknown_name
 from gpusim.reference.signals.quantities import numbers
 from gpusim.signals.control_map import check_free, offered
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import Signal, matching, name_list
+from gpusim.signals.signal import Signal
 from gpusim.typing import Array
+from gpusim.validate import matching, name_list
 
 
 def chosen_commands(runtime: Runtime, names: Any) -> list[str]:

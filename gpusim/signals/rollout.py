@@ -62,7 +62,8 @@ class _Rollout:
     def __init__(
         self, runtime: Runtime, steps: Any, commands: Mapping[str, Any] | None, record: str | Sequence[str], every: Any
     ) -> None:
-        self._runtime, self._steps, self._every = runtime, _whole("steps", steps, 0), _whole("every", every, 1)
+        self._runtime, self._steps = runtime, validate.count(_FUNCTION, "steps", steps, 0, 10**15)
+        self._every = validate.count(_FUNCTION, "every", every, 1, 10**15)
         self._observation = Observation(runtime, runtime.signal_list(record))
         if commands is not None and not isinstance(commands, Mapping):
             raise validate.fail(_FUNCTION, f"commands = {commands!r:.80} is no dict", "give {'lift': values}")
@@ -134,11 +135,3 @@ class _Rollout:
             if done % every == 0:
                 out[done // every - 1] = self._observation.read()
         return out
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    """Return a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < 2**53:
-        rule = f"{name} = {value!r} is no whole number from {least} to 2^53"
-        raise validate.fail(_FUNCTION, rule, f"give {least} or more")
-    return int(value)

@@ -23,9 +23,10 @@ from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find
 from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.fall_watch import FallWatch
-from gpusim.signals.signal import Signal, SignalTable, matching
+from gpusim.signals.signal import Signal, SignalTable
 from gpusim.signals.step_samplers import StepSampler
 from gpusim.typing import Array
+from gpusim.validate import matching
 
 
 class Runtime:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from gpusim import validate
-from gpusim.errors import unknown_name
 from gpusim.reference.signals.quantities import Quantity
 from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.signals.writes import Target
@@ -63,20 +59,6 @@ SharedWriter = Callable[[Array, dict[str, Array]], None]
 Writer = Callable[[Array, Array], None]
 Maker = Callable[[str], Signal]
 """Function that makes a signal from its name."""
-
-
-def host_signal(
-    name: str,
-    shape: tuple[int, ...],
-    unit: str,
-    doc: str,
-    read: Callable[[], Array],
-    write: Writer | None = None,
-    *,
-    forward: bool = False,
-) -> Signal:
-    """Return a signal that only the host can read."""
-    return Signal(SignalInfo(name, shape, unit, doc, write is not None, forward), read, write)
 
 
 class SignalsByName(Mapping[str, Signal]):
@@ -135,8 +117,8 @@ class SignalTable:
         shared: tuple[SharedWriter, str] | None = None,
     ) -> None:
         """Add a signal that only the host can read, or a signal in a state array (``kept``)."""
-        made = host_signal(name, shape, unit, doc, read, write, forward=forward)
-        self.by_name[name] = replace(made, kept=kept, shared=shared) if kept or shared else made
+        info = SignalInfo(name, shape, unit, doc, write is not None, forward)
+        self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared)
 
     def later(self, names: Iterable[str], make: Maker) -> None:
         """Add names of signals."""
@@ -168,33 +150,3 @@ class SignalTable:
             self.by_name[name] = Signal(info, read, None, quantity, at, write)
         else:
             self.by_name[name] = Signal(info, read, write, quantity, at)
-
-
-def name_list(element: str, given: str | Sequence[str], least: int = 0) -> list[str]:
-    """Return names or wildcards as a list.
-
-    Raises:
-        ModelError: there are fewer than ``least`` names, or a value is not a name.
-    """
-    several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", 1) > 0
-    names: list[Any] = list(given) if several else [given]
-    if len(names) < least or not all(isinstance(name, str) for name in names):
-        hint = "give a name, a wildcard or a list of them, such as ['*']"
-        raise validate.fail(element, f"{given!r} is no list of names", hint)
-    return names
-
-
-def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the matching names in the order of the patterns.
-
-    Raises:
-        UnknownNameError: a pattern matches no name. The message suggests similar names.
-        ModelError: the list is empty, or a value is not a name.
-    """
-    found = dict[str, None]()
-    for pattern in name_list(f"{kind}s", patterns, 1):
-        chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
-        if not chosen:
-            raise unknown_name(kind, pattern, known)
-        found.update(dict.fromkeys(chosen))
-    return list(found)

@@ -13,9 +13,9 @@ from gpusim.arrays import on_host
 from gpusim.description.config import SolverConfig
 from gpusim.errors import ModelError, unknown_name
 from gpusim.recording.samples import Recording
-from gpusim.signals.signal import name_list
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
+from gpusim.validate import name_list
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model

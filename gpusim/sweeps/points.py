@@ -80,14 +80,12 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
         ModelError: ``count`` is below 1 or too large, ``seed`` is negative, or a parameter has no values.
     """
     _check_count(validate.count("sweep", "num_samples", count))
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise validate.fail("sweep", f"seed = {seed!r} must be a whole number of at least 0", "give 0 or more")
+    validate.count("sweep", "seed", seed, 0)
     if not axes:
         raise validate.fail("sweep", f"num_samples = {count} and there are no parameters", "give parameters to sample")
     if empty := [name for name, values in axes.items() if not len(values)]:
         raise ModelError(f"sweep: parameter '{empty[0]}' has no values; give at least one")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise validate.fail("sweep", f"seed = {seed!r} must be a whole number of at least 0", "give 0 or more")
+    validate.count("sweep", "seed", seed, 0)
     draws = np.random.default_rng(seed)
     drawn = {
         name: draws.uniform(*values, count).tolist()

@@ -14,10 +14,10 @@ import numpy as np
 from gpusim import validate
 from gpusim.output_files import check_output_file
 from gpusim.scene import Scene, load_scene
-from gpusim.signals.signal import name_list
 from gpusim.sweeps.files import SweepFiles
 from gpusim.sweeps.points import Point, Span, grid, sample
 from gpusim.sweeps.runs import Build, Plan, Result, grouped, run_points
+from gpusim.validate import name_list
 
 TOGETHER = 256
 """Default maximum number of points in one simulation."""

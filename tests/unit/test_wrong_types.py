@@ -44,7 +44,8 @@ def machine() -> ModelBuilder:
 
 def calls() -> Iterator[tuple[str, str, Any]]:
     for method in sorted(n for n in dir(ModelBuilder) if n.startswith(("add_", "exclude_", "replicate", "set_"))):
-        yield from ((method, parameter.name, value) for parameter in parameters(method) for value in WRONG)
+        values = [*WRONG, 10**400, [10**400] * 3]  # more digits than a float has
+        yield from ((method, parameter.name, value) for parameter in parameters(method) for value in values)
 
 
 def parameters(method: str) -> list[inspect.Parameter]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import ClassVar
 
 from gpusim import validate
 from gpusim.control import units
@@ -14,11 +15,19 @@ from gpusim.errors import ModelError
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def lettered(element: str, count: int) -> tuple[str, ...]:
-    """Return ``count`` port names: a, b, c, ..."""
-    if not 1 <= count <= len(LETTERS):
-        raise validate.fail(element, f"count = {count!r} is not within 1 to {len(LETTERS)}", "give one that is")
-    return tuple(LETTERS[:count])
+class Counted(Block):
+    """Base class of blocks with ``count`` inputs a, b, ..."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        self.inputs = tuple(LETTERS[: self.count])
+
+    def check(self, element: str) -> None:
+        """Check ``count``."""
+        if not 1 <= self.count <= len(LETTERS):
+            rule = f"count = {self.count!r} is not within 1 to {len(LETTERS)}"
+            raise validate.fail(element, rule, "give one that is")
 
 
 @block("gain")
@@ -39,55 +48,50 @@ class Gain(Block):
         return {"out": [factor * x for x in given["in"]]}
 
 
-@block("sum")
-class Sum(Block):
-    """Sum or difference of the inputs a, b, ... ``signs`` has one sign per input, such as "+-" for a - b."""
+class Signed(Block):
+    """Base class of blocks with one sign of ``known`` per input a, b, ..."""
 
-    signs: str = "++"
+    signs: str
+    known: ClassVar[str]
 
     def __post_init__(self) -> None:
         self.inputs = tuple(LETTERS[: len(self.signs)])
 
     def check(self, element: str) -> None:
         """Check the signs."""
-        given = 0 < len(self.signs) <= len(LETTERS)
-        if not given or set(self.signs) - set("+-"):
-            raise validate.fail(
-                element, f"signs = {self.signs!r} are not some of + and -", 'give one each input, as "+-"'
-            )
+        if not 0 < len(self.signs) <= len(LETTERS) or set(self.signs) - set(self.known):
+            rule = f"signs = {self.signs!r} are not some of {' and '.join(self.known)}"
+            raise validate.fail(element, rule, f'give one each input, as "{self.known}"')
+
+
+@block("sum")
+class Sum(Signed):
+    """Sum or difference of the inputs a, b, ... ``signs`` has one sign per input, such as "+-" for a - b."""
+
+    signs: str = "++"
+    known = "+-"
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Add the inputs in order."""
-        count = max(len(wire) for wire in given.values())
 
         def add(*terms: Num) -> Num:
             first = -terms[0] if self.signs[0] == "-" else terms[0]
             pairs = zip(self.signs[1:], terms[1:], strict=True)
             return reduce(lambda total, pair: total + pair[1] if pair[0] == "+" else total - pair[1], pairs, first)
 
-        return {"out": each(count, add, *(given[port] for port in self.inputs))}
+        return {"out": each(add, *(given[port] for port in self.inputs))}
 
 
 @block("product")
-class Product(Block):
+class Product(Signed):
     """Product or quotient of the inputs a, b, ...
 
     ``signs`` has one sign per input, such as "*/" for a / b. Division by zero gives 0.
     """
 
     signs: str = "**"
+    known = "*/"
     same_units = False
-
-    def __post_init__(self) -> None:
-        self.inputs = tuple(LETTERS[: len(self.signs)])
-
-    def check(self, element: str) -> None:
-        """Check the signs."""
-        given = 0 < len(self.signs) <= len(LETTERS)
-        if not given or set(self.signs) - set("*/"):
-            raise validate.fail(
-                element, f"signs = {self.signs!r} are not some of * and /", 'give one each input, as "*/"'
-            )
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the common shape, and the product or quotient of the units."""
@@ -97,7 +101,6 @@ class Product(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Multiply the inputs in order."""
-        count = max(len(wire) for wire in given.values())
 
         def multiply(*factors: Num) -> Num:
             out = factors[0] if self.signs[0] == "*" else quotient(c, 1.0, factors[0])
@@ -105,7 +108,7 @@ class Product(Block):
                 out = out * factor if sign == "*" else quotient(c, out, factor)
             return out
 
-        return {"out": each(count, multiply, *(given[port] for port in self.inputs))}
+        return {"out": each(multiply, *(given[port] for port in self.inputs))}
 
 
 def quotient(c: Context, above: Num | float, below: Num) -> Num:
@@ -122,26 +125,21 @@ class Division(Product):
 
 
 @block("minmax")
-class Extreme(Block):
+class Extreme(Counted):
     """Minimum ("min") or maximum ("max") of the inputs a, b, ..."""
 
     which: str = "max"
     count: int = 2
 
-    def __post_init__(self) -> None:
-        self.inputs = tuple(LETTERS[: self.count])
-
     def check(self, element: str) -> None:
         """Check ``which`` and ``count``."""
-        if self.which not in ("min", "max"):
-            raise validate.fail(element, f"which = {self.which!r} is unknown", "give 'min' or 'max'")
-        lettered(element, self.count)
+        validate.choice(element, "which", self.which, ("min", "max"))
+        super().check(element)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare each component."""
         choose = c.trace.max if self.which == "max" else c.trace.min
-        count = max(len(wire) for wire in given.values())
-        return {"out": each(count, lambda *x: reduce(choose, x), *(given[port] for port in self.inputs))}
+        return {"out": each(lambda *x: reduce(choose, x), *(given[port] for port in self.inputs))}
 
 
 @block("abs")
@@ -177,9 +175,7 @@ class Trigonometry(Block):
 
     def check(self, element: str) -> None:
         """Check the name of the function."""
-        if self.function not in TRIGONOMETRY:
-            rule = f"function = {self.function!r} is unknown"
-            raise validate.fail(element, rule, f"give one of {', '.join(TRIGONOMETRY)}")
+        validate.choice(element, "function", self.function, TRIGONOMETRY)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a unitless output. The input must be in rad or unitless."""
@@ -220,22 +216,14 @@ class Atan2(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the angle of each component."""
-        count = max(map(len, given.values()))
-        return {"out": each(count, lambda y, x: c.trace.function("atan2", y, x), given["y"], given["x"])}
+        return {"out": each(lambda y, x: c.trace.function("atan2", y, x), given["y"], given["x"])}
 
 
 @block("mux")
-class Pack(Block):
+class Pack(Counted):
     """Vector that joins the numbers and vectors a, b, c, ... in this order."""
 
     count: int = 2
-
-    def __post_init__(self) -> None:
-        self.inputs = tuple(LETTERS[: self.count])
-
-    def check(self, element: str) -> None:
-        """Check ``count``."""
-        lettered(element, self.count)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the total length. Return the unit if all inputs have the same unit."""
@@ -299,5 +287,4 @@ class Dot(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the sum of the products of components."""
-        count = max(map(len, given.values()))
-        return {"out": [reduce(lambda a, b: a + b, each(count, lambda a, b: a * b, given["a"], given["b"]))]}
+        return {"out": [reduce(lambda a, b: a + b, each(lambda a, b: a * b, given["a"], given["b"]))]}

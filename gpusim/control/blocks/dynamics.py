@@ -15,8 +15,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.control import units
-from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, each
-from gpusim.control.blocks.sources import validate_number
+from gpusim.control.block import Block, Context, Kind, Wire, block, check_numbers, common_shape, each
 from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
@@ -62,7 +61,7 @@ class Integrator(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, and the unit of input times gain times time (s)."""
-        validate_number(given["reset"], "reset")
+        check_numbers({"reset": given["reset"]})
         shape = given["in"].shape if "in" in given else ()
         if np.ndim(self.initial):
             shape = shape or (len(self.initial),)  # type: ignore[arg-type]
@@ -85,7 +84,7 @@ class Integrator(Block):
     def update(self, c: Context, given: dict[str, Wire]) -> None:
         """Integrate over the sample period with a constant input."""
         rate = c.tune("gain", self.gain)
-        rise = each(c.kinds["out"].size, lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
+        rise = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
                     c.memory["out"], given["in"])  # fmt: skip
         c.keep("sum", rise)
 
@@ -393,7 +392,7 @@ class Pid(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, with the unit ``unit``. Check the unit of ``rate``."""
-        validate_number(given["reset"], "reset")
+        check_numbers({"reset": given["reset"]})
         if self.measured_rate:
             wanted = units.product(given["in"].unit, units.power(units.SECOND, -1))
             if not units.fits(given["rate"].unit, wanted):

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.control import units, vectors
-from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.block import Block, Context, Kind, Wire, block, check_sizes
 from gpusim.control.blocks.kinematics import check_chain, check_count, numbers
 from gpusim.control.trace import Number, Trace
 from gpusim.errors import ModelError
@@ -136,12 +136,7 @@ class InverseDynamics(Block):
         for port in ("velocity", "acceleration"):
             if given[port].shape:
                 check_count(given[port], count, port)
-        for port, size in (("load", 1), ("gravity", 3)):
-            if port in given and given[port].size != size:
-                raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
-        if given["wrench"].shape and given["wrench"].size != 6:
-            size = given["wrench"].size
-            raise ModelError(f"wrench is a force and a moment, six numbers, and the wire has {size}; choose six")
+        check_sizes(given, {"load": 1, "gravity": 3, "wrench": 6 if given["wrench"].shape else 1})
         if not units.fits(given["load"].unit, units.parse("kg")):
             raise ModelError(f"load is a mass, and the wire is in {units.shown(given['load'].unit)}; give it in kg")
         return {"out": Kind((count,))}

@@ -20,7 +20,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.control import units, vectors
-from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.block import Block, Context, Kind, Wire, block, check_sizes
 from gpusim.control.trace import Num, Number, Trace
 from gpusim.errors import ModelError
 from gpusim.rotations import matrix_from_quaternion
@@ -54,8 +54,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
         validate.numbers(element, "place", joint.get("place"), 7)
         validate.direction(element, "axis", joint.get("axis"))
         validate.number(element, "start", joint.get("start", 0.0))
-        if joint.get("kind") not in ("turn", "slide"):
-            raise validate.fail(element, f"kind = {joint.get('kind')!r} is unknown", "give 'turn' or 'slide'")
+        validate.choice(element, "kind", joint.get("kind"), ("turn", "slide"))
     validate.numbers(element, "tip", tip, 7)
 
 
@@ -158,12 +157,8 @@ class Ik(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units: a vector with one position per joint, and the error."""
-        if given["target"].size != 3:
-            raise ModelError(f"target is a point of three, and the wire has {given['target'].size}; choose three")
         check_count(given["posture"], len(self.joints), "posture")
-        if "orientation" in given and given["orientation"].size != 4:
-            size = given["orientation"].size
-            raise ModelError(f"orientation is a quaternion of four, and the wire has {size}; choose four")
+        check_sizes(given, {"target": 3, "orientation": 4})
         return {"out": Kind((len(self.joints),)), "error": Kind((), units.parse("m"))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -237,9 +232,7 @@ class Framed(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the unit of the input."""
-        for port, size in zip(self.inputs, (3, 3, 4), strict=True):
-            if given[port].size != size:
-                raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
+        check_sizes(given, {"in": 3, "position": 3, "orientation": 4})
         return {"out": Kind((3,), given["in"].unit)}
 
 
@@ -280,9 +273,7 @@ class Turned(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the input's unit."""
-        for port, size in (("matrix", 9), ("in", 3)):
-            if given[port].size != size:
-                raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
+        check_sizes(given, {"matrix": 9, "in": 3})
         return {"out": Kind((3,), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

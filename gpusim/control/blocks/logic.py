@@ -8,11 +8,9 @@ from typing import Any
 
 from gpusim import validate
 from gpusim.control import units
-from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, common_unit, each
-from gpusim.control.blocks.arithmetic import LETTERS, lettered
-from gpusim.control.blocks.sources import validate_number
+from gpusim.control.block import Block, Context, Kind, Wire, block, check_numbers, common_shape, common_unit, each
+from gpusim.control.blocks.arithmetic import Counted
 from gpusim.control.trace import Num, Truth
-from gpusim.errors import ModelError
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 LOGIC = ("and", "or", "xor", "not", "nand", "nor")
@@ -41,8 +39,7 @@ class Compare(Logic):
 
     def check(self, element: str) -> None:
         """Check the sign."""
-        if self.sign not in COMPARISONS:
-            raise validate.fail(element, f"sign = {self.sign!r} is unknown", f"give one of {' '.join(COMPARISONS)}")
+        validate.choice(element, "sign", self.sign, COMPARISONS)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check that a and b have the same unit."""
@@ -51,8 +48,7 @@ class Compare(Logic):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare each component."""
-        count = max(map(len, given.values()))
-        return {"out": each(count, lambda a, b: compared(a, self.sign, b).number(), given["a"], given["b"])}
+        return {"out": each(lambda a, b: compared(a, self.sign, b).number(), given["a"], given["b"])}
 
 
 def compared(a: Num, sign: str, b: Num) -> Truth:
@@ -65,28 +61,24 @@ def compared(a: Num, sign: str, b: Num) -> Truth:
 
 
 @block("logic")
-class LogicGate(Logic):
+class LogicGate(Logic, Counted):
     """Logic gate: "and", "or", "xor", "nand" or "nor" of the inputs a, b, ..., or "not" of one input."""
 
     operation: str = "and"
     count: int = 2
 
     def __post_init__(self) -> None:
-        count = 1 if self.operation == "not" else self.count
-        self.inputs = tuple(LETTERS[:count])
+        super().__post_init__()
+        self.inputs = self.inputs[:1] if self.operation == "not" else self.inputs
 
     def check(self, element: str) -> None:
         """Check the operation and the number of inputs."""
-        if self.operation not in LOGIC:
-            raise validate.fail(
-                element, f"operation = {self.operation!r} is unknown", f"give one of {', '.join(LOGIC)}"
-            )
-        lettered(element, self.count)
+        validate.choice(element, "operation", self.operation, LOGIC)
+        super().check(element)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Apply the operation to each component."""
-        count = max(map(len, given.values()))
-        return {"out": each(count, self._of, *(given[port] for port in self.inputs))}
+        return {"out": each(self._of, *(given[port] for port in self.inputs))}
 
     def _of(self, *x: Num) -> Num:
         truths = [v.holds() for v in x]
@@ -108,28 +100,23 @@ class Switch(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Select each component."""
-        count = max(map(len, given.values()))
         wires = given["on"], given["a"], given["b"]
-        return {"out": each(count, lambda on, a, b: c.select(on.holds(), a, b), *wires)}
+        return {"out": each(lambda on, a, b: c.select(on.holds(), a, b), *wires)}
 
 
 @block("select")
-class Select(Block):
+class Select(Counted):
     """One of the inputs a, b, ... The integer ``index`` selects the input, counted from 0 and clipped to the range."""
 
     count: int = 2
 
     def __post_init__(self) -> None:
-        self.inputs = ("index", *LETTERS[: self.count])
-
-    def check(self, element: str) -> None:
-        """Check ``count``."""
-        lettered(element, self.count)
+        super().__post_init__()
+        self.inputs = ("index", *self.inputs)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the common shape and unit of the inputs a, b, ..."""
-        if "index" in given and given["index"].shape:
-            raise ModelError("index takes a number, and the wire is a vector; choose one by 'select_element'")
+        check_numbers({port: kind for port, kind in given.items() if port == "index"})
         rest = {k: v for k, v in given.items() if k != "index"}
         return {"out": Kind(common_shape(rest), common_unit(rest))}
 
@@ -143,7 +130,7 @@ class Select(Block):
                 out = c.select(index > k - 0.5, value, out)
             return out
 
-        return {"out": each(max(len(given[p]) for p in ports), chosen, *(given[p] for p in ports))}
+        return {"out": each(chosen, *(given[p] for p in ports))}
 
 
 @block("sr_latch")
@@ -155,10 +142,9 @@ class Latch(Logic):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Update each component."""
-        count = c.kinds["out"].size
-        c.places("on", [float(self.initial)] * count)
-        out = each(count, lambda s, r, y: (~r.holds() & (s.holds() | y.holds())).number(), given["set"],
-                   given["reset"], c.kept("on"))  # fmt: skip
+        c.places("on", [float(self.initial)] * c.kinds["out"].size)
+        wires = given["set"], given["reset"], c.kept("on")
+        out = each(lambda s, r, y: (~r.holds() & (s.holds() | y.holds())).number(), *wires)
         c.keep("on", out)
         return {"out": out}
 
@@ -172,7 +158,7 @@ class Hold(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of the input."""
-        validate_number(given["sample"], "sample")
+        check_numbers({"sample": given["sample"]})
         return {"out": given["in"]}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -193,8 +179,7 @@ class Edge(Logic):
 
     def check(self, element: str) -> None:
         """Check ``which``."""
-        if self.which not in ("rising", "falling", "both"):
-            raise validate.fail(element, f"which = {self.which!r} is unknown", "give 'rising', 'falling' or 'both'")
+        validate.choice(element, "which", self.which, ("rising", "falling", "both"))
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the previous sample."""
@@ -227,8 +212,7 @@ class Counter(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a unitless number."""
-        if any(kind.shape for kind in given.values()):
-            raise ModelError("its inputs take numbers, not vectors; choose one by 'select_element'")
+        check_numbers(given)
         return {"out": Kind((), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -309,8 +293,7 @@ class StateMachine(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shapes and units of the outputs. All outputs are unitless numbers, except the time (s)."""
-        if any(kind.shape for kind in given.values()):
-            raise ModelError("its inputs take numbers, not vectors; choose one by 'select_element'")
+        check_numbers(given)
         kinds = dict.fromkeys(self.outputs, Kind((), units.NONE))
         return kinds | {"time": Kind((), units.SECOND)}
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.control import units
-from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.block import Block, Context, Kind, Wire, block, check_sizes
 from gpusim.control.blocks.sources import Source, check_rising, time_now
 from gpusim.control.trace import Num
-from gpusim.errors import ModelError
 
 
 def _rates(kind: Kind) -> dict[str, Kind]:
@@ -167,10 +166,6 @@ class Sine(Source):
     offset: float = 0.0
     unit: str | None = None
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number with the unit ``unit``."""
-        return {"out": Kind((), units.parse(self.unit))}
-
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the sine. The block first subtracts whole periods, so the sine stays accurate for days."""
         turns = c.tune("frequency", self.frequency) * time_now(c)
@@ -188,11 +183,7 @@ class Along(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return shapes with the unit of the vector."""
-        for port, kind in given.items():
-            if kind.shape != (3,):
-                raise ModelError(
-                    f"{port} is a vector of three, and the wire has {kind.size}; choose three by 'select_element'"
-                )
+        check_sizes(given, {"in": 3, "direction": 3})
         return {"along": Kind((), given["in"].unit), "across": Kind((3,), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

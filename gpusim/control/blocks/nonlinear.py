@@ -8,12 +8,11 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.control import units
-from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.block import Block, Context, Kind, Wire, block, check_numbers
 from gpusim.control.blocks.dynamics import bounded
 from gpusim.control.blocks.sources import check_rising, interpolated
 from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
-from gpusim.errors import ModelError
 
 
 @block("limiter")
@@ -108,10 +107,6 @@ class Relay(Block):
         """Check the thresholds."""
         check_bounds(element, self.lower, self.upper)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape, with the unit ``unit``."""
-        return {"out": Kind(given["in"].shape, units.parse(self.unit))}
-
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Switch each component."""
         c.places("on", [float(self.initial)] * c.kinds["out"].size)
@@ -138,10 +133,6 @@ class Table(Block):
         """Check that the table has at least two points and that x increases."""
         check_rising(element, "x", self.x, 2)
         validate.numbers(element, "y", self.y, len(self.x))
-
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape, with the unit ``unit``."""
-        return {"out": Kind(given["in"].shape, units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Interpolate each component."""
@@ -171,10 +162,7 @@ class Table2(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check that the inputs are numbers and return a number with the unit ``unit``."""
-        for port, kind in given.items():
-            if kind.shape:
-                rule = f"{port} takes a number, and the wire has {kind.shape[0]}"
-                raise ModelError(f"{rule}; choose one by 'select_element'")
+        check_numbers(given)
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

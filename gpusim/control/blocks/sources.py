@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.control import units
-from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.block import Block, Context, Kind, Wire, block, check_numbers
 from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.description.operator_names import check_key, check_part
@@ -22,10 +22,6 @@ class Source(Block):
     """Base class of blocks without inputs."""
 
     inputs = ()
-
-
-def _given_unit(unit: str | None, shape: tuple[int, ...] = ()) -> Kind:
-    return Kind(shape, units.parse(unit))
 
 
 @block("constant")
@@ -44,7 +40,7 @@ class Constant(Source):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the value, with the unit ``unit``."""
-        return {"out": _given_unit(self.unit, (len(self.value),) if np.ndim(self.value) else ())}  # type: ignore[arg-type]
+        return {"out": Kind((len(self.value),) if np.ndim(self.value) else (), units.parse(self.unit))}  # type: ignore[arg-type]
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the values. Each value is a parameter that users can change during the simulation."""
@@ -86,10 +82,6 @@ class Step(Source):
         """Check that the time is not negative."""
         validate.not_negative(element, "time", self.time)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number in ``unit``."""
-        return {"out": _given_unit(self.unit)}
-
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the time of the sample, with a tolerance of a millionth of the sample period."""
         later = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
@@ -112,10 +104,6 @@ class Ramp(Source):
         if self.end is not None and self.end != self.start and not (self.end - self.start) * self.slope > 0.0:
             rule = f"slope = {self.slope:g} does not lead from start = {self.start:g} to end = {self.end:g}"
             raise validate.fail(element, rule, "give it the sign of end - start")
-
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number in ``unit``."""
-        return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample."""
@@ -147,10 +135,6 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
         validate.numbers(element, "values", self.values, len(self.times))
         if self.times[0] != 0.0:
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the value at 0")
-
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number in ``unit``."""
-        return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample. A repeated sequence starts again at the last time."""
@@ -235,10 +219,6 @@ class Input(Source):
             raise validate.fail(element, rule, "give two (less, more), or switch = True")
         check_part(element, "button" if self.switch else "axis", self.axis)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number in ``unit``."""
-        return {"out": _given_unit(self.unit)}
-
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the command after applying limits, dead zone and curve."""
         lower, upper, t = self.least, float(self.upper), c.trace
@@ -275,13 +255,11 @@ class Noise(Source):
         """Check the deviation, the seed and the size."""
         validate.not_negative(element, "sigma", self.sigma)
         for name, least, most in (("seed", 0, 2**53), ("size", 1, 1000)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise validate.fail(element, f"{name} = {value!r} is no whole number of {least} to {most}", "give one")
+            validate.count(element, name, getattr(self, name), least, most)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number or a vector with the unit ``unit``."""
-        return {"out": _given_unit(self.unit, () if self.size == 1 else (self.size,))}
+        return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the random numbers, each from a separate stream."""
@@ -331,7 +309,7 @@ class Command(Block):
         if isinstance(self.command, str) and given["in"].size == 1:
             return {}  # a vector of one number is accepted
         if isinstance(self.command, str):
-            validate_number(given["in"], "a command")
+            check_numbers({"a command": given["in"]})
         elif given["in"].size != len(self.names):
             rule = f"the wire has {given['in'].size} numbers, and there are {len(self.names)} commands"
             raise ModelError(f"{rule}; give one each")
@@ -361,10 +339,3 @@ def check_names(element: str, what: str, given: Any, hint: str) -> None:
         raise validate.fail(element, f"{what} = {given!r} is no name", hint)
     if what == "command" and len(set(listed)) < len(listed):
         raise validate.fail(element, "a command is given twice", "name each once")
-
-
-def validate_number(kind: Kind, what: str) -> None:
-    """Check that a wire is a number, not a vector."""
-    if kind.shape:
-        rule = f"{what} takes a number, and the wire has {kind.shape[0]}"
-        raise ModelError(f"{rule}; choose one by a block 'select_element'")

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.control import units
-from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, each
+from gpusim.control.block import Block, Context, Kind, Wire, block, each
 from gpusim.control.blocks.arithmetic import TRIGONOMETRY, quotient, trigonometric
 from gpusim.control.blocks.logic import compared
 from gpusim.control.blocks.sources import time_now
@@ -88,19 +88,15 @@ class Expression(Block):
         except ModelError as error:
             raise ModelError(f"{element}: in {shortened(self.text)} {error}") from None
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the common shape, with the unit ``unit``."""
-        return {"out": Kind(common_shape(given), units.parse(self.unit))}
-
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate the formula component by component."""
         assert self._tree is not None
-        tree, count = self._tree, max([1, *map(len, given.values())])
+        tree = self._tree
 
         def value(*numbers: Num) -> Num:
             return _Reader(dict(zip(self.inputs, numbers, strict=True)), c).number(tree)
 
-        return {"out": each(count, value, *(given[port] for port in self.inputs))}
+        return {"out": each(value, *(given[port] for port in self.inputs))}
 
 
 def _deeper(node: ast.expr, most: int) -> bool:

@@ -324,7 +324,7 @@ def component_that_is_not_there() -> None:
     machine(d)
 
 
-@wrong("diagram 'd' 'w' 1 'select_element'")
+@wrong("diagram 'd' 'w' 3 1")
 def along_a_number() -> None:
     d = Diagram("d")
     w = d.add("project", "w")
