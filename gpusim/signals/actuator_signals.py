@@ -116,7 +116,7 @@ def _parameter_writer(runtime: Runtime, group: Group, k: int) -> SharedWriter:
             if group.params[name].shape[0] != runtime.num_worlds:
                 group.params[name] = np.repeat(group.params[name], runtime.num_worlds, axis=0)
             group.params[name][worlds, k] = value
-            runtime.backend.actuator_written(group.type.name, name, worlds)
+        runtime.backend.actuator_written(group.type.name, values, worlds)
         group.derived.clear()
         runtime.invalidate()
 

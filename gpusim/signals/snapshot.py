@@ -222,7 +222,7 @@ def _restore_actuators(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
             if written is not current:
                 group.params[name] = written
                 group.derived.clear()
-                runtime.backend.actuator_written(group.type.name, name, worlds)
+                runtime.backend.actuator_written(group.type.name, [name], worlds)
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:
