@@ -85,7 +85,7 @@ def test_the_growing_file_is_readable_and_can_be_recovered(tmp_path: Path, suffi
         sim.step()
     part = tmp_path / f"a.{suffix}.part"
     assert len(load_recording(part)) == 8  # the last three samples are in memory
-    recorder._stop()  # as if its process had died
+    recorder._stop(), recorder._lock.close()  # as if its process had died
     if suffix != "rrd":  # its library still holds the file open
         assert recover(part) == path and not part.exists()
         np.testing.assert_array_equal(load_recording(path)["sim.angle"][:, 2], 0.5 * np.arange(8))
@@ -113,7 +113,7 @@ def test_the_next_recording_keeps_an_unfinished_one(tmp_path: Path, suffix: str)
     first = StreamRecorder(Clock(), ["sim.angle"], tmp_path / f"a.{suffix}")
     first.sample()
     first.flush()
-    first._stop()
+    first._stop(), first._lock.close()
     first._writer.close()
     second = StreamRecorder(Clock(), ["sim.angle"], tmp_path / f"a.{suffix}")
     second.close()
@@ -393,11 +393,16 @@ def test_recover_takes_growing_files_alone(tmp_path: Path) -> None:
 
 def test_recover_leaves_an_open_recording(tmp_path: Path, suffix: str) -> None:
     sim, path = pendulum(), tmp_path / f"a.{suffix}"
+    again = "from gpusim.recording.stream import recover; recover({part!r})"
     with gpusim.record(sim, path, "joint.hinge.position") as recorder:
         sim.step(3)
         recorder.flush()
         with pytest.raises(ModelError, match=naming("recorder writes close")):
             recover(f"{path}.part")
+        if suffix == "npz":  # from another process too
+            line = [sys.executable, "-c", again.format(part=f"{path}.part")]
+            run = subprocess.run(line, capture_output=True, text=True, check=False)
+            assert "another recorder still writes it" in run.stderr
         sim.step(3)
     assert len(load_recording(path)) == 7
 
