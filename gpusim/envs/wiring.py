@@ -88,7 +88,7 @@ class Wiring:
         Raises:
             ModelError: the actions have the wrong shape, or are not finite.
         """
-        array = actions.detach().cpu().numpy() if hasattr(actions, "detach") else on_host(actions)  # a tensor
+        array = actions.detach().cpu().double().numpy() if hasattr(actions, "detach") else on_host(actions)
         given, shape = validate.array("actions", array), (self.sim.num_worlds, self.actions)
         if given.shape != shape:
             raise validate.fail("actions", f"have the shape {given.shape}", f"give {shape}")

@@ -184,6 +184,16 @@ def test_a_full_disk_ends_the_recording_and_keeps_its_blocks(tmp_path: Path, mon
     sim.step()
 
 
+def test_rerun_reports_a_full_disk_as_an_oserror(tmp_path: Path, monkeypatch) -> None:
+    def full(**_: Any) -> None:
+        raise RuntimeError("File-writer thread shut down prematurely")
+
+    with pytest.raises(OSError, match=r"cannot write the file.*a\.rrd\.part"):
+        with gpusim.record(pendulum(), tmp_path / "a.rrd", "joint.hinge.position") as recorder:
+            monkeypatch.setattr(recorder._writer._stream, "flush", full)
+            recorder.flush()
+
+
 # What other readers see.
 
 

@@ -7,6 +7,7 @@ growing file is an RRD file without its index.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import struct
@@ -57,7 +58,10 @@ class RerunWriter(Writer):
         self._stream.save(part)
 
     def _flush(self) -> None:
-        self._stream.flush(timeout_sec=_WAIT)
+        try:
+            self._stream.flush(timeout_sec=_WAIT)
+        except RuntimeError as error:  # a full disk, for example
+            raise OSError(errno.EIO, f"Rerun cannot write the file ({error})") from error
 
     def write(self, block: Block) -> None:
         """Append a block of samples."""
