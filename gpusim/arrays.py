@@ -35,11 +35,13 @@ def is_on_device(value: Any) -> bool:
 
 
 def on_host(value: Any) -> Any:
-    """Return a NumPy copy of an array on a GPU. Return any other value unchanged."""
+    """Return a NumPy copy of an array on a GPU. Return any other value unchanged, but without PyTorch's gradients."""
+    if hasattr(value, "detach"):  # PyTorch
+        value = value.detach()
     if not is_on_device(value):
         return value
     if hasattr(value, "cpu"):  # PyTorch
-        return value.detach().cpu().numpy() if hasattr(value, "detach") else value.cpu()
+        return value.cpu().numpy() if hasattr(value, "detach") else value.cpu()
     if hasattr(value, "get"):  # CuPy
         return value.get()
     return np.asarray(value)

@@ -8,9 +8,13 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from gpusim.errors import ModelError
+
+fcntl: Any = None
+with suppress(ImportError):  # Windows lacks it, and does not rename open files
+    import fcntl
 
 PART = ".part"
 """Suffix of a file that grows during a recording."""
@@ -126,14 +130,48 @@ def part_of(path: Path) -> Path:
     return path.with_name(path.name + PART)
 
 
+def locked(part: Path) -> BinaryIO | None:
+    """Lock a growing file until the returned file is closed or the process ends.
+
+    In a folder, lock the layout, whose name is the last.
+
+    Returns:
+        The open file, or None if the file is missing, or the system or the file system has no locks.
+
+    Raises:
+        ModelError: a recorder of this or another process holds the lock.
+    """
+    if fcntl is None:
+        return None
+    try:
+        stream = open(max(part.iterdir(), default=part) if part.is_dir() else part, "rb")  # noqa: SIM115
+    except OSError:
+        return None
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        rule = f"recording {str(part)!r}: another recorder still writes it"
+        raise ModelError(f"{rule}; close that one first") from None
+    except OSError:
+        stream.close()
+        return None
+    return stream
+
+
 def put_aside(part: Path) -> Path | None:
     """Rename the file of an aborted recording from NAME.SUFFIX.part to NAME-broken.SUFFIX.part.
 
     Returns:
         The new path, or None if the file is missing or empty.
+
+    Raises:
+        ModelError: a recorder still writes the file.
     """
     if not (any(part.iterdir()) if part.is_dir() else part.is_file() and part.stat().st_size):
         return None
+    if lock := locked(part):
+        lock.close()
     whole, number = Path(part.name.removesuffix(PART)), 1
     while True:
         kept = part.with_name(f"{whole.stem}-broken{'' if number == 1 else f'-{number}'}{whole.suffix}{PART}")

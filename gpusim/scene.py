@@ -248,7 +248,9 @@ def _to_bool(value: Any) -> bool:
 
 
 _CONVERTERS: dict[Any, Callable[[Any], Any]] = {float: _to_float, int: _to_int, bool: _to_bool, str: str}
-_WORDS = {float: "a finite number", int: "a whole number", bool: "true or false", str: "a word"}
+WHOLE = "a whole number"
+"""Type of a parameter that is a whole number, in :class:`ParameterInfo`."""
+_WORDS = {float: "a finite number", int: WHOLE, bool: "true or false", str: "a word"}
 
 
 def _type_words(hint: Any) -> str:

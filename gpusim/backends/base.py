@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from gpusim.description.program import Program
@@ -97,8 +97,8 @@ class Backend(Protocol):
     def parameter_written(self, name: str, worlds: Array) -> None:
         """Update a parameter after a write in ``worlds``, and update everything that depends on this parameter."""
 
-    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
-        """Update a parameter of a kind of actuator after a write in ``worlds``."""
+    def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
+        """Update parameters of a kind of actuator after a write in ``worlds``."""
 
     def host_control(self) -> Array:
         """Return writable commands on the host (num_worlds, controls)."""

@@ -34,6 +34,11 @@ def _checked(group: Group) -> list[str]:
     return [v.name for v in group.type.variables if not v.may_be_unset]
 
 
+def _common(failed: Mapping[int, str], worlds: Array) -> list[int]:
+    """Return the indices of the failed worlds that are in ``worlds`` (n,)."""
+    return sorted(failed.keys() & set(worlds.tolist())) if failed else []
+
+
 class Quarantine:
     """Quarantine of the NumPy backend. It checks the state after every step."""
 
@@ -91,8 +96,8 @@ class Quarantine:
         """Let worlds run again after a reset."""
         assert worlds is not None
         self.stopped[worlds] = False
-        for world in worlds:
-            self._reasons.pop(int(world), None)
+        for world in _common(self._reasons, worlds):
+            del self._reasons[world]
         self._remember()
 
     def report(self) -> str:
@@ -108,7 +113,7 @@ class Quarantine:
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
         """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run."""
         self.release(worlds)
-        self._reasons |= {int(world): failed[world] for world in worlds if world in failed}
+        self._reasons |= {world: failed[world] for world in _common(failed, worlds)}
         self.stopped[list(self._reasons)] = True
 
     def _remember(self) -> None:
@@ -318,8 +323,8 @@ class KernelQuarantine:
             self._reported.clear()
             return
         self._backend.release(worlds)
-        for world in worlds:
-            self._reported.pop(int(world), None)
+        for world in _common(self._reported, worlds):
+            del self._reported[world]
 
     def report(self) -> str:
         """Return one line per stopped world."""
@@ -335,7 +340,7 @@ class KernelQuarantine:
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
         """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run."""
         words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
-        stopped = {int(world): failed[world] for world in worlds if world in failed}
+        stopped = {world: failed[world] for world in _common(failed, worlds)}
         words[worlds] = values[worlds] = 0
         words[list(stopped)] = RESUMED
         self._resumed |= stopped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -378,12 +378,13 @@ class KernelBackend(ABC):
             self._place_parameter(field, self._derived[field], worlds)
         self._pass_on(before)
 
-    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
-        """Update a parameter of an actuator kind that was written in some worlds."""
+    def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
+        """Update parameters of an actuator kind that were written in some worlds."""
         group, before = self._groups()[kind], None
-        packed, place = self._packed_parameters[kind], [p.name for p in group.type.parameters].index(name)
+        packed, known = self._packed_parameters[kind], [p.name for p in group.type.parameters]
         if packed.shape[0] == self.num_worlds:
-            packed[worlds, place] = group.params[name][worlds]
+            for name in names:
+                packed[worlds, known.index(name)] = group.params[name][worlds]
             self.bind_array(f"{kind}_parameters", packed, worlds)
         else:
             before = self.arguments.tobytes()

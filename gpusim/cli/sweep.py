@@ -15,7 +15,7 @@ from gpusim.cli.options import RunOptions, check
 from gpusim.cli.targets import load_target
 from gpusim.output_files import check_output_file, part_of
 from gpusim.scene import Scene
-from gpusim.sweeps.points import Point, Span, grid, parse_values, sample
+from gpusim.sweeps.points import Point, Span, grid, parse_values, sample, whole_ranges
 from gpusim.sweeps.runs import Plan
 from gpusim.sweeps.sweep import run_sweep
 
@@ -86,7 +86,7 @@ def sweep(options: SweepOptions) -> None:
 
 def _points(axes: dict[str, Sequence[Any]], options: SweepOptions) -> list[Point]:
     if options.sample is not None:
-        return sample(axes, options.sample, options.seed)
+        return sample(whole_ranges(options.run.target, axes), options.sample, options.seed)
     if ranges := [name for name, values in axes.items() if isinstance(values, Span)]:
         raise OptionError(f"--set {ranges[0]}: a range LO:HI needs --sample; give LO:HI:N for N values")
     return grid(axes)

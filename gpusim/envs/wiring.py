@@ -88,15 +88,15 @@ class Wiring:
         Raises:
             ModelError: the actions have the wrong shape, or are not finite.
         """
-        array = actions.detach().cpu().numpy() if hasattr(actions, "detach") else on_host(actions)  # a tensor
+        array = actions.detach().cpu().double().numpy() if hasattr(actions, "detach") else on_host(actions)
         given, shape = validate.array("actions", array), (self.sim.num_worlds, self.actions)
         if given.shape != shape:
             raise validate.fail("actions", f"have the shape {given.shape}", f"give {shape}")
-        finite = np.isfinite(given).all(axis=1)
-        if not finite.all():  # before the queue of delayed actions takes them
-            world = int(np.argmin(finite))
+        if not np.isfinite(given).all():  # before the queue of delayed actions takes them
+            world = int(np.argmin(np.isfinite(given).all(axis=1)))
             raise validate.fail("actions", f"of world {world} are {given[world].tolist()}", "give finite numbers")
-        acting = self.delayed.push(np.clip(given, -1.0, 1.0))
+        np.minimum(np.maximum(given, -1.0, out=given), 1.0, out=given)
+        acting = self.delayed.push(given)
         self._command.write(self._center + self._half * acting)
 
     def judge(self, s: Signals) -> tuple[Array, Array]:
@@ -110,11 +110,12 @@ class Wiring:
         reward = self._given("reward", self.task.reward(s, self.episodes.goals, self.delayed.last))
         failed = ~self.sim.health()
         finite = np.isfinite(reward)
-        if not np.all(finite | failed):
-            world = int(np.argmin(finite | failed))
-            rule = f"reward is {reward[world]} in world {world}"
-            raise validate.fail(f"task '{self.task.name}'", rule, "return finite rewards")
-        reward[~finite] = 0.0
+        if not finite.all():
+            if not np.all(finite | failed):
+                world = int(np.argmin(finite | failed))
+                rule = f"reward is {reward[world]} in world {world}"
+                raise validate.fail(f"task '{self.task.name}'", rule, "return finite rewards")
+            reward[~finite] = 0.0
         ended = self.task.terminated(s, self.episodes.goals)
         return reward, failed if ended is None else failed | self._given("terminated", ended, bool)
 
@@ -125,12 +126,12 @@ class Wiring:
 
     def _given(self, name: str, value: Any, kind: type = float) -> Array:
         """Convert the return value of a task's function to an array (num_envs,)."""
-        found: Array = validate.array(f"task '{self.task.name}': {name}", value).astype(kind)
+        found: Array = validate.array(f"task '{self.task.name}': {name}", value).astype(kind, copy=False)
         shape = (self.sim.num_worlds,)
         if found.shape not in ((), shape):
             rule = f"{name} has the shape {found.shape} for {shape[0]} worlds"
             raise validate.fail(f"task '{self.task.name}'", rule, "return (num_envs,)")
-        return np.array(np.broadcast_to(found, shape))
+        return found if found.shape else np.full(shape, found)
 
     def begin(self, worlds: Array) -> None:
         """Begin an episode in each world of ``worlds`` (n,)."""

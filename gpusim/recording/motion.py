@@ -18,6 +18,7 @@ import json
 import os
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from gpusim.errors import ModelError
-from gpusim.output_files import PART, atomic_file, check_output_file, named_errors, part_of, put_aside
+from gpusim.output_files import PART, atomic_file, check_output_file, locked, named_errors, part_of, put_aside
 from gpusim.typing import Array
 
 FORMAT = "gpusim motion 1"
@@ -174,6 +175,7 @@ class MotionRecorder:
                 f"recording: {str(self._part)!r} cannot be written ({reason}); name another file"
             ) from error
         self._stream.write(self.header.text().encode() + b"\n")
+        self._lock = locked(self._part)
 
     def next_time(self) -> float:
         """Return the time (s) from the start of the recording to the next frame."""
@@ -224,9 +226,10 @@ class MotionRecorder:
         if self._stream.closed:
             return
         self._stream.close()
-        if self.frames:
-            save_motion(load_motion(self._part), self.path)
-        self._part.unlink()
+        with self._lock or nullcontext():
+            if self.frames:
+                save_motion(load_motion(self._part), self.path)
+            self._part.unlink()
 
     def __enter__(self) -> MotionRecorder:
         return self

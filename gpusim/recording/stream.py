@@ -6,18 +6,17 @@ import math
 import os
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.errors import ModelError, unknown_name
-from gpusim.output_files import PART, check_output_file, named_errors, part_of, put_aside
+from gpusim.output_files import PART, check_output_file, locked, named_errors, part_of, put_aside
 from gpusim.recording.formats.rerun_file import RerunStream
 from gpusim.recording.formats.writer import Reading, Writer
 from gpusim.recording.formats.writers import WRITERS, suffix_of
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 _MEMORY, _MOST = 1 << 23, 1024
 """Maximum size of a block, in bytes and in samples."""
 _TIME = "sim.time"
-_OPEN: WeakValueDictionary[Path, StreamRecorder] = WeakValueDictionary()
-"""Path of a growing file -> recorder of this process that writes the file."""
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
 """Minimum pause between two blocks for a viewer: in seconds, and as a multiple of the last block's sending time."""
 
@@ -62,7 +59,8 @@ class StreamRecorder:
             world does not exist, or another open recorder writes the file.
     """
 
-    _closed = True  # until it is made, so that one that fails takes no path
+    _closed = True  # until it is made
+    _lock: BinaryIO | None = None
 
     def __init__(
         self,
@@ -93,20 +91,14 @@ class StreamRecorder:
         self._columns, self._poses = (self._columns_of(chosen) for chosen in (names, poses))
         self._make_buffers()
         self._part, self._written = None if address else part_of(self.path), 0
-        self._take_path()
         self.rescued = None if self._part is None else put_aside(self._part)
         self._name = address or str(self._part)
         with named_errors(self._name):
             self._writer = format_(self._part or address, self.layout, self._model)
+        if self._part is not None:
+            self._lock = locked(self._part)
         self._due = 0.0
         self._closed = False
-
-    def _take_path(self) -> None:
-        """Reserve the path."""
-        if self._part is None:
-            return
-        _check_closed(self._part, self.path)
-        _OPEN[self._part.resolve()] = self
 
     def _columns_of(self, names: Iterable[str]) -> Array:
         """Return the column numbers of signals in an observation."""
@@ -172,17 +164,16 @@ class StreamRecorder:
         if self._closed:
             return
         self._stop()
-        with named_errors(self._name):
-            try:
-                self.flush()
-            finally:
-                self._writer.close()
-        if self._part is None:
-            return
-        if self._written:
-            self._writer.finish(self._part, self.path)
-        else:
-            _remove(self._part)
+        with self._lock or nullcontext():
+            with named_errors(self._name):
+                try:
+                    self.flush()
+                finally:
+                    self._writer.close()
+            if self._part is not None and self._written:
+                self._writer.finish(self._part, self.path)
+            elif self._part is not None:
+                _remove(self._part)
 
     def _stop(self) -> None:
         self._closed = True
@@ -195,7 +186,7 @@ class StreamRecorder:
     ) -> None:
         if isinstance(error, OSError):  # a full disk has no room for a second copy
             self._stop()
-            with suppress(OSError):
+            with self._lock or nullcontext(), suppress(OSError):
                 self._writer.close()
         else:
             self.close()
@@ -265,7 +256,7 @@ def recover(part: str | os.PathLike[str]) -> Path:
 
     Raises:
         ModelError: the name does not end in ".part", the file is not a recording or has no block, NAME.SUFFIX exists,
-            or a recorder of this process still writes the file.
+            or a recorder still writes the file.
         OSError: writing to the disk fails.
     """
     file = Path(part)
@@ -275,24 +266,17 @@ def recover(part: str | os.PathLike[str]) -> Path:
         raise ModelError(f"recording {str(part)!r} is not the growing file of a recording; give its name with '.part'")
     if path.exists():
         raise ModelError(f"recording {str(path)!r} exists already; rename or delete it first")
-    _check_closed(file, path)
-    load = len(load_recording(file))
-    if not load:
-        raise ModelError(f"recording {str(part)!r} was broken off before its first block; record it again")
-    try:
-        format_.finish(file, path)
-    except ModelError:
-        raise
-    except Reading as error:
-        raise ModelError(f"recording {str(part)!r} cannot be recovered ({error}); read its blocks instead") from error
+    with locked(file) or nullcontext():
+        if not len(load_recording(file)):
+            raise ModelError(f"recording {str(part)!r} was broken off before its first block; record it again")
+        try:
+            format_.finish(file, path)
+        except ModelError:
+            raise
+        except Reading as error:
+            rule = f"recording {str(part)!r} cannot be recovered ({error})"
+            raise ModelError(f"{rule}; read its blocks instead") from error
     return path
-
-
-def _check_closed(part: Path, path: Path) -> None:
-    """Raise ModelError if a recorder of this process writes the growing file."""
-    other = _OPEN.get(part.resolve())
-    if other is not None and not other._closed:
-        raise ModelError(f"recording {path}: another recorder still writes it; close that one first")
 
 
 def _remove(part: Path) -> None:

@@ -133,7 +133,7 @@ def _parameter_writer(runtime: Runtime, groups: dict[str, Group], group: Group, 
             if group.params[name].shape[0] != runtime.num_worlds:
                 group.params[name] = np.repeat(group.params[name], runtime.num_worlds, axis=0)
             group.params[name][worlds, k] = value
-            runtime.backend.actuator_written(group.type.name, name, worlds)
+        runtime.backend.actuator_written(group.type.name, values, worlds)
         group.derived.clear()
         runtime.invalidate()
 

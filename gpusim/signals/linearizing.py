@@ -87,6 +87,8 @@ class Linearizing:
 
 def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, world: int) -> Linearization:
     step = validate.positive(_ELEMENT, "step", step)
+    if step < np.finfo(sim.dtype).eps:
+        raise validate.fail(_ELEMENT, f"step = {step:g} is below the rounding of {sim.dtype}", "give e.g. 1e-4")
     steps = validate.count(_ELEMENT, "steps", steps)
     runtime, worlds = sim.runtime, chosen_worlds(_ELEMENT, world, sim.num_worlds)
     if worlds.size != 1:
@@ -146,7 +148,14 @@ def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, step
     other.write_state(values)
     other.control.array[:, columns] = points[:, seen.array.shape[1] :]
     other.invalidate()
-    other.step(steps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of worlds that fail
+        other.step(steps)
+    if not other.health()[-1]:
+        raise validate.fail(_ELEMENT, f"world {world} failed", "linearize a world that runs")
+    if not other.health().all():
+        rule = "a run from a changed state failed, or its state is too large"
+        raise validate.fail(_ELEMENT, rule, "give a smaller step")
     return np.array(on_host(seen.read()))
 
 

@@ -97,7 +97,7 @@ def merge_models(runtime: Runtime, models: Sequence[Model], dtype: Any) -> None:
             if np.any(stacked != stacked[:1]):
                 group.params[name] = stacked
                 group.derived.clear()
-                runtime.backend.actuator_written(group.type.name, name, worlds)
+                runtime.backend.actuator_written(group.type.name, [name], worlds)
     variables = [state.variables() for state in first]
     for target in runtime.states():
         own = target.variables()

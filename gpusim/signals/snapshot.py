@@ -136,7 +136,7 @@ def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> 
     return replace(
         kept, num_worlds=num_worlds, arrays=moved(kept.arrays), groups=groups, parameters=moved(kept.parameters),
         commands=kept.commands[places], programs=moved(kept.programs), first=moved(kept.first),
-        failed={int(w): kept.failed[places[w]] for w in worlds if places[w] in kept.failed},
+        failed={int(w): kept.failed[places[w]] for w in worlds if places[w] in kept.failed} if kept.failed else {},
     )  # fmt: skip
 
 
@@ -222,7 +222,7 @@ def _restore_actuators(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
             if written is not current:
                 group.params[name] = written
                 group.derived.clear()
-                runtime.backend.actuator_written(group.type.name, name, worlds)
+                runtime.backend.actuator_written(group.type.name, [name], worlds)
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:

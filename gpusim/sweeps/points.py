@@ -12,6 +12,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.errors import ModelError
+from gpusim.scene import WHOLE, scene_modules, scene_parameters
 
 MOST_POINTS = 1_000_000
 """Maximum number of points."""
@@ -55,6 +56,17 @@ def _check_count(count: int) -> None:
     if count > MOST_POINTS:
         rule = f"it has {count} points, and at most {MOST_POINTS} are possible"
         raise validate.fail("sweep", rule, "give fewer values")
+
+
+def whole_ranges(scene: str, axes: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Replace ranges of parameters that are whole numbers in the scene ``scene`` by these numbers."""
+    whole = {p.name for p in scene_parameters(scene) if p.type == WHOLE} if scene in scene_modules() else set()
+    return {
+        name: range(math.ceil(values[0]), math.floor(values[1]) + 1)
+        if name in whole and isinstance(values, Span)
+        else values
+        for name, values in axes.items()
+    }
 
 
 def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:

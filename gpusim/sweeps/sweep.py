@@ -15,7 +15,7 @@ from gpusim import validate
 from gpusim.output_files import check_output_file
 from gpusim.scene import Scene, load_scene
 from gpusim.sweeps.files import SweepFiles
-from gpusim.sweeps.points import Point, Span, grid, sample
+from gpusim.sweeps.points import Point, Span, grid, sample, whole_ranges
 from gpusim.sweeps.runs import Build, Plan, Result, grouped, run_points
 from gpusim.validate import name_list
 
@@ -76,7 +76,10 @@ def sweep(
             validate.positive("sweep", name, given)
     build: Build = partial(_named, scene) if isinstance(scene, str) else partial(_called, scene)
     axes = {name: Span(values) if _is_range(values) else values for name, values in parameters.items()}
-    points = grid(axes) if num_samples is None else sample(axes, num_samples, seed)
+    if num_samples is None:
+        points = grid(axes)
+    else:
+        points = sample(whole_ranges(scene, axes) if isinstance(scene, str) else axes, num_samples, seed)
     chosen = tuple(name_list("sweep: signals", signals))
     plan = Plan(chosen, duration, rate, backend, dtype)
     name = scene if isinstance(scene, str) else f"{scene.__module__}:{getattr(scene, '__qualname__', scene)}"

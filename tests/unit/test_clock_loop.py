@@ -134,5 +134,7 @@ def test_bad_arguments_are_refused() -> None:
         gpusim.run_clock(sim, duration=1.0, overrun="stop")
     with pytest.raises(gpusim.ModelError, match=naming("priority = 100")):
         gpusim.run_clock(sim, duration=1.0, priority=100)
+    with pytest.raises(gpusim.ModelError, match=naming("callback 3")):
+        gpusim.run_clock(sim, 3)
     with pytest.raises(gpusim.ModelError, match=naming("duration = -1")):
         gpusim.run_clock(sim, duration=-1.0)

@@ -96,6 +96,8 @@ def test_a_command_at_its_limit_has_the_slope_inside() -> None:
         ({"commands": "forse"}, UnknownNameError, "force"),
         ({"steps": 0}, ModelError, "steps 0"),
         ({"step": -1.0}, ModelError, "step"),
+        ({"step": 1e-300}, ModelError, "step 1e-300 float64"),
+        ({"step": 1e308}, ModelError, "failed smaller step"),
         ({"world": 4}, ModelError, "4"),
     ],
 )

@@ -129,7 +129,9 @@ def test_a_recording_that_was_broken_off_is_put_aside(tmp_path: Path) -> None:
     for number in range(3):
         recorder = MotionRecorder(tumbling(), tmp_path / "a.npz")
         recorder.sample(0.0)
-        recorder._stream.close()
+        with pytest.raises(ModelError, match=naming("recorder writes close")):
+            MotionRecorder(tumbling(), tmp_path / "a.npz")
+        recorder._stream.close(), recorder._lock.close()  # as if the process had ended here
         assert (recorder.rescued is None) == (number == 0)
     assert sorted(os.listdir(tmp_path)) == ["a-broken-2.npz.part", "a-broken.npz.part", "a.npz.part"]
     assert len(load_motion(tmp_path / "a-broken.npz.part")) == 1

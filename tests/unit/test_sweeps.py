@@ -16,7 +16,7 @@ from gpusim.errors import ModelError, UnknownNameError
 from gpusim.scene import Scene, load_scene
 from gpusim.signals.model_batch import structure
 from gpusim.sweeps import runs
-from gpusim.sweeps.points import Span, grid, parse_values, sample
+from gpusim.sweeps.points import Span, grid, parse_values, sample, whole_ranges
 from gpusim.sweeps.runs import Plan, run_points, sample_steps
 from tests.backends import FASTEST
 from tests.message_snapshot import naming
@@ -174,6 +174,8 @@ def test_grid_and_samples() -> None:
     drawn = sample({"a": Span((2.0, 3.0)), "b": ["x", "y"]}, 50, seed=3)
     assert drawn == sample({"a": Span((2.0, 3.0)), "b": ["x", "y"]}, 50, seed=3)
     assert all(2.0 <= point["a"] < 3.0 for point in drawn) and {point["b"] for point in drawn} == {"x", "y"}
+    whole = whole_ranges("chain", {"links": Span((2.5, 5.0)), "link_mass": Span((1.0, 3.0))})
+    assert list(whole["links"]) == [3, 4, 5] and whole["link_mass"] == (1.0, 3.0)
     for bad in (lambda: grid({"a": Span((1.0, 2.0))}), lambda: grid({"a": []}), lambda: sample({"a": [1]}, 0)):
         with pytest.raises(ModelError, match=naming("sweep")):
             bad()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -176,5 +176,5 @@ class NumpyBackend:
         """Update everything that depends on the parameter ``name`` after a write."""
         self.work.parameter_written(name, worlds)
 
-    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
+    def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
         """Do nothing: the stages read the parameters of actuators directly."""

@@ -7,6 +7,7 @@ growing file is an RRD file without its index.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import struct
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
 
 _MAGIC, _FILE_HEADER, _MESSAGE = b"RRF2", 12, struct.Struct("<QQ")
-_HEADER, _TIME, _WAIT = "/gpusim", "time", 600.0
+_HEADER, _TIME = "/gpusim", "time"
+_STALL = 5.0
+"""Maximum time without growth of the file, s."""
 _ANSWER = 10.0
 """Timeout for a viewer's answer, s."""
 
@@ -46,7 +49,8 @@ class RerunWriter(Writer):
     def __init__(self, part: Path | str, layout: Layout, model: Model | None) -> None:
         import rerun as rr
 
-        self._layout, self._stream = layout, rr.RecordingStream("gpusim", send_properties=False)
+        self._layout, self._part = layout, Path(part)
+        self._stream = rr.RecordingStream("gpusim", send_properties=False)
         self._open(part)
         self._stream.log(_HEADER, rr.TextDocument(layout.to_json()), static=True)
         self._paths = _paths(layout)
@@ -57,7 +61,15 @@ class RerunWriter(Writer):
         self._stream.save(part)
 
     def _flush(self) -> None:
-        self._stream.flush(timeout_sec=_WAIT)
+        before = -1
+        while True:
+            try:
+                return self._stream.flush(timeout_sec=_STALL)
+            except RuntimeError as error:  # a full disk, for example, or a slow disk
+                size = self._part.stat().st_size
+                if size == before:
+                    raise OSError(errno.EIO, f"Rerun cannot write the file ({error})") from error
+                before = size
 
     def write(self, block: Block) -> None:
         """Append a block of samples."""

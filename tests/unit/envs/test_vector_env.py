@@ -302,6 +302,11 @@ def test_tensors_share_memory() -> None:
     for tensor, array in zip(found[:4], expected[:4], strict=True):
         assert isinstance(tensor, torch.Tensor) and np.array_equal(tensor.numpy(), array.astype(tensor.numpy().dtype))
     assert np.array_equal(found[4]["final_obs"].numpy(), expected[4]["final_obs"])
+    ones = torch.ones(3, 1, requires_grad=True)
+    env.reset(seed=1), plain.reset(seed=1)
+    assert np.array_equal(env.step(ones.to(torch.bfloat16))[0].numpy(), plain.step(ones)[0])
+    env.sim.write_state({"joint.rail.position": 0.1 * ones[:, 0]})
+    np.testing.assert_allclose(env.sim.read("joint.rail.position"), 0.1, rtol=1e-6)
     array = np.zeros((3, 4), np.float32)
     assert env._given(array).data_ptr() == array.ctypes.data
 
