@@ -121,7 +121,7 @@ class _Maker:
         limits = {"min_distance": length} if rod else {"damping": 2.0}
         self.b.add_joint_distance(a, b, *frames, max_distance=length if rod else length + 0.002, **limits)
 
-    def couplings(self) -> None:
+    def couplings(self, curved: bool) -> None:
         places = [Transform((2.0, y, 0.0)) for y in (0.0, 0.5, 1.0)]
         options = {"axis": (0.3, 1.0, 0.2), "damping": 0.05}
         joints = []
@@ -129,7 +129,8 @@ class _Maker:
             joints.append(self.b.add_joint_revolute(-1, self.body(place, 1.0), place, **options))
         self.b.add_gear(joints[0], joints[1], ratio=float(self.rng.choice([-2.0, 0.5, 3.0])))
         multiplier = float(self.rng.uniform(-1.5, 1.5))
-        self.b.add_mimic(joints[2], joints[1], multiplier, offset=0.1, curve=(0.2, -0.05, 0.01))
+        curve = (0.2, -0.05, 0.01) if curved else ()
+        self.b.add_mimic(joints[2], joints[1], multiplier, offset=0.1, curve=curve)
         self.coordinates.append((joints[0], 0))
         self.turns.append(joints[2])
         self._axle(joints[2])
@@ -274,12 +275,12 @@ class _Maker:
             self.b.add_torque(int(rng.integers(0, last + 1)), rng.normal(size=3) * 0.5, frame, label=f"t{k}")
 
 
-def random_machine(seed: int) -> ModelBuilder:
+def random_machine(seed: int, curved: bool = True) -> ModelBuilder:
     m = _Maker(seed)
     m.tree(3 + seed % 3)
     m.loops()
     if seed % 2:
-        m.couplings()
+        m.couplings(curved)
     if seed % 4 == 0:
         m.light_link()
     m.lines()

@@ -62,7 +62,7 @@ def gimbals(seed: int) -> ModelBuilder:
 
 def trees() -> dict[str, tuple[Model, str | None]]:
     found: dict[str, tuple[Model, str | None]] = {
-        f"machine{s}": (random_machine(s).finalize(), None) for s in (*range(8), *SEVERAL_AXES)
+        f"machine{s}": (random_machine(s, curved=False).finalize(), None) for s in (*range(8), *SEVERAL_AXES)
     }
     for seed in range(2):
         model = gimbals(seed).finalize()
