@@ -78,7 +78,7 @@ def _pairs(sim: Simulation) -> str:
 
 
 def parted(drift: float, tilt: float) -> str:
-    """Return an error text if a joint came apart by ``drift`` (m) or ``tilt`` (rad), else an empty string."""
+    """Return an error text if the joint errors ``drift`` (m) or ``tilt`` (rad) are too large, else an empty string."""
     if not drift <= DRIFT_TOO_FAR:
         return f"joints came {drift:.3g} m apart; take a smaller step"
     return "" if tilt <= TILT_TOO_FAR else f"a locked rotation of a joint is {tilt:.3g} rad off; take a smaller step"

@@ -232,7 +232,7 @@ class Group:
     """All actuators of one kind.
 
     ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` contains the axis row of each
-    actuator, (n,). ``control`` maps each command name to columns of the control array, (n,).
+    actuator, (n,). ``control`` maps each command name to column numbers (n,) of the control array.
     """
 
     type: ActuatorType

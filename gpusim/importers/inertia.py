@@ -115,7 +115,7 @@ def sphere_inertia(mass: float) -> np.ndarray:
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
     """Return the mass (kg) and the moment of inertia (kg m2) of a light link.
 
-    The arguments are the mass and the inertia of the next body in the tree.
+    The arguments are the mass (kg) and the inertia (kg m2) that the link carries.
     """
     light = LIGHT * mass
     return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * least_moment(light))

@@ -130,7 +130,7 @@ def add_linear_coupling(
     power.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The terms of a tendon replace the tendon.
+        terms: list of (joint, factor) or (joint, axis, factor). A tendon stands for the sum of its terms.
         offset: value of the sum (m or rad), by default the sum in the starting pose.
         label: unique name.
 
@@ -150,7 +150,7 @@ def add_linear_coupling(
 def checked_terms(
     builder: ModelBuilder, element: str, terms: Sequence[tuple[int, float] | tuple[int, int, float]]
 ) -> list[Term]:
-    """Return terms as (joint, axis, factor). The terms of a tendon replace the tendon.
+    """Return terms as (joint, axis, factor). Expand each tendon into its terms.
 
     Raises:
         ModelError: a term is invalid. The message names ``element``.

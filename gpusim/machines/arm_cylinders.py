@@ -89,8 +89,8 @@ class Drive:
         label: label of the valve's command.
         index: index of the cylinder or motor among the actuators.
         node_a, node_b: nodes of the two chambers of the cylinder, or of the two sides of the motor.
-        port_a, port_b: nodes at the ports of the spool valve. With a holding valve, a port differs from ``node_a`` or
-            ``node_b``.
+        port_a, port_b: nodes at the ports of the spool valve. A holding valve separates a port from the node of
+            its chamber.
         valve: index of the valve.
     """
 

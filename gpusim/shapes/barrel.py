@@ -29,7 +29,7 @@ def _opening(params: Params) -> float:
 
 
 def _slices(params: Params) -> tuple[Array, Array, Array]:
-    """Return radii, heights (m) and thicknesses of disks that sum to the barrel: Gauss points in the arc's angle."""
+    """Return the radii, axial positions and thicknesses (m) of disks whose mass properties add up to the barrel's."""
     bow, half = float(params["arc_radius"]), _opening(params)
     angle = half * _NODES
     # Subtract the arc's drop from the middle radius. This stays accurate for a nearly straight arc.

@@ -41,7 +41,7 @@ class PressureOverlay(Overlay):
     floats: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw the bars in free space, with a line to the center of the cylinder."""
+        """Draw the bar graphs where they cover nothing else, each with a line to the center of its cylinder."""
         cylinders = [actuator for actuator in frame.model.actuators if _has_chambers(actuator)]
         if not cylinders:
             add_panel(canvas, "no hydraulic cylinders", [])

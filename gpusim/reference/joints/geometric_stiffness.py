@@ -10,8 +10,8 @@ uses the inertia
 This applies to bodies with g > 0.3 on which at least two constraints pull. F comes from the impulses of the last
 substep.
 
-An inertia that changes from step to step would excite the vibration. So s grows from zero, and K increases immediately
-but decreases slowly.
+An inertia that changes from step to step would excite the vibration. So s rises from zero
+without a jump. K follows an increase at once, and a decrease over several steps.
 """
 
 from __future__ import annotations
