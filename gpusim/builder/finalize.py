@@ -24,7 +24,6 @@ from gpusim.builder.commands import (
 )
 from gpusim.compiler.contact_topology import check_laws, contact_topology, own_pairs
 from gpusim.compiler.mass import complete_bodies
-from gpusim.compiler.mesh_seams import with_mesh_seams
 from gpusim.compiler.ray_sensors import with_shapes
 from gpusim.compiler.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.compiler.topology import Topology
@@ -37,6 +36,7 @@ from gpusim.description.references import ACTUATOR
 from gpusim.description.specs import ActuatorSpec, JointSpec
 from gpusim.description.ui_hints import UiHints
 from gpusim.errors import ModelError, unknown_name
+from gpusim.meshes.mesh_seams import with_mesh_seams
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
