@@ -44,7 +44,8 @@ from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E
 
 # NVRTC 12.9 optimizes differently from this one on. As a virtual architecture it only yields PTX.
 NEWER = "compute_100"
-# Every build is compiled for the last one.
+# Every build is compiled for the last one, and one build for the others: NVRTC 12 writes the same PTX for all before
+# sm_100, and the allowed instructions exist from sm_70 on.
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
 # NVRTC of gpusim[cuda13]. Its PTX is from another optimizer.
@@ -253,7 +254,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
         Job(v.name, v.main, dict(v.generated), dict(v.defines), arch, arch == archs[-1], full, *_linking(v))
         for v in variants
         for arch in archs
-        if arch == archs[-1] or (v in everywhere and (arch in (archs[0], NEWER) or v is everywhere[0]))
+        if arch == archs[-1] or (v in everywhere and (arch == NEWER or v is everywhere[0]))
     ]
     return _run(todo, jobs)
 
