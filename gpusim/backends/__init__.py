@@ -19,7 +19,7 @@ from gpusim.backends.requirements import check_numpy
 from gpusim.compile_cache import check_cache
 from gpusim.compiler.topology import Topology
 from gpusim.description.config import MOST_COLORS, SolverConfig
-from gpusim.errors import GpusimError, ModelError, unknown_name
+from gpusim.errors import GpusimError, ModelError, callers_level, unknown_name
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.typing import Array
@@ -177,5 +177,5 @@ def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
         f"{overflow.size} of {topology.num_constraints} constraints (the first is "
         f"'{topology.constraint_labels[overflow[0]]}') fit none of the max_colors = {config.max_colors} colors and "
         f'converge more slowly, by Jacobi with mass splitting; {raised}use joint_solver="direct"',
-        stacklevel=5,  # the line that creates the Simulation
+        stacklevel=callers_level(),
     )

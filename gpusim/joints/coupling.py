@@ -66,7 +66,8 @@ def add_mimic(
     Raises:
         ModelError: a joint or coordinate does not exist, a number breaks a rule, or the leader has no curve.
     """
-    if any(curve):
+    straight = isinstance(curve, tuple | list) and not curve
+    if not straight and validate.numbers(self.element("coupling", label), "curve", curve, 3).any():
         return _add_curve(self, (leader, leader_axis), (joint, axis), multiplier, offset, curve, label)
     return _couple(self, leader, leader_axis, joint, axis, "multiplier", multiplier, offset, label)
 

@@ -25,7 +25,7 @@ def with_mesh_seams(shapes: Sequence[ShapeSpec]) -> list[ShapeSpec]:
     """Return the shapes. Triangle meshes with shared vertices become neighbors if the same shapes can touch them."""
     on: dict[tuple[int, int | str, int], list[int]] = {}
     for i, shape in enumerate(shapes):
-        if shape.kind == "triangle_mesh":
+        if isinstance(shape.params.get("tree"), TriangleTree):
             on.setdefault((shape.body, shape.group, shape.mask), []).append(i)
     joined = list(shapes)
     for meshes in on.values():

@@ -12,6 +12,7 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import Faces, Line, Mesh, Params, ShapeType, register
+from gpusim.errors import callers_level
 from gpusim.meshes.decomposition import MOST_PARTS, decompose_mesh
 from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.meshes.polytope import FlatPointsError, convex_hull, fewer_points, hull_points, solid
@@ -201,7 +202,7 @@ def _hull_params(element: str, points: Array, max_vertices: int) -> Params:
         warnings.warn(
             f"{element}: its hull has {len(corners)} vertices; {len(vertices)} of them are kept, whose hull lies at "
             f"most {gap:.2g} m inside it; give at most {max_vertices} vertices to choose them yourself",
-            stacklevel=3,  # points at the user's call
+            stacklevel=callers_level(),
         )
     return {"vertices": vertices, "faces": faces}
 

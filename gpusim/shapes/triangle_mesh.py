@@ -12,6 +12,7 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import MANIFOLDS, Faces, Line, Mesh, Params, Unmovable, box_corners, register
+from gpusim.errors import callers_level
 from gpusim.meshes.triangle_tree import TriangleTree, build_tree
 from gpusim.meshes.welding import chunks, welded_mesh
 from gpusim.shapes.mesh_casting import cast_mesh
@@ -138,7 +139,7 @@ def add_shape_triangle_mesh(
         warnings.warn(
             f"{element}: {np.count_nonzero(~kept)} of {kept.size} triangles have no area or repeat another one; they "
             "were dropped",
-            stacklevel=2,
+            stacklevel=callers_level(),
         )
     if isinstance(material, Material | None):
         if material_index is not None:
