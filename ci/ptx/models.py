@@ -28,9 +28,11 @@ def machine(name: str) -> ModelBuilder:
 
 
 def muscles() -> ModelBuilder:
-    """Return an arm with two muscles, one of them smooth, and a servo whose command is a rate."""
+    """Return a robot with two muscles, a servo whose command is a rate, and an ankle that follows its knee."""
     b = robot(ball=False)
-    joint = next(k for k, spec in enumerate(b.joints) if spec.kind == "revolute")
+    joint, ankle = [k for k, spec in enumerate(b.joints) if spec.kind == "revolute"][:2]
+    b.add_mimic(ankle, joint, curve=(0.3, 0.1, 0.05))
+    b.add_force(0, (1.0, 0.0, 0.0), torque=(0.0, 0.1, 0.2), frame="body")
     b.add_muscle(joint, 200.0, (-0.1, 0.1), gear=0.05, activation=0.8, label="flexor")
     b.add_muscle(joint, 200.0, (-0.1, 0.1), gear=-0.05, tausmooth=0.2, activation=0.2, label="extensor")
     b.add_tracking_servo(joint, 5.0, 0.5, label="creep")

@@ -241,7 +241,7 @@ class BuilderMethods:
 
     def add_mimic(
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
-        leader_axis: int = 0, label: str | None = None, curve: Sequence[float] = (),
+        leader_axis: int = 0, label: str | None = None, curve: Sequence[float] = (0.0, 0.0, 0.0),
     ) -> int:
         """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 

@@ -170,7 +170,7 @@ def _add_joint(context: Context, e: int) -> None:
         return
     _check_softness(context, e)
     at, label = context.coordinates[one], context.label("coupling", context.name("EQUALITY", e))
-    offset, slope, curve = _zero(context, one) + float(data[0]), float(data[1]), list[float]()
+    offset, slope, curve = _zero(context, one) + float(data[0]), float(data[1]), [0.0, 0.0, 0.0]
     if two < 0 or not np.any(data[1:5]):
         builder.add_linear_coupling([(at.index, at.axis, 1.0)], offset=offset, label=label)
         return

@@ -44,7 +44,7 @@ def add_mimic(
     axis: int = 0,
     leader_axis: int = 0,
     label: str | None = None,
-    curve: Sequence[float] = (),
+    curve: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> int:
     """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic).
 
@@ -58,17 +58,17 @@ def add_mimic(
         offset: offset of the following coordinate (rad or m).
         axis, leader_axis: index of the coordinate of each joint.
         label: unique name.
-        curve: coefficients (c2, c3, c4) of a polynomial, or empty. The leader is then no tendon and no wrapped rope.
+        curve: coefficients (c2, c3, c4) of the polynomial. A tendon or a wrapped rope cannot lead with a curve.
 
     Returns:
         The coupling's index.
 
     Raises:
-        ModelError: a joint or coordinate does not exist, a number breaks a rule, or the leader has no curve.
+        ModelError: a joint or coordinate does not exist, a number breaks a rule, or the leader cannot have a curve.
     """
-    straight = isinstance(curve, tuple | list) and not curve
-    if not straight and validate.numbers(self.element("coupling", label), "curve", curve, 3).any():
-        return _add_curve(self, (leader, leader_axis), (joint, axis), multiplier, offset, curve, label)
+    numbers = validate.numbers(self.element("coupling", label), "curve", curve, 3).tolist()
+    if any(numbers):
+        return _add_curve(self, (leader, leader_axis), (joint, axis), multiplier, offset, numbers, label)
     return _couple(self, leader, leader_axis, joint, axis, "multiplier", multiplier, offset, label)
 
 
@@ -88,10 +88,9 @@ def _add_curve(
     if "terms" in spec.params or "path" in spec.params or leader == follower:
         rule = f"joint '{spec.label}' leads with a curve, but it is a tendon, a wrapped rope or the joint itself"
         raise validate.fail(element, rule, "give a hinge or a slide as the leader")
-    numbers = validate.numbers(element, "curve", curve, 3).tolist()
     linear = validate.number(element, "multiplier", multiplier)
     terms = [(*leader, -linear), *checked_terms(builder, element, [(*follower, 1.0)])]
-    minus = (-numbers[0], -numbers[1], -numbers[2])
+    minus = (-curve[0], -curve[1], -curve[2])
     return builder.add_coupling(CouplingSpec(label or "", terms, validate.number(element, "offset", offset), minus))
 
 

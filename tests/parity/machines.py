@@ -129,7 +129,7 @@ class _Maker:
             joints.append(self.b.add_joint_revolute(-1, self.body(place, 1.0), place, **options))
         self.b.add_gear(joints[0], joints[1], ratio=float(self.rng.choice([-2.0, 0.5, 3.0])))
         multiplier = float(self.rng.uniform(-1.5, 1.5))
-        curve = (0.2, -0.05, 0.01) if curved else ()
+        curve = (0.2, -0.05, 0.01) if curved else (0.0, 0.0, 0.0)
         self.b.add_mimic(joints[2], joints[1], multiplier, offset=0.1, curve=curve)
         self.coordinates.append((joints[0], 0))
         self.turns.append(joints[2])

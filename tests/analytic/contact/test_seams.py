@@ -171,7 +171,7 @@ def test_a_hull_tips_over_a_true_edge_of_tiles() -> None:
 
 
 def parked(kinds: str, rows: tuple[float, ...], backend: str, side: float = 0.0) -> float:
-    """Depth to which a wheel with a tire sinks in at a seam, m. It stands ``side`` beside the seam along its plane."""
+    """Return how deep the tire of a parked wheel sinks in (m). ``side`` is its distance from the seam (m)."""
     b = ModelBuilder()
     tiles.add_floor(b, kinds, tiles.ROAD, rows=rows, count=3)
     place = Transform((0.25, side, 0.3 - SINKS))
