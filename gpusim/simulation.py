@@ -211,7 +211,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.step_size
 
     def invalidate(self) -> None:
-        """Invalidate forces and velocities after a write to the arrays of ``state``."""
+        """Invalidate forces and velocities, after a write to the arrays of ``state`` or after replays of a graph."""
         self.runtime.invalidate()
 
     # Start: closed loops.
@@ -374,7 +374,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         matches no operator command.
 
         Raises:
-            UnknownNameError: no such command. The message names similar commands.
+            UnknownNameError: no such command.
         """
         return Command(self._part, chosen_commands(self._part, names))
 
@@ -386,15 +386,14 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         Args:
             name: see :meth:`signals`.
             value: one value for all chosen worlds, or an array with one value per chosen world (first axis).
-            world: an index, a list of indices, a mask (num_worlds,), or None for all.
+            world: see :meth:`write_state`, also for arrays on the device.
 
         Raises:
             UnknownNameError: no such signal.
             ModelError: the signal is not writable, or the shape of the value does not fit.
         """
         self._known(name, "sim.write_state({{{!r}: value}})")
-        worlds = chosen_worlds(f"signal '{name}'", world, self.num_worlds)
-        self._state_writer((name,)).write([value], worlds)
+        self._write((name,), [value], world, f"signal '{name}'")
 
     def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
         """Write many signals at once: poses and joint coordinates, from parent to child, then velocities.
@@ -406,9 +405,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
                 give an array (n,) or (worlds, n) with the numbers of all matching signals, or one that broadcasts. The
-                CUDA backend uses poses and velocities on the device without a copy to the host or a check.
-            worlds: an index, a list of indices, a mask (num_worlds,), or None for all. If you write only poses and
-                velocities, the CUDA backend also takes a mask on the device. ``values`` must then include all worlds.
+                CUDA backend uses arrays on the device without a copy to the host or a check. Exceptions are inertias,
+                rope lengths, cone limits, commands, internal states, and parameters of block diagrams.
+            worlds: an index, a list of indices, a mask (num_worlds,), or None for all. The CUDA backend also takes a
+                mask on the device. ``values`` must then include all worlds.
 
         Raises:
             UnknownNameError: no such signal.
@@ -417,10 +417,13 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         if not isinstance(values, Mapping):
             rule = f"values = {values!r} is no dict"
             raise validate.fail("Simulation.write_state", rule, "give {'joint.hip.position': 0.1}")
-        writer, given = self._state_writer(tuple(values)), list(values.values())
-        stays = self.backend_name == "cuda" and writer.moves and any(map(is_on_device, [worlds, *given]))
+        self._write(tuple(values), list(values.values()), worlds, "Simulation.write_state")
+
+    def _write(self, names: tuple[str, ...], given: list[Any], worlds: Any, element: str) -> None:
+        writer = self._state_writer(names)
+        stays = self.backend_name == "cuda" and writer.on_device and any(map(is_on_device, [worlds, *given]))
         if not (stays and self.backend.is_mask(worlds)):
-            worlds = chosen_worlds("Simulation.write_state", worlds, self.num_worlds)
+            worlds = chosen_worlds(element, worlds, self.num_worlds)
         (writer.write_on_device if stays else writer.write)(given, worlds)
 
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
@@ -472,10 +475,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return poses[str(label)]
 
     def health(self) -> Array:
-        """Return a mask of the running worlds (num_worlds,). A failed world stays in its last valid state.
-
-        Running worlds may still be inaccurate: :meth:`health_report` lists open joints and unconverged solves.
-        """
+        """Return a mask of the running worlds (num_worlds,). A failed world stays in its last valid state."""
         return ~self.runtime.quarantine.stopped
 
     def status_flags(self) -> Array:

@@ -100,6 +100,9 @@ class Backend(Protocol):
     def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
         """Update parameters of a kind of actuator after a write in ``worlds``."""
 
+    def pull_parameters(self) -> None:
+        """Copy parameters that were written on a device to the host."""
+
     def host_control(self) -> Array:
         """Return writable commands on the host (num_worlds, controls)."""
 

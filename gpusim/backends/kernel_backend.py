@@ -378,6 +378,9 @@ class KernelBackend(ABC):
             self._place_parameter(field, self._derived[field], worlds)
         self._pass_on(before)
 
+    def pull_parameters(self) -> None:  # noqa: B027 (nothing to do with shared memory)
+        """Copy parameters that were written on a device to the host."""
+
     def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
         """Update parameters of an actuator kind that were written in some worlds."""
         group, before = self._groups()[kind], None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,33 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 
-def derive(name: str, t: Topology, p: dict[str, Array], real: Any) -> Array:
-    """Compute the array ``name`` of fields.DERIVED_FIELDS from the parameters ``p``."""
+def derive(name: str, t: Topology, p: Mapping[str, Any], real: Any, xp: Any = np) -> Any:
+    """Compute the array ``name`` of fields.DERIVED_FIELDS from the parameters ``p``.
+
+    ``xp``: the module of the arrays, numpy or cupy. With cupy, ``name`` must not depend on the inertia.
+    """
     if name == "body_gravity":
         acting = p["gravity_scale"][..., None] * p["gravity"][:, None, :]
-        return np.where(t.dynamic[:, None], acting, 0.0).astype(real)
+        return xp.where(xp.asarray(t.dynamic[:, None]), acting, 0.0).astype(real)
     if name == "inverse_mass":
-        return np.where(t.dynamic, 1.0 / p["mass"], 0.0).astype(real)
+        return xp.where(xp.asarray(t.dynamic), 1.0 / p["mass"], 0.0).astype(real)
     if name == "system_inverse_mass":
-        total = np.zeros_like(p["mass"])
-        np.add.at(total.T, t.systems, p["mass"].T)
-        return np.where(t.dynamic, 1.0 / total[:, t.systems], 0.0).astype(real)
+        total = xp.zeros(p["mass"].shape, np.float64)
+        for bodies in _one_of_each(t.systems):
+            total[:, t.systems[bodies]] += p["mass"][:, bodies]
+        return xp.where(xp.asarray(t.dynamic), 1.0 / total[:, t.systems], 0.0).astype(real)
     if name == "inertia":
         return p["inertia"].astype(real)
     if name == "inertia_inverse_body":
         return np.linalg.inv(p["inertia"]).astype(real)
     return np.asarray(np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real))
+
+
+def _one_of_each(systems: Array) -> list[Array]:
+    """Return lists of bodies. Each list has at most one body of each system. The first bodies come first."""
+    order = np.argsort(systems, kind="stable")
+    rank = np.arange(order.size) - np.searchsorted(systems[order], systems[order])
+    return [order[rank == k] for k in range(rank.max(initial=-1) + 1)]
 
 
 DERIVED_FROM: dict[str, tuple[str, ...]] = {

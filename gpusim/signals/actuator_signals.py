@@ -40,11 +40,12 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
                 writer = _writer(runtime, group, quantity.name, k)
                 table.observe(prefix + quantity.name, quantity, (k,), writer, unit=unit(quantity.name, quantity.unit))
             shared = _parameter_writer(runtime, groups, group, k)
-            for p in kind.parameters:
+            for row, p in enumerate(kind.parameters):
                 if p.signal and prefix + p.name not in table.by_name:
                     table.add(
                         prefix + p.name, (), unit(p.name, p.unit), f"{p.doc}; may differ per world",
                         _parameter_reader(runtime, group, p.name, k), _alone(shared, p.name), shared=(shared, p.name),
+                        parameter=(f"{kind.name}_parameters", (row, k)),
                     )  # fmt: skip
             if kind.brakes:
                 _add_brake_signals(runtime, table, group, k, unit)
@@ -107,6 +108,7 @@ def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
 
 def _parameter_reader(runtime: Runtime, group: Group, name: str, k: int) -> Reader:
     def read() -> Array:
+        runtime.backend.pull_parameters()
         params = group.params[name][:, k]
         return np.array(np.broadcast_to(params, (runtime.num_worlds,)))
 
@@ -117,6 +119,7 @@ def _parameter_writer(runtime: Runtime, groups: dict[str, Group], group: Group, 
     together = type(group.type).check_together is not ActuatorType.check_together
 
     def write(worlds: Array, values: dict[str, Array]) -> None:
+        runtime.backend.pull_parameters()
         chosen = group.alone(k, as_slice(worlds))  # check the rules only for the written worlds
         for name, value in values.items():
             chosen.params[name] = value[:, None]

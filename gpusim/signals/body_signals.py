@@ -38,11 +38,15 @@ class BodySignals:
         for quantity in BODY:
             what = targets.get(quantity.name)
             table.observe(prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None)
-        table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
+        table.add(
+            prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass,
+            parameter=("mass", (self.index,)),
+        )  # fmt: skip
         table.add(
             prefix + "gravity_scale", (), "-", "share of gravity that acts; may differ per world",
             lambda: self._parameter("gravity_scale"),
             lambda worlds, value: self.runtime.write_parameter("gravity_scale", self.index, worlds, value),
+            parameter=("gravity_scale", (self.index,)),
         )  # fmt: skip
         table.add(
             prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",
@@ -56,6 +60,7 @@ class BodySignals:
                 prefix + name, (3,), unit, f"from outside, {where}world frame; stays until it is written again",
                 lambda name=name: self._parameter(name),  # type: ignore[misc]
                 lambda worlds, value, name=name: self.runtime.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
+                parameter=(name, (self.index,)),
             )  # fmt: skip
 
     def _parameter(self, name: str) -> Array:

@@ -143,7 +143,9 @@ class JointSignals:
                 add_row(self.runtime, self.index, k, field, worlds, value)
 
         unit = _UNITS[field].get(self.type.unit_of(self.spec, k), "m or rad, N or N m")
-        return Signal(SignalInfo(name, (), unit, f"{field}; may differ per world", True), read, write)
+        axis = self.runtime.model.axis_of.get(key, -1)
+        place = (field, (axis,)) if axis >= 0 and moving is None else None
+        return Signal(SignalInfo(name, (), unit, f"{field}; may differ per world", True), read, write, parameter=place)
 
     def drive_force(self) -> Array:
         """Return the sum of all actuator forces or torques on each joint coordinate (N or N m)."""

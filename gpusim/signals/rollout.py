@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,29 @@ class Rollouts(ABC):
         """
         rollout = _Rollout(self.runtime, steps, commands, record, every)
         return rollout.run(self.step)
+
+    @contextmanager
+    def capture(self) -> Iterator[None]:
+        """Let a CUDA graph of PyTorch or CuPy capture calls of the simulation (``backend="cuda"``).
+
+        Inside, call :meth:`step`, ``read`` of observations, and ``write`` of commands with arrays on the device. Make
+        the same calls once before the capture, so that all kernels are compiled. Then enter this context before
+        ``torch.cuda.graph``.
+
+        The host takes no part in a replay. So call ``sim.invalidate()`` after replays, before you read on the host.
+        Between replays, you can write and reset as usual. The watch for falling bodies ends.
+
+        Raises:
+            ModelError: the backend or the launch is not suitable, or a call inside needs the host.
+        """
+        backend: Any = self.runtime.backend
+        if backend.name != "cuda":
+            rule = f"backend '{backend.name}' launches no CUDA kernels"
+            raise validate.fail("Simulation.capture", rule, "give Simulation(backend='cuda')")
+        self.runtime.falls.stop()
+        with backend.capture():
+            yield
+        self.runtime.forget()
 
 
 class _Rollout:

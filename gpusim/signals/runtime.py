@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.backends.accuracy_watch import AccuracyWatch
 from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
@@ -64,7 +65,7 @@ class Runtime:
         build_signals: Callable[[], SignalTable],
     ) -> None:
         self.model, self.config, self.built = model, config, built
-        self.num_worlds, self.parameters, self.backend = state.num_worlds, parameters, backend
+        self.num_worlds, self._parameters, self.backend = state.num_worlds, parameters, backend
         self.initial = state.copy()
         self._make_backend, self._build_signals = make_backend, build_signals
         self.now = self._make_now()
@@ -134,7 +135,8 @@ class Runtime:
         """Warn about worlds that exceeded a capacity or lost accuracy in the last steps, and about falling bodies."""
         self.capacity.check()
         self.accuracy.check()
-        self.falls.check(self.steps, self.parameters["gravity"])
+        # Gravity that was written on the device may be old here: the host must not wait for it in every step.
+        self.falls.check(self.steps, self._parameters["gravity"])
 
     # Forces and contacts at the current time.
 
@@ -183,6 +185,12 @@ class Runtime:
         table = self.signal_table().by_name
         return [table[name] for name in matching("signal", names, table)]
 
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """The parameters on the host by name. See fields.PARAMETER_FIELDS."""
+        self.backend.pull_parameters()
+        return self._parameters
+
     def parameter(self, name: str) -> Array:
         """Return a parameter of model/fields.py in all worlds (num_worlds, ...). Do not write to this array."""
         array = self.parameters[name]
@@ -205,9 +213,12 @@ class Runtime:
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
         """Continue with a model of the same elements and other constraint rows. See signals/added_rows.py."""
+        if getattr(self.backend, "replays", False):
+            rule = "a captured graph cannot use new constraint rows"
+            raise validate.fail("Simulation", rule, "write this parameter before Simulation.capture")
         control = np.array(self.backend.host_control())
         self.model, _ = choose_solvers(model, self.config)
-        self.parameters, self.initial = parameters, initial
+        self._parameters, self.initial = parameters, initial
         self.backend = self._make_backend(self.model, state, parameters)
         self.backend.bind(control)
         for name in self._added:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -52,8 +53,12 @@ class Signal:
     """Name and columns of the state array with the value."""
     shared: tuple[SharedWriter, str] | None = None
     """For actuator parameters: writer of all parameters of the actuator, and name of this parameter."""
+    parameter: ParameterPlace | None = None
+    """For parameters that can be written on a GPU."""
 
 
+ParameterPlace = tuple[str, tuple[Any, ...]]
+"""Name of a parameter array, and indices in the array of one world."""
 SharedWriter = Callable[[Array, dict[str, Array]], None]
 """Function of world indices (n,) and values (n,) by parameter."""
 Writer = Callable[[Array, Array], None]
@@ -115,10 +120,11 @@ class SignalTable:
         forward: bool = False,
         kept: tuple[str, tuple[int, ...]] | None = None,
         shared: tuple[SharedWriter, str] | None = None,
+        parameter: ParameterPlace | None = None,
     ) -> None:
         """Add a signal that only the host can read, or a signal in a state array (``kept``)."""
         info = SignalInfo(name, shape, unit, doc, write is not None, forward)
-        self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared)
+        self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared, parameter=parameter)
 
     def later(self, names: Iterable[str], make: Maker) -> None:
         """Add names of signals."""

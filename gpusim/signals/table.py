@@ -57,5 +57,5 @@ def _add_global_signals(runtime: Runtime, table: SignalTable) -> None:
 
     table.add(
         "sim.gravity", (3,), "m/s2", "may differ per world",
-        lambda: np.array(runtime.parameter("gravity")), write_gravity,
+        lambda: np.array(runtime.parameter("gravity")), write_gravity, parameter=("gravity", ()),
     )  # fmt: skip

@@ -47,6 +47,7 @@ class Part:
         self.size = sum(self.sizes)
         self.shape = signals[0].info.shape if len(signals) == 1 else (self.size,)
         self.moves = all(s.target is not None for s in signals)
+        self.on_device = all(s.target is not None or s.parameter is not None for s in signals)
         self.endless = signals[0].info.name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
 
     def values(self, value: Any, count: int) -> Array:
@@ -73,6 +74,20 @@ class Part:
                 what = "NaN" if unset else "infinite"
                 raise validate.fail(element, f"value {value!r} is {what}", "give finite numbers")
         return filled.reshape(count, self.size)
+
+    def device_values(self, value: Any, count: int) -> Any:
+        """Return the values as an array (1 or count, numbers). Values on the device stay there, without a check.
+
+        Raises:
+            ModelError: the shape of the values does not fit, or a value on the host is not finite.
+        """
+        if not is_on_device(value):
+            return self.values(value, count)
+        each, shape = ((count, *self.shape), (count, self.size)), tuple(value.shape)
+        if shape not in (self.shape, (1, *self.shape), *each):
+            rule = f"an array of shape {shape} does not fit {count} worlds of shape {self.shape}"
+            raise validate.fail(f"signal '{self.name}'", rule, "give one value, or one for each chosen world")
+        return value.reshape(count if shape in each else 1, -1)
 
     def _matched(self) -> str:
         """Return the signals that match a wildcard, as text for a message."""
@@ -113,28 +128,27 @@ class StateWriter:
         """Names of upper limits for which the write also contains the lower limits."""
 
     @property
-    def moves(self) -> bool:
-        """Whether all signals are poses and velocities."""
-        return all(part.moves for part in self._parts)
+    def on_device(self) -> bool:
+        """Whether a GPU can write all signals: poses, velocities and most parameters."""
+        return all(part.on_device for part in self._parts)
 
     def write_on_device(self, values: Sequence[Any], worlds: Any) -> None:
-        """Write poses and velocities. The method does not check values on the device, or copy them to the host.
+        """Write on the GPU. The method does not check values on the device, or copy them to the host.
 
         ``worlds``: indices (n,), or a mask (num_worlds,) on the device. With a mask, the values are for all worlds.
         """
-        count = len(worlds)
+        backend: Any = self._runtime.backend  # the CUDA backend
         columns = list[Any]()
-        for part, value in zip(self._parts, values, strict=True):
-            if not is_on_device(value):
-                columns.append(part.values(value, count))
-                continue
-            each = (count, *part.shape), (count, part.size)
-            shape = tuple(value.shape)
-            if shape not in (part.shape, (1, *part.shape), *each):
-                rule = f"an array of shape {shape} does not fit {count} worlds of shape {part.shape}"
-                raise validate.fail(f"signal '{part.name}'", rule, "give one value, or one for each chosen world")
-            columns.append(value.reshape(count if shape in each else 1, -1))
-        self._runtime.backend.write_operations(self._operations, columns, worlds)
+        checked = [part.device_values(value, len(worlds)) for part, value in zip(self._parts, values, strict=True)]
+        for part, own in zip(self._parts, checked, strict=True):
+            ends = np.cumsum(part.sizes)
+            for signal, start, end in zip(part.signals, ends - part.sizes, ends, strict=True):
+                if signal.parameter is None:
+                    columns.append(own[:, start:end])
+                else:
+                    backend.write_columns(*signal.parameter, own[:, start:end], worlds)
+        if columns:
+            backend.write_operations(self._operations, columns, worlds)
         self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:

@@ -62,6 +62,7 @@ ELSEWHERE = {
 }
 NOT_RUN = {
     'backend="cuda"': "needs a GPU and PyTorch",
+    "torch.cuda.": "needs a GPU and PyTorch",
     "with Window(": "opens a window",
     'arrays="torch"': "needs PyTorch (tests/unit/envs/test_vector_env.py)",
     "RecordVideo(": "draws (tests/unit/envs/test_films.py)",

@@ -254,35 +254,6 @@ def test_a_posture_is_written_on_the_device() -> None:
     assert bits(sims[0]) == bits(sims[1])
 
 
-def test_postures_from_the_device_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    sims = [machine("double_pendulum", backend) for backend in ("cuda", "native")]
-    shapes = {n: i.shape for n, i in sims[0].signals().items() if i.writable and n.startswith("joint.")}
-    joint = next(n for n, shape in shapes.items() if n.endswith(".position") and not shape)
-    body = sims[0].model.bodies[-1].label
-    chance = np.random.default_rng(4)
-    wide = chance.uniform(-0.1, 0.1, (3, sum(n.endswith(".velocity") for n in shapes)))
-    values: dict[str, Any] = {joint: chance.uniform(0.0, 0.2, 3), "joint.*.velocity": wide}
-    one = {f"body.{body}.linear_velocity": np.array([0.1, 0.0, 0.2])}
-    mask = np.array([True, False, True])
-    for sim in sims:
-        sim.step(4)
-        sim.write_state(values)
-    with monkeypatch.context() as patch:
-        patch.setattr(fake_cupy.FakeArray, "get", None)
-        given = {name: fake_cupy.fake(value) for name, value in values.items()}
-        sims[0].write_state(given, fake_cupy.fake(mask))
-        sims[0].write_state({name: fake_cupy.fake(x) for name, x in one.items()}, worlds=[2, 0])
-        sims[0].write_state({joint: 0.15}, fake_cupy.fake(mask))
-    sims[1].write_state({name: value[mask] for name, value in values.items()}, mask)
-    sims[1].write_state(one, worlds=[2, 0])
-    sims[1].write_state({joint: 0.15}, mask)
-    for sim in sims:
-        sim.step(2)
-    assert bits(sims[0]) == bits(sims[1])
-    with pytest.raises(gpusim.ModelError, match=naming(f"signal '{joint}' (2,) 3")):
-        sims[0].write_state({joint: fake_cupy.fake(np.zeros(2))}, fake_cupy.fake(mask))
-
-
 def test_devices() -> None:
     assert machine("boom_crane", "cuda", device=1).backend.device == 1  # type: ignore[union-attr]
     with pytest.raises(gpusim.ModelError, match=naming("device 5 2")):

@@ -18,8 +18,8 @@ from gpusim.backends.codegen.header import FORWARD, POSE, kept_fields
 from gpusim.backends.codegen.schedule_source import CONTACT_PHASES
 from gpusim.backends.codegen.variants import GPU_LANES, Variant, model_variant, rays_variant, signals_variant
 from gpusim.backends.cuda.builds import CudaBuilds
+from gpusim.backends.cuda.capture import CudaCapture
 from gpusim.backends.cuda.device import Gpu, launch_shape
-from gpusim.backends.cuda.memory import CudaMemory
 from gpusim.backends.cuda.observer import ObserverLaunch
 from gpusim.backends.cuda.programs import ProgramLaunch
 from gpusim.description.config import SolverConfig
@@ -46,7 +46,7 @@ SPECIALIZED_FROM = 256
 MOST_STEPS = 1000
 
 
-class CudaBackend(CudaMemory):
+class CudaBackend(CudaCapture):
     """Backend that runs the kernels on a GPU.
 
     Args:
@@ -235,9 +235,7 @@ class CudaBackend(CudaMemory):
         h = dt / self.config.substeps
         with self._here():
             self._push()
-            if self.builds.arrived():
-                self._load_kernels()
-                self._graphs.clear()
+            self._take_builds()
             self._substep = h if n else self._substep
             if self.staged:
                 run = self._runner(h)
@@ -252,6 +250,12 @@ class CudaBackend(CudaMemory):
         self._device_newer = True
         self.invalidate()
         return self.newly_failed()
+
+    def _take_builds(self) -> None:
+        """Use the full builds if they are ready."""
+        if self.builds.arrived():
+            self._load_kernels()
+            self._graphs.clear()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
         """Return a function that runs a list of launches."""
@@ -353,6 +357,8 @@ class CudaBackend(CudaMemory):
         self._forward_h, self._posed = 0.0, False
         # The caller of host_control() may have written the commands.
         self._control_newer = self._control_newer or self._control_lent
+        if self.replays and not self._capturing:
+            self._replayed()
 
     def slab_array(self, name: str) -> Array:
         """Return a host copy of a slab array (num_worlds, ...)."""

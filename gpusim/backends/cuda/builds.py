@@ -12,6 +12,7 @@ A quick build works for many models. With many worlds, full builds are specializ
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -159,6 +160,11 @@ class CudaBuilds:
         build = BackgroundBuild(lambda: compile_full(*self._given(variant)))
         self._pending.append(build)
         waiting_builds().put(build)
+
+    def wait(self) -> None:
+        """Wait for all builds in the background."""
+        while not all(build.ended for build in self._pending):
+            time.sleep(0.02)
 
     def arrived(self) -> bool:
         """Return whether a full build has become ready since the last call."""

@@ -176,5 +176,8 @@ class NumpyBackend:
         """Update everything that depends on the parameter ``name`` after a write."""
         self.work.parameter_written(name, worlds)
 
+    def pull_parameters(self) -> None:
+        """Do nothing: there is no device."""
+
     def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
         """Do nothing: the stages read the parameters of actuators directly."""
