@@ -407,24 +407,27 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
                 give an array (n,) or (worlds, n) with the numbers of all matching signals, or one that broadcasts. The
                 CUDA backend uses arrays on the device without a copy to the host or a check. Exceptions are inertias,
                 rope lengths, cone limits, commands, internal states, and parameters of block diagrams.
-            worlds: an index, a list of indices, a mask (num_worlds,), or None for all. The CUDA backend also takes a
-                mask on the device. ``values`` must then include all worlds.
+            worlds: an index, a list of indices, a mask (num_worlds,), or None for all. For a mask on the device,
+                ``values`` must include all worlds.
 
         Raises:
             UnknownNameError: no such signal.
             ModelError: a signal is not writable, or the shape of a value does not fit. Such an error changes no pose.
         """
         if not isinstance(values, Mapping):
-            rule = f"values = {values!r} is no dict"
-            raise validate.fail("Simulation.write_state", rule, "give {'joint.hip.position': 0.1}")
+            fix = "give {'joint.hip.position': 0.1}"
+            raise validate.fail("Simulation.write_state", f"values = {values!r} is no dict", fix)
         self._write(tuple(values), list(values.values()), worlds, "Simulation.write_state")
 
     def _write(self, names: tuple[str, ...], given: list[Any], worlds: Any, element: str) -> None:
         writer = self._state_writer(names)
         stays = self.backend_name == "cuda" and writer.on_device and any(map(is_on_device, [worlds, *given]))
-        if not (stays and self.backend.is_mask(worlds)):
-            worlds = chosen_worlds(element, worlds, self.num_worlds)
-        (writer.write_on_device if stays else writer.write)(given, worlds)
+        masked = self.backend.is_mask(worlds)
+        chosen = worlds if stays and masked else chosen_worlds(element, worlds, self.num_worlds)
+        if stays:
+            writer.write_on_device(given, chosen)
+        else:
+            writer.write(given, chosen, of_all=masked)
 
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
         """Return the writer for signals or wildcards."""

@@ -151,9 +151,12 @@ class StateWriter:
             backend.write_operations(self._operations, columns, worlds)
         self._runtime.invalidate()
 
-    def write(self, values: Sequence[Any], worlds: Array) -> None:
-        """Write the values in the worlds ``worlds`` (n,)."""
-        checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
+    def write(self, values: Sequence[Any], worlds: Array, of_all: bool = False) -> None:
+        """Write the values in the worlds ``worlds`` (n,). ``of_all``: whether the values are for all worlds."""
+        count = self._runtime.num_worlds if of_all else worlds.size
+        checked = [part.values(value, count) for part, value in zip(self._parts, values, strict=True)]
+        if of_all:
+            checked = [own[worlds] for own in checked]
         moved: list[Array] = []
         others: list[tuple[Signal, Array]] = []
         for part, own in zip(self._parts, checked, strict=True):

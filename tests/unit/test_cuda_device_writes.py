@@ -85,6 +85,17 @@ def test_parameters_from_the_device_wait_for_nothing(mask: tuple[bool, ...], mon
                                       sims[1].read(name.replace("*", "lid")), err_msg=name)  # fmt: skip
 
 
+def test_values_for_all_worlds_also_reach_the_host() -> None:
+    sims, mask = [crate(backend) for backend in ("cuda", "native")], np.array([True, False, True])
+    inertia = np.diag([0.1, 0.2, 0.25]) * np.array([1.0, 2.0, 3.0])[:, None, None]
+    values = {"body.box.inertia": inertia, "joint.hinge.velocity": np.array([0.1, 0.2, 0.3])}
+    sims[0].write_state({name: fake_cupy.fake(x) for name, x in values.items()}, fake_cupy.fake(mask))
+    sims[1].write_state({name: x[mask] for name, x in values.items()}, mask)
+    for sim in sims:
+        sim.step(5)
+    assert bits(sims[0]) == bits(sims[1])
+
+
 def test_a_host_write_follows_one_on_the_device() -> None:
     sims = [crate(backend) for backend in ("cuda", "native")]
     for sim in sims:
