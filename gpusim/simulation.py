@@ -57,9 +57,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         dtype: type of velocities, momenta and impulses, "float64" or "float32". Poses are always float64. The direct
             solver also uses float64, except with ``fast``.
         config: settings of the solver.
-        launch: how the native and CUDA backends divide the work. "fused" runs each world in one block or thread. "simd"
-            (native only) runs one world per vector lane and needs the direct joint solver. "staged" runs each stage of
-            the step with all threads. "auto" chooses one of them. All launches give bit-identical results.
+        launch: "fused" runs each world in one block or thread, "simd" (native only) one world per vector lane with the
+            direct joint solver, and "staged" each stage of the step with all threads. All give bit-identical results.
         threads: maximum number of threads (native only), by default all cores that the process may use. For a large
             world, the backend measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
