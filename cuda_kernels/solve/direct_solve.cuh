@@ -228,11 +228,9 @@ GPUSIM_FN double gained_motion(const World& w) {
     }
     return driven > 0.0 ? sum - driven : sum;
 }
-// Guard the first pass: if it runs away, restart with a softer factor, and finally without bias.
-GPUSIM_FN void guard_first(const World& w) {
-    const double energy = part_total(w, w.energy()), before = *w.factor_damping();
-    *w.first_energy() = energy;
-    if (!w.loop_constraints()) return;
+// Guard the first pass of loops: if it runs away, restart with a softer factor, and finally without bias.
+GPUSIM_PHASE void guard_loops(const World& w, int) {
+    const double energy = *w.first_energy(), before = *w.factor_damping();
     const bool bends = *w.first_error() * real(w.h) > real(BENT_SHARE) * real(w.usual_lever());
     if (!bends && !(*w.softening() > real(0))) return;
     const bool far = bends && *w.first_error() > real(FAR_SHARE) * *w.load_error();
@@ -248,7 +246,7 @@ GPUSIM_FN void guard_first(const World& w) {
 }
 GPUSIM_PHASE void guard(const World& w, int) {
     const int action = *w.guard_action();
-    if (action == GUARD_KEEP) guard_first(w);
+    if (action == GUARD_KEEP) *w.first_energy() = part_total(w, w.energy());
     if (action == GUARD_RESTORE) {
         *w.passes_left() = 0;
         *w.stalled() = 1;

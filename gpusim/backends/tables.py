@@ -81,9 +81,9 @@ TABLE_TYPES: dict[str, str] = {
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
-    "wraps", "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
-    "loop_constraints", "dependent_constraints", "rotors", "colors", "overflow_constraints", "overflow_sides",
-    "color_axes", "actuators", *CONTACT_SIZES,
+    "wraps", "pulls", "actuator_terms", "refitted_terms", "clamps", "blocks", "edges", "levels", "coupled",
+    "swept_constraints", "loop_constraints", "dependent_constraints", "rotors", "colors", "overflow_constraints",
+    "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
 
@@ -136,6 +136,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "pulls": typed["tension_start"].size - 1,
         "contact_sensors": int(typed["contact_sensor_body"].size),
         "actuator_terms": int(typed["actuator_term_axis"].size),
+        "refitted_terms": sum(len(g.specs) for g in model.groups if "relinearize" in g.type.kernel),
         "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),

@@ -209,9 +209,14 @@ _TABLE = (
     Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta gamma guard_action rhs", writes="energy"),
     Phase(
         "guard",
-        reads="energy first_error jacobian load_error momentum_kicked plain_energy rotation softening solved spinning "
-        "twist twist_kicked",
+        reads="energy plain_energy spinning",
         writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
+    ),
+    Phase(
+        "guard_loops",
+        reads="first_energy first_error jacobian load_error momentum_kicked rotation softening solved spinning twist "
+        "twist_kicked",
+        writes="factor_damping guard_action hold_bias passes_left refactor refreshes since_factor",
     ),
     Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
     Phase("guard_bias", "rows", reads="guard_action", writes="bias kept_bias"),
@@ -368,11 +373,16 @@ _TABLE = (
         writes="joint_drift_peak joint_tilt_peak loop_gap",
     ),
     Phase(
+        "find_jump",
+        reads="color_first color_member jacobian mode pair_points step_last touching twist twist_before",
+        writes="kick_before_last manifold",
+    ),
+    Phase(
         "store_times",
-        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak jump_peak loop_gap mode "
-        "pair_points residual_now spin_peak step_last touching twist twist_before unconverged void_peak",
-        writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open manifold not_converged "
-        "posed residual sensed_substeps sensed_time step_before time",
+        reads="contact_left joint_drift_peak joint_tilt_peak jump_peak loop_gap residual_now spin_peak step_last "
+        "unconverged void_peak",
+        writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open not_converged posed "
+        "residual sensed_substeps sensed_time step_before time",
     ),
     Phase("start_relax", writes="done relaxing"),
     Phase(

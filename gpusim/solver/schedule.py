@@ -44,6 +44,7 @@ BOUNCES = Condition("bounces", "w.bounces()", lambda s: bool(s["bounces"]))
 JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
 FREE = Condition("free", "!w.constraints()", lambda s: not s["constraints"])
 AXES = Condition("axes", "w.axes()", lambda s: s["axes"] > 0)
+REFITTED = Condition("refitted", "w.refitted_terms()", lambda s: s["refitted_terms"] > 0)
 SENSED_JOINTS = Condition("sensed_joints", "w.joint_sensors()", lambda s: s["joint_sensors"] > 0)
 ROPES = Condition("ropes", "w.ropes()", lambda s: s["ropes"] > 0)
 ANGLES = Condition("angles", "w.angles()", lambda s: s["angles"] > 0)
@@ -108,13 +109,19 @@ DIRECT_LOOPS = Condition("direct_loops", "", lambda s: bool(s["direct"]) and LOO
 CLOSING = Condition("closing", "*w.closing() != 0", LOOPS.host, True)
 UNCLOSED = Condition("unclosed", "is_unclosed(w)", LOOPS.host, True)
 STRESSED = Condition("stressed", "*w.stressed() != 0", LOOPS.host, True)
+# The targets of axis rows change with their modes and laws.
+SWITCHING = Condition(
+    "switching", "(w.refitted_terms() || w.coupled() || *w.changed() != 0)", AXES.host, each_world=True
+)  # fmt: skip
+STARTING = Condition("starting", "!(*w.step_last() > 0.0)", each_world=True)
+GUARDED = Condition("guarded", "w.loop_constraints() && *w.guard_action() == GUARD_KEEP", LOOPS.host, True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
-    CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE,
-    UNCONDENSED, SPINNING,
+    CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, GUARDED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING,
+    AT_ONCE, UNCONDENSED, SPINNING, SWITCHING, STARTING,
 )  # fmt: skip
 """Conditions that each world evaluates."""
 
@@ -182,7 +189,10 @@ ACTUATE = Stage("actuate", LAWS, reference="joints.actuate.actuate")
 KICK = Stage("kick", run("kick_body"), reference="joints.kick.kick")
 
 CURVATURE = Routine("curvature", (If(SECOND_ORDER, run("bend_body bend_element bend_coupling")),))
-REFIT = Routine("refit", (*run("next_rate relinearize_term sum_law"), If(COUPLED, run("relinearize_coupled_law"))))
+REFIT = Routine(
+    "refit",
+    (*run("next_rate"), If(REFITTED, run("relinearize_term sum_law")), If(COUPLED, run("relinearize_coupled_law"))),
+)
 ELIMINATE = Routine("eliminate", (
     *run("scale_row scale_entry"),
     Levels("levels", by_level("invert_pivot divide_entry update_entry")),
@@ -271,7 +281,9 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
         *run("sum_plain_energy"),
         SOLVE_FORWARD,
         # Energy of the joints alone: contacts that stick now may slide or separate.
-        *run("sum_energy guard guard_row guard_body"),
+        *run("sum_energy guard"),
+        If(GUARDED, run("guard_loops")),
+        *run("guard_row guard_body"),
         If(SECOND_ORDER, run("guard_bias")),
         If(TOUCHING, run("guard_pair")),
         If(ADVANCING, (
@@ -282,7 +294,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
                 REFIT, *run("want_mode"),
                 # Friction must not slip under self-stress.
                 If(REDUNDANT, (*run("judge_modes"), If(STRESSED, (DROP_SELF_STRESS, *run("correct_body want_mode"))))),
-                *run("switch_mode"),
+                If(SWITCHING, run("switch_mode")),
                 If(COUPLED, (*run("refit_coupled"), If(SWEPT, run("prepare_coupled")))),
                 *run("end_refit"),
             )),
@@ -354,7 +366,9 @@ DRIFT = Stage("drift", (
     If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),
     *run("store_row store_axis"),
     If(TOUCHING, run("slip_pair")),
-    *run("left_joint store_times"),
+    *run("left_joint"),
+    If(STARTING, run("find_jump")),
+    *run("store_times"),
 ))  # fmt: skip
 # Solve the velocities again, starting from the current impulses.
 RESOLVE = Routine("resolve", (
