@@ -33,7 +33,7 @@ GPUSIM_FN void leave_contacts(const World& w) {
     *w.contact_left() = counts ? *w.contact_change() / *w.largest_load() : real(0);
     *w.contact_change() = *w.largest_load() = real(0);
 }
-// Report a world to the host when it first exceeds a limit. A single contact residual (an impact) does not count.
+// Report a world to the host when it exceeds another limit. Contacts count after several bad substeps in a row.
 GPUSIM_FN void watch_accuracy(const World& w) {
     *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
     *w.loop_open() = *w.loop_gap() > w.loop_gap_limit() ? *w.loop_open() + 1 : 0;
