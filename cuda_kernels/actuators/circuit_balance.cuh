@@ -50,8 +50,8 @@ GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, doubl
     *flow = whole * kept;
     *slope = d > b.max_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
 }
-// Call ``visit`` for each branch of circuit k, with the index of its valve or edge. A valve has four branches, an edge
-// has one.
+// Call ``visit`` for each branch of circuit k, with the index of its valve or edge. A valve has
+// four branches, an edge has one.
 template <class Visit>
 GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
     const double infinite = 1.0 / 0.0;
@@ -226,8 +226,8 @@ GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int c
             right[i * width + c] = sum / matrix[i * MOST_OIL_NODES + i];
         }
 }
-// Return the slope along -move of the convex function whose gradient is the residual, after the fraction ``share`` of
-// the step.
+// Return the slope along -move of the convex function whose gradient is the residual, after the
+// fraction ``share`` of the step.
 GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double share) {
     double ahead[MOST_OIL_NODES], error[MOST_OIL_NODES], sum = 0.0;
     for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - share * move[i];
@@ -276,8 +276,8 @@ GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const d
         }
     }
 }
-// Solve for pressures at or above the vapor pressure by Newton's method, in place. ``error`` is the flow into voids
-// (m3/s).
+// Solve for pressures at or above the vapor pressure by Newton's method, in place.
+// ``error`` is the flow into voids (m3/s).
 GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, double* p, double* error, double* matrix) {
     double move[MOST_OIL_NODES];
     bool held[MOST_OIL_NODES];

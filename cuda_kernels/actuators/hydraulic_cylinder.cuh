@@ -1,10 +1,10 @@
-// Hydraulic cylinder with spool valve, brake and end stops (equations: gpusim/actuators/hydraulic_cylinder.py,
-// hydraulics.py).
+// Hydraulic cylinder with spool valve, brake and end stops (equations:
+// gpusim/actuators/hydraulic_cylinder.py, hydraulics.py).
 #pragma once
 #include "hydraulics.cuh"
 
-// Sum G and G times the outer pressure over the edges of chamber n. G is the ratio of flow to pressure drop at
-// ``guess``.
+// Sum G and G times the outer pressure over the edges of chamber n. G is the ratio of
+// flow to pressure drop at ``guess``.
 GPUSIM_FN void chamber_edges(const World& w, int k, int n, double guess, double* total, double* inflow) {
     const double supply = w.cylinder_supply_pressure(k), tank = w.cylinder_tank_pressure(k);
     const double transition = w.cylinder_transition_pressure(k), check = w.cylinder_anticavitation_gain(k);

@@ -67,8 +67,8 @@ GPUSIM_FN double muscle_force(const World& w, int k, double length, double veloc
     const double x = (at - 1.0) / (0.5 * (w.muscle_lmax(k) - 1.0));
     return -w.muscle_peak_force(k) * (active + w.muscle_fpmax(k) * muscle_passive(x, x).value);
 }
-// Law of a muscle for one kick: impulse = constant - active FV(per_rate (weight rate + known)) - spring rate - passive
-// FP.
+// Law of a muscle for one kick: impulse = constant - active FV(per_rate (weight rate +
+// known)) - spring rate - passive FP.
 struct MuscleLaw {
     double constant, active, spring, per_rate, weight, known, fvmax, passive, here, ahead, behind;
     bool semi_implicit;

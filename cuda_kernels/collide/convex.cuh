@@ -91,8 +91,8 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     return c.gap <= most;
 }
 
-// Points before the choice of four, with the gaps of the cores. The points are on the core of B (side = 1) or A (side =
-// -1).
+// Points before the choice of four, with the gaps of the cores. The points are on the core of B
+// (side = 1) or A (side = -1).
 struct Candidates {
     int count;
     double p[3 * (LOOP_CORNERS + 1)], gap[LOOP_CORNERS + 1];

@@ -107,8 +107,8 @@ GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const doub
     return found;
 }
 
-// Find a tetrahedron, from the points of the simplex if possible. Return false if the Minkowski difference is flat,
-// with normal n.
+// Find a tetrahedron, from the points of the simplex if possible. Return false if the Minkowski
+// difference is flat, with normal n.
 GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, double extent, const Simplex& s, Polytope& t,
                         double* n) {
     const double thin = EPA_THIN * extent;

@@ -1,5 +1,5 @@
-// Triangles of a height field, in the frame of the field. The *foot* of a point is the nearest point of a triangle's
-// plane.
+// Triangles of a height field, in the frame of the field. The *foot* of a point is the nearest
+// point of a triangle's plane.
 #pragma once
 #include "convex.cuh"
 #include "shape.cuh"
@@ -119,8 +119,8 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
         && field_falls(s, p, n, column + 1, row + 1) && field_falls(s, p, n, column - 1, row - 1);
 }
 
-// Return the height of the neighbor triangle's far corner above the triangle's plane, or -UNBOUNDED at the rim of the
-// field.
+// Return the height of the neighbor triangle's far corner above the triangle's plane, or
+// -UNBOUNDED at the rim of the field.
 GPUSIM_SHARED double field_rise(const FieldScan& s, const FieldTriangle& t, int k) {
     const int column = t.column + field_beyond(t.half, k, false), row = t.row + field_beyond(t.half, k, true);
     if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return -UNBOUNDED;
@@ -166,10 +166,10 @@ GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, cons
     return most <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // smaller than the tolerance of field_holds
 }
 
-// Return how the face of the triangle meets the lowest point p of the shape. `gap` is the distance of p from the plane.
-// If p is below the surface, the triangle straight above p meets it. If p is above the surface, its foot must be on the
-// triangle, or on or below the surface. If p is below the surface, but not straight below the triangle, the result is
-// FIELD_ASIDE.
+// Return how the face of the triangle meets the lowest point p of the shape. `gap` is the distance of p from
+// the plane. If p is below the surface, the triangle straight above p meets it. If p is above the surface, its
+// foot must be on the triangle, or on or below the surface. If p is below the surface, but not straight below
+// the triangle, the result is FIELD_ASIDE.
 GPUSIM_SHARED int field_meets(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
     const bool straight = field_covers(s, t, p);
     if (straight && !(gap > 0.0)) return FIELD_MET;
@@ -190,8 +190,8 @@ GPUSIM_FN bool field_crosses_ridge(const FieldScan& s, const FieldTriangle& t, c
     return false;
 }
 
-// Compute the vector from the nearest point of the rim to a point. Return the edge. ``along`` is the position on the
-// edge, 0 to 1.
+// Compute the vector from the nearest point of the rim to a point. Return the edge. ``along`` is the
+// position on the edge, 0 to 1.
 GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to, double* along) {
     int edge = 0;
     double least = UNBOUNDED;
@@ -215,8 +215,8 @@ GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to
 // Real-Time Collision Detection, 2005, 5.1.5). Return false if the surface does not have the new normal there.
 GPUSIM_SHARED bool field_past_ridge(const FieldScan& s, const FieldTriangle& t, double* p, double* n, double* gap) {
     double foot[3], core[3], to[3], along;
-    // Straight below the point, the triangle is farther away than the plane by at most gap tan^2 / 2 of the slope
-    // angle.
+    // Straight below the point, the triangle is farther away than the plane by at most gap
+    // tan^2 / 2 of the slope angle.
     const double tie = FIELD_TIE * s.size, square = t.n[2] * t.n[2];
     if (0.5 * *gap * (1.0 - square) <= tie * square) return true;
     field_foot(t, p, *gap, foot);

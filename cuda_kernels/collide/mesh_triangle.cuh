@@ -18,8 +18,8 @@ struct MeshScan : FieldScan, MeshTables {
     int listed, list[MESH_LIST];
 };
 
-// Return the radius of a ball that contains a symmetric shape and has the same center. A triangle outside the ball has
-// no contact.
+// Return the radius of a ball that contains a symmetric shape and has the same center. A triangle
+// outside the ball has no contact.
 GPUSIM_FN double mesh_ball(const Shape& s) {
     const double* z = s.size;
     if (s.kind == SHAPE_BOX) return norm3(z);

@@ -18,8 +18,8 @@ struct Shape {
     double center[3], turn[9];    // x_world = center + turn x_shape
 };
 
-// Contact points. The gap of point k is normal . (b_k - a_k), negative for overlap. b_k - a_k is parallel to the
-// normal.
+// Contact points. The gap of point k is normal . (b_k - a_k), negative for overlap. b_k -
+// a_k is parallel to the normal.
 struct Manifold {
     int count;
     double normal[3];       // unit, from A to B

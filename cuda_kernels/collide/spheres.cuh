@@ -1,5 +1,5 @@
-// Closed forms for spheres and capsules against each other and against boxes, cylinders and cones. Normals point from A
-// to B.
+// Closed forms for spheres and capsules against each other and against boxes, cylinders and
+// cones. Normals point from A to B.
 #pragma once
 #include "shape.cuh"
 
@@ -143,8 +143,8 @@ GPUSIM_SHARED int sphere_capsule(const Shape& a, const Shape& b, double margin, 
     return ball_ball(a.center, a.size[0], nearest, b.size[0], spare, margin, 0, out);
 }
 
-// Set two points at the ends of the overlap of parallel capsules, with the normal of `out`. Return 0 without an
-// overlap.
+// Set two points at the ends of the overlap of parallel capsules, with the normal of `out`.
+// Return 0 without an overlap.
 GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
                               double c, double margin, Manifold& out) {
     const double middle = dot3(d, u), reach = b.size[1] * abs_(c);
@@ -165,8 +165,8 @@ GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, c
     return n;
 }
 
-// Compute the nearest points of two segments. s is along u from A's center, t is along v from B's center. d = B - A, c
-// = u.v.
+// Compute the nearest points of two segments. s is along u from A's center, t is along v from
+// B's center. d = B - A, c = u.v.
 GPUSIM_FN void nearest_on_segments(const double* u, const double* v, const double* d, double c, double half_a,
                                    double half_b, double* s, double* t) {
     const double du = dot3(d, u), dv = dot3(d, v), sine2 = 1.0 - c * c;

@@ -334,8 +334,8 @@ GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const dou
     return count;
 }
 
-// Get the face, edge or point of the core that faces a direction: 1 or more corners in the world frame, with feature
-// numbers.
+// Get the face, edge or point of the core that faces a direction: 1 or more corners in the world
+// frame, with feature numbers.
 GPUSIM_FN int face_polygon(const Shape& s, const double* direction, double* polygon, int* ids) {
     return facing_from(s, direction, s.center, polygon, ids);
 }

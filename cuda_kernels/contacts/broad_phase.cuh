@@ -1,7 +1,7 @@
-// Stage broad_phase: find close pairs of shapes, in ascending order (gpusim/reference/contacts/broad_phase.py). For up
-// to 64 shapes, a list contains all pairs that may touch. For more shapes, the kernels use a grid whose cells are
-// buckets of a hash table. The kernels count the pairs before they write them, so that the order does not depend on
-// threads.
+// Stage broad_phase: find close pairs of shapes, in ascending order
+// (gpusim/reference/contacts/broad_phase.py). For up to 64 shapes, a list contains all pairs that may
+// touch. For more shapes, the kernels use a grid whose cells are buckets of a hash table. The kernels count
+// the pairs before they write them, so that the order does not depend on threads.
 #pragma once
 #include "../collide/support.cuh"
 #include "../solve/positions.cuh"
@@ -267,8 +267,8 @@ GPUSIM_FN int large_number(const World& w, int i) {
     return -1;
 }
 GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
-// Find the partners of a large shape in one part of all shapes. Return their number, and write the first ``room``
-// pairs.
+// Find the partners of a large shape in one part of all shapes. Return their number, and
+// write the first ``room`` pairs.
 GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
     const Boxes boxes = close_boxes(w);

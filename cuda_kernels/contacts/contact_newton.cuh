@@ -22,8 +22,8 @@ enum {
     AT_TRIAL,
     AT_TRIAL_VELOCITY,
 };
-// Rows of condensed_index. The normal impulses that limit a friction number are AT_NORMAL, AT_NORMAL + 3, ... below
-// AT_NORMAL_END.
+// Rows of condensed_index. The normal impulses that limit a friction number are AT_NORMAL,
+// AT_NORMAL + 3, ... below AT_NORMAL_END.
 enum { AT_KIND, AT_NORMAL, AT_NORMAL_END, AT_STATE, AT_UNKNOWN, AT_PLACE };
 enum { KIND_NORMAL, KIND_FIRST, KIND_SECOND, KIND_SPIN };
 enum { STATE_RELEASED, STATE_HELD, STATE_SLIDING };
@@ -49,8 +49,8 @@ GPUSIM_FN SpreadRow<const real> responses_at(const World& w, int number) {
 #endif
 GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 
-// Return the number of impulses of a manifold. For laws other than Coulomb's, return a number that exceeds the
-// capacity.
+// Return the number of impulses of a manifold. For laws other than Coulomb's, return a
+// number that exceeds the capacity.
 GPUSIM_FN int contact_numbers(const World& w, ReadLane r) {
     if (r[AT_LAW] != real(LAW_COULOMB)) return w.condensed_numbers() + 1;
     return 3 * int(r[AT_COUNT]) + (r[AT_SPINNING] > real(0)) + 2 * (r[AT_ROLLING] > real(0));
@@ -133,8 +133,8 @@ GPUSIM_PHASE void condense_manifold(const World& w, int n) {
     }
 }
 
-// Add the twist at one manifold due to unit wrenches at another manifold, through shared bodies. Columns have six
-// entries.
+// Add the twist at one manifold due to unit wrenches at another manifold, through shared
+// bodies. Columns have six entries.
 GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* out) {
     for (int side = 0; side < 2; ++side)
         for (int other = 0; other < 2; ++other) {

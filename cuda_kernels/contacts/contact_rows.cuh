@@ -3,8 +3,8 @@
 #pragma once
 #include "contact_geometry.cuh"
 
-// Compute the velocity of B relative to A at an offset from the center of the manifold. ``twist`` is the relative twist
-// at the center.
+// Compute the velocity of B relative to A at an offset from the center of the manifold. ``twist`` is the
+// relative twist at the center.
 template <class N> GPUSIM_FN void velocity_at(const N* twist, const N* arm, N* out) {
     cross3(twist + 3, arm, out);
     for (int k = 0; k < 3; ++k) out[k] += twist[k];
@@ -217,8 +217,8 @@ GPUSIM_FN real softness(const World& w) {
     const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(min_(*w.touching(), int(FIRM_MANIFOLDS)));
     return real(1.0 / max_(sweeps * sweeps, double(SOFTEST)));
 }
-// Compute the divisors of a sweep: 1/(response + compliance), 1/determinant for the tangents, and the friction load per
-// normal impulse.
+// Compute the divisors of a sweep: 1/(response + compliance), 1/determinant for the tangents, and the
+// friction load per normal impulse.
 template <class R> GPUSIM_FN void invert_point(R r, R p, bool joined = false) {
     typedef NUMBER(R) N;
     const N one = Every<N>::of(real(1));

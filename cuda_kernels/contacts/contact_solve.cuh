@@ -431,8 +431,8 @@ GPUSIM_PHASE void add_contact_parts(const World& w, int b) { add_parts(w, b, w.t
 GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_item(w, list_place(w, list, i), list == w.max_colors()); }
 GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w, list_place(w, list, i), list == w.max_colors()); }
 
-// Item: records. Make touching points rigid for the solve after the drift. Points with an impact get their impact
-// speed.
+// Item: records. Make touching points rigid for the solve after the drift. Points with an
+// impact get their impact speed.
 GPUSIM_PHASE void relax_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
     const int place = item * ITEM_LANES;
