@@ -226,8 +226,7 @@ GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int c
             right[i * width + c] = sum / matrix[i * MOST_OIL_NODES + i];
         }
 }
-// Return the slope along -move of the convex function whose gradient is the residual, after the
-// fraction ``share`` of the step.
+// Return the slope of the line search at the fraction ``share`` of the step -move.
 GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double share) {
     double ahead[MOST_OIL_NODES], error[MOST_OIL_NODES], sum = 0.0;
     for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - share * move[i];

@@ -202,7 +202,7 @@ GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, doub
     }
     turn3(w.shape_turn() + 9 * tile, n, out);
 }
-// Return how neighbors of a tile change points. SEAM_FACE hides small angles, so use a steeper normal for the check.
+// Return how neighbors of a tile change points. The tolerance SEAM_FACE hides small angles, so the check uses a steeper normal.
 GPUSIM_SHARED int seam_verdict(const World& w, int tile, const SeamPoints& p) {
     double n[3], lean[3];
     seam_face(w, tile, p, n);

@@ -73,7 +73,7 @@ template <class R, class N> GPUSIM_FN void take(R from, int count, N* out) {
 template <class R, class N> GPUSIM_FN void put(const N* from, int count, R out) {
     for (int k = 0; k < count; ++k) out[k] = from[k];
 }
-// The same for N numbers with an even index of the first number.
+// Read N numbers of a record. The index of the first number is even.
 #if PAIRED && GPUSIM_LANES == 1
 template <int N, class R> GPUSIM_FN void take_numbers(R from, real* out) { read_numbers<N>(&from[0], out); }
 template <int N> GPUSIM_FN void put_numbers(const real* from, Lane out) { write_numbers<N>(from, &out[0]); }

@@ -247,7 +247,7 @@ class Projection:
     missed: Array
     state: Array
     along: Array
-    """Direction of sliding friction."""
+    """Unit vector of sliding friction."""
     across: Array
     """Friction limit divided by the norm of the free impulse."""
 

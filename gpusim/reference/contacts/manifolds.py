@@ -201,7 +201,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
     points = s["pair_points"][world, pair]
     inverse_mass = w.broadcast(w.inverse_mass)[who, body]
     age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
-    # New points have no warm start, so each sweep solves them more often.
+    # New points have no warm start, so they get more passes.
     passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
     rows = w.solved.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
     flat = Manifolds(

@@ -40,7 +40,6 @@ class Quantity:
 
 
 def _state(name: str) -> Callable[[StateReader, Array], Array]:
-    """Return a reader for a state array with one number per world."""
     return lambda now, i: np.repeat(now.state[name][:, None], len(i), axis=1)
 
 
@@ -203,7 +202,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
     steady = (h1 > 0.0) & (kick > 0.0) & (older > 0.0)
     share = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
-    # v3 = v2: the acceleration has jumped up (state_reader.py), or was at rest
+    # v3 = v2: the acceleration increased suddenly (state_reader.py), or the body was at rest
     known = (v2 != v3).any(axis=-1, keepdims=True)
     apart = change.reshape(shape) - (v2 - v3) / np.where(steady, older, 1.0)
     further = np.where(known, share * apart, 0.0)

@@ -30,7 +30,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# The first sweeps refit curved laws, which are then frozen.
+# Only the first sweeps linearize curved laws again.
 REFITS = 2
 POSITION_SWEEPS = 2
 LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
@@ -63,7 +63,7 @@ def warm_start(w: StepBuffers) -> None:
     for batch in w.batches:
         for step in batch.axes:
             w.response[:, step.axis] = step.response
-            # A linear row must not release what a bound held.
+            # Joined rows keep their modes, because their linear laws would release a row at a bound.
             joined = batch.gamma[:, step.k, step.place] > 0.0
             w.mode[:, step.axis] = np.where(joined, w.state.arrays["axis_mode"][:, step.axis], 0)
     state = w.state.arrays
@@ -147,7 +147,6 @@ def residual(w: StepBuffers) -> Array:
 
 
 def _greatest(w: StepBuffers, values: Array) -> Array:
-    """Return the greatest absolute value of the swept rows in each world."""
     return np.asarray(np.max(np.abs(np.where(_swept(w)[:, None], values, 0.0)), axis=(1, 2), initial=0.0))
 
 
@@ -226,7 +225,6 @@ def _coupled_rows(w: StepBuffers, members: Array, product: Array) -> CoupledRows
 
 
 def _wide(blocks: Array) -> Array:
-    """Reshape (worlds, n, slots, block, 6) to (worlds, n, block, slots * 6)."""
     worlds, n, slots, block, _ = blocks.shape
     return blocks.swapaxes(2, 3).reshape(worlds, n, block, slots * 6)
 
@@ -299,7 +297,7 @@ def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
         total[:, batch.bodies.ravel()] = moved
     else:
         add_columns(total, batch.bodies.ravel(), moved)
-    # The world body's entry depends on which of its constraints came last, but the world never moves.
+    # The entry of the world depends on the order of constraints, but the world never moves.
     total[:, w.topology.num_bodies] = 0.0
     return total
 
