@@ -40,9 +40,9 @@ _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 _READ = frozenset(f.name for f in READ_PARAMETERS)
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "simd", "staged")
-# A world with more bytes than this is far larger than a block's shared memory, so all blocks work on it together.
+# A larger world (bytes) does not fit into the shared memory of a block by far, so all blocks work on it together.
 STAGED_ABOVE = 1 << 20
-# A level of the elimination tree takes about 17 launches per step, each 2 to 4 us on a CPU or GPU. With fewer bytes per
+# A level of the elimination tree needs about 17 launches per step, and a launch takes 2 to 4 us. With fewer bytes per
 # level, one thread or one block is faster.
 STAGED_ABOVE_A_LEVEL = 1 << 18
 
@@ -146,7 +146,6 @@ class KernelBackend(ABC):
             settings = {name: self._setting(name) for name in SETTINGS_INT}
             self.plan = LaunchPlan(self.sizes | settings | {"direct": int(self.direct)})
 
-    # Subclasses add memory and launches.
 
     @abstractmethod
     def lanes(self) -> int:
@@ -290,7 +289,6 @@ class KernelBackend(ABC):
     def sync_arguments(self) -> None:
         """Pass changed ``arguments`` to the kernels."""
 
-    # Arguments.
 
     def _groups(self) -> dict[str, Group]:
         return {g.type.name: g for g in self._state.groups}
@@ -412,7 +410,6 @@ class KernelBackend(ABC):
         self.arguments[name] = self.bind_array(name, np.ascontiguousarray(array), worlds)
         self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
 
-    # The simulation's view.
 
     @property
     def state(self) -> State:

@@ -17,12 +17,12 @@ from gpusim.description.shape_kinds import shape_kinds, shape_type
 from gpusim.description.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.typing import Array
 
-# Up to this many shapes, finalize lists all pairs. Above it, a grid finds pairs with overlapping boxes.
+# For up to this many shapes, finalize lists all pairs. For more shapes, a grid finds pairs with overlapping boxes.
 MOST_LISTED = 64
-# Default pair capacity for each movable shape, and extra capacity for each world.
+# Default pair capacity per movable shape, and additional capacity per world.
 PAIRS_EACH, PAIRS_MORE = 14, 32
 MATERIAL_NUMBERS = 2
-# Up to this many pairs, one thread colors them in sequence, even on a GPU.
+# Up to this many pairs, one thread colors the manifolds in sequence, even on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
 """Number of parts into which the kernels split a list."""
@@ -260,7 +260,6 @@ def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
 
 
 def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
-    """Return pairs that never collide."""
     excluded: list[set[int]] = [set() for _ in shapes]
     for pair in pairs:
         if not pair.collide:

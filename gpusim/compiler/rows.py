@@ -120,7 +120,6 @@ class RowCollector:
                     self.wrap_of[index, k] = len(self.wraps)
                     self.wraps.append(self._wrap_row(c.path))
 
-    # Methods for actuators (AxisMaker).
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Return the axis row of a joint coordinate. The first call creates the row."""
@@ -149,7 +148,6 @@ class RowCollector:
         self._line_constraints.append(constraint)
         return len(self.axes) - 1
 
-    # Methods for finalize.
 
     def collect(self) -> None:
         """Collect the constraints of all joints, lines and couplings."""
@@ -317,7 +315,6 @@ class RowCollector:
         """Return a point relative to the body's center of mass, in body axes (m)."""
         return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
 
-    # Tables.
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
         """Return the tables of all elements."""

@@ -68,7 +68,7 @@ STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), la
 
 
 class LaunchPlan:
-    """Launch plans of a model for a step, a trial substep, the poses, and each single stage.
+    """Launch plans of a model: for a step, a trial step, the poses, and each stage.
 
     Args:
         sizes: sizes from tables.model_tables, and the settings of the run ("semi_implicit", "direct", ...).
@@ -148,13 +148,13 @@ class LaunchPlan:
                 self._add_all(node.body, mask, number, label, parts)
 
     def _joins(self, node: If) -> bool:
-        """Return whether one launch can run a whole node."""
+        """Return whether one launch can run all nodes in a condition."""
         parts = list(reached(node, self.sizes))
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_places"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
     def _most(self, node: If) -> int:
-        """Return the maximum number of items of a phase in a node."""
+        """Return the maximum number of items of all phases in a node."""
         sizes = {**self.sizes, "PARTS": PARTS}
         runs = (part.phase for part in reached(node, self.sizes) if isinstance(part, Run))
         return max([self.sizes["pairs"], *(phase.most(sizes) or 0 for phase in runs)])
@@ -175,7 +175,6 @@ def launched_levels(sizes: Sizes, direct: bool) -> int:
 
 
 def _label(node: If) -> str:
-    """Return the profile label of the first routine in a node, or an empty string."""
     return next((part.label for part in node.body if isinstance(part, Routine)), "")
 
 

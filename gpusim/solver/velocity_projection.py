@@ -121,7 +121,7 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
 
 
 def _metric(w: StepBuffers, now: StateReader, axes: Array) -> Array:
-    """Return M for all bodies, (num_worlds, 6 * bodies, 6 * bodies)."""
+    """Return the mass matrix M of all bodies, (num_worlds, 6 * bodies, 6 * bodies)."""
     count, bodies = w.num_worlds, axes.shape[2]
     turn, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
     inertia = np.matmul(np.matmul(turn, now.parameters["inertia"]), turn.swapaxes(-1, -2))

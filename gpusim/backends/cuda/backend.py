@@ -33,16 +33,16 @@ from gpusim.solver.launch_plan import PUBLISH_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
-# Device counters that every run copies to the host.
+# Device counters that the backend copies to the host after every run.
 _REPORTED = ("failed", "overflowed", "inexact")
 _STAGED_THREADS, _WARP = 128, 32
 _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
-# Shared memory of a block that takes tickets (cuda_kernels/tickets.cuh).
+# Shared memory of a block that takes tickets (bytes, cuda_kernels/tickets.cuh).
 _TURN_BYTES = 8
 _MOST_GRAPHS = 64
 SPECIALIZED_FROM = 256
 """Minimum number of worlds for a full build that is specialized for the sizes of the model."""
-# Maximum steps per launch: the watchdog of a display GPU stops kernels that run for seconds.
+# Maximum number of steps per launch, because the watchdog of a display GPU stops kernels that run for seconds.
 MOST_STEPS = 1000
 
 
@@ -143,9 +143,9 @@ class CudaBackend(CudaMemory):
 
     def _shared_kernel(self, module: Any) -> Any:
         kernel = module.get_function("run_worlds")
-        # The same cap for all simulations, because CuPy shares the kernel between simulations with the same build.
+        # All simulations with the same build use the same limit, because CuPy shares the kernel.
         kernel.max_dynamic_shared_size_bytes = self._most_shared
-        # Percent of the memory that a multiprocessor shares with its L1 cache. More blocks side by side hide latency.
+        # Percentage of the L1 cache that becomes shared memory. More blocks on a multiprocessor hide latency.
         kernel.preferred_shared_memory_carveout = 100
         return kernel
 
@@ -177,11 +177,10 @@ class CudaBackend(CudaMemory):
             return self._signals_module
         if self._fused_module is None:
             variant = self._variant("fused.cu")
-            # If steps have a separate kernel, this one only evaluates signals and needs no full build.
+            # If steps have a separate kernel, this kernel only evaluates signals and needs no full build.
             self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
         return self._fused_module
 
-    # Slabs and writes.
 
     def bind(self, control: Array) -> None:
         """Use the array ``control`` (num_worlds, controls) for the commands."""
@@ -213,7 +212,6 @@ class CudaBackend(CudaMemory):
         self.invalidate()
         return True
 
-    # Launches.
 
     def _run(self, h: float, steps: int) -> None:
         shape, stepping = self._shape, steps > 0
@@ -261,7 +259,7 @@ class CudaBackend(CudaMemory):
                 return
             key = (id(segment), h)
             if key not in self._graphs:
-                if len(self._graphs) >= _MOST_GRAPHS:  # one per segment and step size
+                if len(self._graphs) >= _MOST_GRAPHS:  # each segment and step size has one graph
                     self._graphs.clear()
                 self._graphs[key] = None
                 self._launch_all(segment, h)
@@ -285,7 +283,7 @@ class CudaBackend(CudaMemory):
         most = self._processors * 4
         if launch.items is None:
             return most
-        if launch.turns:  # the same number for each world
+        if launch.turns:  # all worlds get the same number of blocks
             needed = -(-launch.items // _STAGED_THREADS)
             return self.num_worlds * max(1, min(most // self.num_worlds, needed))
         needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds
@@ -306,7 +304,6 @@ class CudaBackend(CudaMemory):
 
         return any_active
 
-    # Signals, reset and health.
 
     def _ensure_forward(self, h: float) -> None:
         """Run stage forward in the slabs, once per state."""
@@ -330,7 +327,7 @@ class CudaBackend(CudaMemory):
             self._push()
             self._ensure_slabs(self.num_worlds)
             self._run(0.0, POSE)
-        # The slabs now hold the contacts of the state, not of a trial.
+        # Now the slabs contain the contacts of the state again.
         self._forward_h = 0.0
         self._posed = self._device_newer = True
 
@@ -363,7 +360,7 @@ class CudaBackend(CudaMemory):
         with self._here():
             self._follow_stream()
             slabs = self._arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
-            # Gather on the device, so that only this array is copied.
+            # Gather on the device, to copy only this array to the host.
             own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
