@@ -64,7 +64,7 @@ GPUSIM_FN void set_tire(const World& w, int m, Lane r, const real* before) {
     r[AT_CAMBER + 1] = real(kick * (0.25 * h * stiff + square * law[LAW_AT_DAMPING_COEFFICIENT]));
     r[AT_CAMBER + 2] = real(width);
 }
-// Return the share G. ``theta`` is theta_0, and b is beta/3.
+// Return the factor G of the friction force. ``theta`` is theta_0, and b is beta/3.
 template <class N> GPUSIM_FN N brush_share(N theta, N b) {
     const N one = Every<N>::of(real(1)), none = Every<N>::of(real(0)), c = one + b - theta;
     const auto sticks = c > none;

@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver solves Coulomb's law together with the joint constraints. So a parked machine does not creep. With a velocity
-servo it would creep.
+The solver solves Coulomb's law together with the joint constraints. Therefore, a parked machine does not creep, as it
+would with a velocity servo.
 """
 
 from __future__ import annotations

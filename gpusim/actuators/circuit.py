@@ -8,8 +8,8 @@ flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The 
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-So the forces S^T p+ on the axes of all consumers are linear in the velocities: P - D v+ with D = S^T M. The joint
-solver treats this force law as compliant rows, and refits the law at each better guess of v.
+So the forces S^T p+ on the axes of all consumers are linear in the velocities: P - D v+ with D = S^T M. For the joint
+solver, this force law consists of compliant rows. In each pass, the law is linearized again at the newest velocities.
 
 After the solve, the pressures are computed from the row velocities. No pressure falls below the vapor pressure
 (cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines respond to the pressures with a
@@ -49,9 +49,9 @@ from gpusim.typing import Array
 MOST_NODES, MOST_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
 """Ports of valves, edges and consumers."""
-# All flows rise with their drops, so the balance is the gradient of a convex function. Newton's step is too long if the
-# slope along it changes sign and exceeds this share of the first slope (the root of a drop goes from d to -d, a pump
-# from full flow to none). Then at most MOST_SECANTS secants shorten it. They keep a margin from both ends.
+# All flows increase with the pressure drop, so the balance is the gradient of a convex function. A Newton step is too
+# long if the slope at its end is positive, and exceeds OVERSHOOT times the slope at its start. Then the line search
+# shortens the step, with at most MOST_SECANTS secants. They keep a margin from both ends of the interval.
 OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 
@@ -267,8 +267,8 @@ class CircuitSolve:
             going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
             if not going.any():
                 break
-        # A guess of the velocity may pass below a vapor pressure that the solution does not reach, so it takes two in a
-        # row.
+        # A first guess of the velocities may wrongly give pressures below the vapor pressure. So only two such guesses
+        # in a row count.
         low, old = np.any(~self.fixed & (p < self.vapor), axis=1), self.fitted
         low &= old is not None and np.any(~self.fixed & (old.guess <= self.vapor), axis=1)
         low |= self.hollow

@@ -383,7 +383,7 @@ class HydraulicCircuit:
                 )
             },
         }  # fmt: skip
-        # A node stores its volume at zero stroke. That may be negative if the stroke begins above zero.
+        # A node stores its volume at zero stroke. This volume may be negative if the stroke begins above zero.
         volumes = dead[0] - areas[0] * low, dead[1] + areas[1] * high
         friction = viscous_friction, dry_friction, brake_force, piston_mass
         return self._consumer("oil_cylinder", label, params, areas, volumes, pressure, friction)

@@ -158,7 +158,7 @@ class DcMotor(ActuatorType):
         electric = p["electrical_time_constant"]
         before, after = work.command_before(group, "command"), work.command_now(group, "command")
         second_order = work.scheme == "second_order"
-        # Share of the kick after t_n. The semi-implicit scheme kicks over the whole coming step.
+        # Fraction of the kick after t_n. With the semi-implicit scheme, the kick covers the whole next step.
         late = work.h / (2.0 * kick) if second_order else np.ones_like(work.h_prev)
         interval = work.h_prev if second_order else np.full_like(work.h_prev, work.h)
         no_lag = electric <= 0.0

@@ -37,7 +37,7 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
-# Share of the difference between the oil's and the geometry's stroke that each step corrects.
+# Each step corrects this fraction of the difference between the strokes of oil and geometry.
 VOLUME_SYNC = 0.1
 
 
@@ -279,7 +279,7 @@ class HydraulicCylinder(ActuatorType):
         else:
             lines, old = work.scratch["cylinder.lines"], work.scratch["cylinder.guess"]
             guess, slope = work.circuit.refit(lines[0] - lines[1] * velocity, old, velocity)
-            # A converged world keeps its chords while others continue.
+            # A converged world keeps its linearization while other worlds continue.
             if not work.active.all():
                 guess, slope = np.where(work.active, guess, old), np.where(work.active, slope, lines[2])
                 velocity = np.where(work.active, velocity, work.circuit.speed)
@@ -444,7 +444,7 @@ class Circuit:
         total = conductance[0] + conductance[1]
         inflow = conductance[0] * supply + conductance[1] * tank
         if self.check is not None:
-            # A check valve lets oil in only.
+            # A check valve only lets oil into the chamber.
             valve = hydraulics.edge_conductance(self.check, drop[1], self.transition, self.linear)
             valve = np.where(drop[1] > 0.0, valve, 0.0)
             total, inflow = total + valve, inflow + valve * tank
@@ -479,7 +479,7 @@ class Circuit:
             return p, void
         least = np.broadcast_to(self.vapor, p.shape).astype(np.float64)
         rest = self._balance(least, velocity)
-        # Upper bound: the pressure without edges, or the greatest pressure beyond the edges.
+        # Upper bound: the pressure without edges, or the maximum pressure outside an edge.
         closed = self.pressure - (self.h * self.area * velocity + self.void) / self.compliance
         below, above = least, np.maximum(np.maximum(closed, self.reference.max(axis=0)), least)
         for _ in range(MOST_HALVINGS):

@@ -3,8 +3,7 @@
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
 q is the joint coordinate. The spring and the damper are soft rows (see spring.py) and stable at any gain. The servo
-uses the mean of each command over the velocity update (kick). So an effort that varies with time is second-order
-accurate.
+uses the mean of each command over the velocity update (kick), which is second-order accurate.
 """
 
 from __future__ import annotations
@@ -170,7 +169,7 @@ def checked_limits(element: str, limit: Any) -> dict[str, float]:
     """Return both limits. ``limit``: one number for both signs, a pair (minimum, maximum), or None."""
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
-    if np.ndim(np.array(limit, dtype=object)) == 0:  # of objects, for lists of uneven length too
+    if np.ndim(np.array(limit, dtype=object)) == 0:  # dtype object also accepts lists of uneven length
         most = validate.not_negative(element, "limit", limit, infinite=True)
         return {"lower": -most, "upper": most}
     lower, upper = (float(x) for x in validate.numbers(element, "limit", limit, 2))

@@ -13,8 +13,8 @@ al. 2013):
 With ``tausmooth``, the time constant changes smoothly where abs(u - a) is small. The Runge-Kutta method of order 4
 integrates the activation. The activation never overshoots u, at any step size.
 
-The force is implicit in the velocity, so a short and strong muscle is stable at any step size. The passive force is the
-mean over the motion in a velocity update (kick). This conserves the elastic energy.
+The force is implicit in the velocity, and therefore stable at any step size. The passive force is the mean over the
+motion in a velocity update (kick). This conserves the elastic energy.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class PrescribedMotion(ActuatorType):
         done = np.where(done >= count, 0, done)
         j = np.where(done == 0, self._jerk(group, work), group.state["jerk"])
         if work.trial:
-            # A trial after a step runs before new commands arrive, so extrapolate the path.
+            # A trial step may run before the new commands arrive. It then extrapolates the path.
             stale = [work.command_before(group, name) == work.command_now(group, name) for name in self.commands]
             stale = np.all(stale, axis=0) & (state["step_before"] > 0.0)[:, None]
             dt, j = np.where(stale, count * work.h, 0.0), np.where(stale, group.state["jerk"], j)

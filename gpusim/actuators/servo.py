@@ -124,7 +124,7 @@ class Servo(ActuatorType):
         stiffness = np.where(velocity_mode, 0.0, p["stiffness"])
         elongation = work.axis_position[:, group.axis] - target
         impulse, slope = spring_law(work, group.axis, stiffness, p["damping"], elongation)
-        # A velocity servo damps the difference to its target, so the target shifts the law.
+        # A velocity servo damps the difference from its target, so the target adds an impulse.
         impulse = impulse + np.where(velocity_mode, work.kick_time * p["damping"] * target, 0.0)
         limited = np.isfinite(p["effort_limit"])
         work.add_law(group, np.where(limited, 0.0, impulse), np.where(limited, 0.0, slope))
@@ -144,7 +144,7 @@ def _position_range(model: Elements, joint: int, axis: int, target: float, free:
     return (lower, upper) if lower < upper else (lower - free, upper + free)
 
 
-assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the target's weight above relies on it
+assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the impulse of the target needs this
 
 
 def _checked_range(element: str, given: Any, mode: str) -> tuple[float, float]:

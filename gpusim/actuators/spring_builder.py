@@ -160,7 +160,7 @@ def _law(
         if np.any(np.diff(forces[:, 1]) > 0.0):
             rule = "table: a force rises with the length, where the spring would push itself away"
             raise validate.fail(element, rule, "give forces that fall or stay; a push apart is positive")
-        # Energy counts from where the force is zero, or from the nearest end.
+        # The energy is zero where the force is zero, or at the nearest end of the table.
         own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
     own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
     return own

@@ -7,11 +7,12 @@ step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
-This is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy. So a
-spring of any stiffness gains no energy, even at sharp corners. The damper force depends on the velocity at t_n.
+This is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy. Therefore,
+springs conserve energy at any stiffness, even at corners of the force law. The damper force depends on the velocity at
+t_n.
 
-The solver refits this nonlinear force law at each better guess of u+ (refitted_law.py). With
-``scheme="semi_implicit"``, the forces of spring and damper are those at the end of the step.
+In each pass, the solver replaces this nonlinear force law by a line (refitted_law.py). With ``scheme="semi_implicit"``,
+the forces of spring and damper are those at the end of the step.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ SPRING_DAMPING = 0.25
 # Time constant of the damper of a standing tire (s), so that the vehicle does not oscillate for long. TIRE_FADE defines
 # how fast the damper fades with the rolling speed (reference/contacts/contact_tire.py).
 TIRE_DAMPING, TIRE_FADE = 0.02, 20.0
-# Newton steps for the share G of a tire, Newton steps for the cubic equation in each of them, and minimum ratio of a
-# deflection to its value without force.
+# Newton steps for the factor G of a tire (reference/contacts/contact_tire.py), Newton steps for the cubic equation in
+# each of them, and minimum ratio of a deflection to its value without force.
 TIRE_PASSES, TIRE_STEPS, TIRE_LEAST = 3, 6, 1e-3
 # A wheel has no rolling direction if its axle is closer than this to the normal (sine).
 TIRE_FLAT = 1e-3

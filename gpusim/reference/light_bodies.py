@@ -12,7 +12,7 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 LIGHT = 1e-4
-"""A body is light if its mass is below this share of the mass of a body that is jointed to it."""
+"""A body is light if its mass is below this fraction of the mass of a body that is jointed to it."""
 CARRIED = 0.1
 """A light body counts as a body with this fraction of the heavy body's mass."""
 LEAST = 1e-5
@@ -20,7 +20,7 @@ LEAST = 1e-5
 
 
 def heavy_share(model: Model) -> Array:
-    """Return the share of each row's response that comes from heavy bodies, (constraints * block,).
+    """Return the fraction of each row's response that comes from heavy bodies, (constraints * block,).
 
     The masses come from the builder.
     """

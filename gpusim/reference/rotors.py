@@ -18,7 +18,7 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 SYMMETRIC = 1e-3
-"""Greatest asymmetry of a rotor's inertia, as a share of its greatest moment of inertia."""
+"""Maximum asymmetry of a rotor's inertia, as a fraction of its maximum moment of inertia."""
 LEAST_SPIN = 0.05
 """If a rotor rotates by more than this in a substep (rad), the solver starts with predicted impulses."""
 MOST_NUTATION = 1.0

@@ -25,7 +25,7 @@ from gpusim.typing import Array
 PASSES = 3
 """Number of passes of the solve."""
 LEAST_SHARE = 1e-11
-"""Singular values below this share of the greatest singular value belong to redundant rows."""
+"""Singular values below this fraction of the greatest singular value belong to redundant rows."""
 
 
 def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:

@@ -15,8 +15,8 @@ carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond th
 
 Stage relax removes the compliance again.
 
-A sticking point stores its slip along the tangents. The solver corrects the share SLIP_SHARE of the slip in each
-substep, so resting contacts do not creep.
+A sticking point stores its slip along the tangents. In each substep, the solver corrects the fraction SLIP_SHARE of the
+slip, so resting contacts do not creep.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the compliance of points in the drift as a share of their response, (n,)."""
+    """Return the compliance of points in the drift divided by their response, (n,)."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)

@@ -156,7 +156,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
 
 
 def _share(theta: Array, b: Array) -> Array:
-    """Return the share G of the friction force. ``theta`` is theta_0, and ``b`` is beta/3."""
+    """Return the factor G of the friction force. ``theta`` is theta_0, and ``b`` is beta/3."""
     one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
     c = one + b - theta
     sticks = c > 0.0

@@ -76,7 +76,7 @@ class Manifolds:
     tire_shares: Array
     """(n, 2) reciprocals of the semi-axes of the friction ellipse."""
     tire_kept: Array
-    """(n, 2) share of a deflection that remains after the drift."""
+    """(n, 2) fraction of a deflection that remains after the drift."""
     tire_gain: Array
     """(n, 2) change of the deflection in the drift per slip velocity, s."""
     camber: Array

@@ -27,7 +27,7 @@ SEAM_LOOK = 4.0
 """``judge`` checks at this distance from a point whether neighbors cover the tile. The unit is the tile's gap
 tolerance."""
 SEAM_FACE = 5e-3
-"""Tolerance of this check, as a share of the distance."""
+"""Tolerance of this check, as a fraction of the distance."""
 SEAM_STEEP = 0.1
 """Sine of the angle by which to turn a leaning normal before the check, because SEAM_FACE hides smaller angles."""
 SEAM_STAYS, SEAM_GOES, SEAM_TURNS = 0, 1, 1 << POINTS

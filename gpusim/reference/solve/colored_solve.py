@@ -310,8 +310,8 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The function uses the Jacobians from before the drift. A sweep corrects the share max(0.2, 1/(1 + |C|/0.001)) of the
-    error C (m or rad) of each row, because a linear step would overshoot large errors.
+    The function uses the Jacobians from before the drift. A sweep corrects the fraction max(0.2, 1/(1 + |C|/0.001)) of
+    the error C (m or rad) of each row, because a linear step would overshoot large errors.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -325,7 +325,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Correct a share of the position errors by split impulses. The sweeps change the displacement ``moved``."""
+    """Correct a fraction of the position errors by split impulses. The sweeps change the displacement ``moved``."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]

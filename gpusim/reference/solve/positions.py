@@ -69,7 +69,7 @@ def _greatest_error(w: StepBuffers, errors: Array) -> Array:
 
 
 def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
-    """Return the share of the correction to apply, (num_worlds,)."""
+    """Return the fraction of the correction to apply, (num_worlds,)."""
     turns = change[..., 3:]
     square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
     square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)
@@ -96,7 +96,7 @@ def row_errors(w: StepBuffers) -> Array:
 def split_impulse_velocity(w: StepBuffers) -> Array:
     """Return the displacement of split impulses.
 
-    The displacement corrects the share SPLIT_SHARE of the position errors at the start of the substep.
+    The displacement corrects the fraction SPLIT_SHARE of the position errors at the start of the substep.
     """
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))

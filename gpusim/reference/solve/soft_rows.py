@@ -54,7 +54,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return the responses of axis rows, but at least a small share of ``alone``.
+    """Return the responses of axis rows, but at least a small fraction of ``alone``.
 
     ``alone`` contains the responses without the rigid rows.
     """
