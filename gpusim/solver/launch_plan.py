@@ -35,10 +35,11 @@ class Launch:
     """One kernel launch.
 
     Attributes:
-        condition: bit mask of the conditions that a world must fulfill. level: level of the elimination tree, or color.
-        stage: name of the launch in profiles. items: maximum number of items in a world, None if unknown, 0 if one
-        block works on a whole world. turns: whether several blocks work on a world, by tickets
-        (cuda_kernels/tickets.cuh).
+        condition: bit mask of the conditions that a world must fulfill.
+        level: level of the elimination tree, or color.
+        stage: name of the launch in profiles.
+        items: maximum number of items in a world, None if unknown, 0 if one block works on a whole world.
+        turns: whether several blocks work on a world, by tickets (cuda_kernels/tickets.cuh).
     """
 
     phase: str

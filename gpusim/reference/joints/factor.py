@@ -36,10 +36,12 @@ class Factor:
     """Block factorization A = L D L^T, which solves A x = r for any right-hand side r.
 
     Args:
-        t: topology, which contains the list of operations. blocks: result of :func:`products`. gamma: compliance added
-        to the diagonal, (worlds, constraints, block). own: result of :func:`diagonal`. damping: fraction of ``own``
-        that is added near singular poses, (worlds, 1, 1). heavy_share: fraction of ``own`` that comes from heavy
-        bodies, (constraints, block). See light_bodies.py.
+        t: topology, which contains the list of operations.
+        blocks: result of :func:`products`.
+        gamma: compliance added to the diagonal, (worlds, constraints, block).
+        own: result of :func:`diagonal`.
+        damping: fraction of ``own`` that is added near singular poses, (worlds, 1, 1).
+        heavy_share: fraction of ``own`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
     """
 
     def __init__(
