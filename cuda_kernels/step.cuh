@@ -64,7 +64,7 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
 }
-// The same by Newton's method, for few manifolds.
+// Solve few manifolds by Newton's method.
 GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
     const int size = condensed_size(w);
     GPUSIM_ROLLED

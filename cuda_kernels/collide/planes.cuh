@@ -1,4 +1,4 @@
-// Half space against any convex shape: the points of the shape that face it.
+// Half space against a convex shape. The contact points are the corners of the shape that face the half space.
 #pragma once
 #include "convex.cuh"
 

@@ -13,7 +13,6 @@ GPUSIM_PHASE void clear_colors(const World& w, int b) {
     w.body_colors()[2 * b] = w.body_colors()[2 * b + 1] = 0;
     w.body_parts()[b] = 0;
 }
-// Return item k of a permutation of the numbers below 2^bits. It scatters the order of the coloring.
 GPUSIM_FN unsigned mixed(unsigned k, int bits) {
     const unsigned mask = bits < 32 ? (1u << bits) - 1u : 0xffffffffu;
     const int shift = (bits + 1) / 2;

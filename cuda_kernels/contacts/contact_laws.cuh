@@ -29,7 +29,6 @@ GPUSIM_FN double pair_modulus(const World& w, int m) {
     const int *shapes = w.pair_shapes() + 2 * m;
     return given ? in_global(given)[0] : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
 }
-// Compute the elastic force (N) and its slope (N/m) at a depth.
 GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double depth, double* force, double* slope) {
     if (int(law[0]) == LAW_SPRING) {
         *force = law[4] * depth;
@@ -74,7 +73,6 @@ GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }
-// Return the speed of a point or axis after an impact in this substep, or 0 without an impact.
 template <class N> GPUSIM_FN N impact_speed(const World& w, N restitution, N gap, N before, N kicked) {
     const N none = Every<N>::of(real(0));
     if (!any((restitution > real(0)) & (kicked < real(0)))) return none;

@@ -166,7 +166,7 @@ GPUSIM_FN void take_pivot(int block, int rows, const real* to, int columns, cons
     }
 }
 #if WHOLE_BLOCKS
-// The same for blocks of six rows. V is Three or Six.
+// Version of take_pivot for blocks of six rows. V is Three or Six.
 template <class V> GPUSIM_FN void take_pivot_six(const real* to, int columns, const real* from, const real* inverse, real* out) {
     V own[6];
     for (int row = 0; row < 6; ++row) own[row] = V::strided(to + row, 6);

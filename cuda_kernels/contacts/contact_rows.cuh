@@ -9,7 +9,6 @@ template <class N> GPUSIM_FN void velocity_at(const N* twist, const N* arm, N* o
     cross3(twist + 3, arm, out);
     for (int k = 0; k < 3; ++k) out[k] += twist[k];
 }
-// Compute the relative twist of B at the center of the manifold, from the twists of both bodies.
 template <class R, class N> GPUSIM_FN void relative_motion(R r, const N* a, const N* b, N* out) {
     N arm[6], of_a[3], of_b[3];
     take(r + AT_ARM, 6, arm);
@@ -88,7 +87,6 @@ template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, 
         }
     }
 }
-// Compute the response as if no body had joints. The mass of a body is split over its overflow manifolds.
 template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r) {
     typedef NUMBER(R) N;
     N out[36];
@@ -174,7 +172,6 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
 }
 
-// Return whether a point has arms of the last substep, which the bias needs to extrapolate the arms.
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
     return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
@@ -238,7 +235,6 @@ template <class N> struct PointInputs {
     bool joined;             // True for bodies with joints, whose resting points are springs
     real fastest;            // normal velocity below which a point does not count as resting (m/s)
 };
-// Return the factor of the half-step rotation term. It decreases for rotations above TURN_LIMIT per step.
 template <class N> GPUSIM_FN N turn_share(const World& w, const N* rates) {
     const N turns = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(dot3(rates, rates), dot3(rates + 3, rates + 3));
     const N square = turns * turns, one = Every<N>::of(real(1));

@@ -87,7 +87,6 @@ template <class R> GPUSIM_FN NUMBER(R) total_normal(R r) {
     for (int k = 0; k < most_points(r); ++k) sum = sum + point_record(r, k)[AT_IMPULSE];
     return sum;
 }
-// Return the angular velocity about an axis that a unit angular impulse about the same axis causes.
 template <class R, class N> GPUSIM_FN N turn_response(R r, const N* axis) {
     N sum{};
     for (int i = 0; i < 3; ++i) {
@@ -101,7 +100,6 @@ template <class R, class N> GPUSIM_FN void push_torque(R r, const N* axis, N cha
     apply(r, wrench, s);
     note_change(s, change);
 }
-// Apply dry friction against rotation about one axis of the frame. The torque is at most ``arm`` times ``load``.
 GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) {
     if (!(arm > real(0))) return;
     const real most = arm * load;
@@ -111,7 +109,6 @@ GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) 
     r[AT_TORQUE + axis] = now;
     push_torque(r, about, now - old, s);
 }
-// Solve spinning friction about the normal, the camber torque of a tread, and rolling resistance.
 GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     hold_turn(r, 0, r[AT_SPINNING], load, s);
@@ -124,7 +121,6 @@ GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     }
     hold_turn(r, 2, r[AT_ROLLING], load, s);
 }
-// Solve spinning friction about the normal, and rolling friction about the tangents, limited to a circle.
 GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     real frame[9];
@@ -145,7 +141,6 @@ GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
         push_torque(r, frame + 3 + 3 * k, change, s);
     }
 }
-// Solve sliding and spinning of one patch (Contensou), implicitly in the velocities.
 GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real load = r[AT_FRICTION] * total_normal(r), patch = r[AT_PATCH];
     const int pressure = int(pair_law(w, m)[3]);
@@ -396,7 +391,6 @@ GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     move_item(w, place, r, shared, s.wrench, w.twist());
     end_manifolds(w, place, r, ITEM_LANES, s);
 }
-// Compute the wrench of the current impulses.
 template <class R, class N> GPUSIM_FN void warm_wrench(R r, N* wrench) {
     N frame[9], torque[3], shear[3] = {N{}, r[AT_SHEAR], r[AT_SHEAR + 1]};
     take(r + AT_FRAME, 9, frame);

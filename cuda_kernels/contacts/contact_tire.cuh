@@ -106,7 +106,6 @@ template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u
     p[0] = choose(most > none, N(-q1 * g * d1), none);
     p[1] = choose(most > none, N(-q2 * g * d2), none);
 }
-// Return the camber torque impulse. ``rate`` is the lean rate, including the effect of ``old``.
 GPUSIM_FN real camber_torque(Lane r, real load, real rate, real response, real old) {
     const real slope = r[AT_CAMBER + 1], now = (r[AT_CAMBER] - slope * (rate - response * old)) / (real(1) + slope * response);
     const real size = abs_(now), edge = load * r[AT_CAMBER + 2] * real(1.0 / 6.0);

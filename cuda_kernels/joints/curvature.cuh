@@ -13,7 +13,6 @@ GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
     turn3(rotation, change, out);
 }
 
-// Return whether the inertia is equal about all axes. Then the angular velocity is constant.
 GPUSIM_FN mask is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
            (m[6] == real(0)) & (m[7] == real(0));
@@ -40,9 +39,7 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
         for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
     }
 }
-// Return whether a rotation (rad) is so small that the curvature bias is negligible.
 GPUSIM_FN mask is_slow(real angle) { return !(angle > real(SLOW_TURN)); }
-// Compute omega_mid of body b in the world frame.
 GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     double copy[9];
     const double* rotation = own_matrix(w.rotation(), b, copy);
@@ -142,8 +139,6 @@ template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V
     product33(matrix, w.rotation() + 9 * body, both);
     turn3(both, vector, out);
 }
-// Return the bias of the length of a rotation vector, whose axis is not fixed in either body. Use
-// the exact value after the step.
 GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
     double q[8], vector[3];
@@ -159,8 +154,6 @@ GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
     return real(rate - double(dot3(u, turning)));
 }
-// Return the bias of the angle of an ordered rotation, whose axis rotates with both bodies. Use
-// the exact value after the step.
 GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     double axis[3], ref_a[3], ref_b[3];
@@ -286,7 +279,6 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
         store_bias(w, e, angle, choose(straight, real(0), dot3(keep, share) * over));
     }
 }
-// Return the change of the polynomial of coupling c over the step, beyond slope times change of x, divided by h.
 GPUSIM_SHARED double curve_bias(const World& w, int c, int e, double x) {
     Element element;
     evaluate(w, e, element, nullptr);

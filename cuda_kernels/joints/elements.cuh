@@ -69,7 +69,6 @@ GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, r
     copy3(v.sep, keep + 9);
 }
 
-// Compute the rotation vector from the parent frame to the child frame, at the orientations qa and qb.
 GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
     double a[4], b[4];
     quaternion_product(qa, w.spin_frame_a() + 4 * e, a);

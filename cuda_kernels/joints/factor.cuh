@@ -157,7 +157,7 @@ GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real damping = (real(*w.factor_damping()) + *w.softening()) * real(w.heavy_share()[row]);
     real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
     shown = choose(shown > real(0), shown, real(1));
-    // A row whose bodies cannot move only has its compliance.
+    // If the bodies of a row cannot move, only the compliance remains.
     const real scale = w.axes() ? sqrt_(choose(own > real(0), own / shown, real(1))) : real(1);
     w.scale()[row] = scale;
     w.scaled_diagonal()[row] = shown * scale * scale;

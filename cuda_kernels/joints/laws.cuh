@@ -60,7 +60,6 @@ GPUSIM_FN real limit_velocity(const World& w, real gap) {
     const real h = real(w.h);
     return choose(gap > real(0), min_(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
 }
-// Move axes in loops back to a limit with a damper.
 GPUSIM_FN void push_back(const World& w, int k) {
     const AxisStops stops = axis_stops(w, k);
     const real up = limit_velocity(w, real(stops.lower) - w.axis_position()[k]);
@@ -150,8 +149,6 @@ GPUSIM_FN real solve_with_friction(real impulse, real slope, real free_velocity,
     *contact = velocity > stick ? SLIDE_UP : (velocity < -stick ? SLIDE_DOWN : STICK);
     return *contact == SLIDE_UP ? velocity - stick : (*contact == SLIDE_DOWN ? velocity + stick : real(0));
 }
-// Return bits for the clamped terms of axis k that this round finds to be at a bound. At the solution ``velocity`` with
-// these terms linear, the linear sum is above, below or equal to the sum of the clamped terms.
 GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
     int up = 0, down = 0, shift = 0;
     real excess = real(0);

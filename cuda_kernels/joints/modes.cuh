@@ -20,7 +20,6 @@ GPUSIM_FN int next_loose(int contact, real velocity, real friction, real lower, 
     if (contact >= SLIDE_UP && contact <= STICK && !rubs) next = FREE;
     return next;
 }
-// Return the next piece of a sticking or stopped row, based on the impulse of friction and stops.
 GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lower, real upper, real slack, real dead) {
     const bool rubs = friction > real(0);
     if (contact == STICK && rubs) {
@@ -62,7 +61,6 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
-// Return the mode after only the first move of a row: its piece, or else the first clamped term.
 GPUSIM_FN int first_move(int mode, int wanted) {
     int part = CONTACT_BITS;
     if (!((mode ^ wanted) & part))

@@ -17,7 +17,7 @@ GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
-// Sums over lists use at most PARTS parts of this size.
+// Return the size of a part if a list is split into at most PARTS parts.
 GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
 
 #if !GPUSIM_WIDE

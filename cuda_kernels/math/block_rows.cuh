@@ -158,7 +158,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
     }
 }
 #endif
-// Return ``call`` with the number of rows N as a constant, for the sizes of blocks that joints have.
+// Return ``call`` with the constant N equal to the number of rows n. Constraints of joints have these sizes.
 #define RETURN_BY_BLOCK(n, call)                                \
     do {                                                        \
         if ((n) == 6) { constexpr int N = 6; return call; }     \
@@ -166,7 +166,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
         if ((n) == 3) { constexpr int N = 3; return call; }     \
     } while (0)
 
-// Three numbers. In memory, they take the place of four.
+// Three numbers, with the size of four numbers in memory.
 template <class T> struct Three {
     static constexpr int COUNT = 3, WIDTH = 4;
     typedef T Values __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
@@ -239,7 +239,7 @@ template <int N, class T> GPUSIM_FN const T* own_numbers(const T* from, T* copy)
     return (void)copy, from;
 #endif
 }
-// The same for matrix b of an array of 3 x 3 matrices. If b is even, the matrix is aligned to two numbers.
+// Return a pointer to matrix b of an array of 3 x 3 matrices. If b is even, the matrix is aligned to two numbers.
 template <class T> GPUSIM_FN const T* own_matrix(const T* matrices, int b, T* copy) {
     const T* from = matrices + 9 * b;
 #if PAIRED

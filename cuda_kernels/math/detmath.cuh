@@ -147,7 +147,7 @@ GPUSIM_FN Angle reduce_exactly(double x) {
     return {hi, tail - (hi - b.hi), (int)n};
 }
 
-// The same with parts of 22 bits, for n < 2^31. The absolute error is about 1e-16, even for small results.
+// Cody-Waite reduction with parts of 22 bits, for n < 2^31. The absolute error is about 1e-16, even for small results.
 GPUSIM_FN Angle reduce_wide(double x) {
     const double n = round_small(x * TWO_OVER_PI);
     const double a = (x - n * 1.570796012878418) - n * 3.139164164167596e-07;
@@ -184,7 +184,7 @@ template <class T> GPUSIM_FN T cos_kernel(T x, T lo) {
     return lead + (((1.0 - lead) - half) + (z * r - x * lo));
 }
 
-// The same for float results (msun k_sinf.c, k_cosf.c)
+// sin and cos on [-pi/4, pi/4] for float results (msun k_sinf.c, k_cosf.c)
 GPUSIM_FN double sin_kernel_short(double x) {
     const double z = x * x;
     const double s = z * x;

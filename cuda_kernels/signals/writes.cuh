@@ -25,7 +25,6 @@ GPUSIM_FN double free_fall(const Kept& w, int b, int part, int k) {
     if (part) return w.applied_torque()[3 * b + k];
     return w.gravity_scale()[b] * w.gravity()[k] + w.applied_force()[3 * b + k] * double(w.inverse_mass()[b]);
 }
-// Return whether an impact changed the velocity (part 0) or angular momentum (part 1) of a body in the last step.
 GPUSIM_FN bool was_struck(const Kept& w, int b, int part, const double* now) {
     if (!w.dynamic()[b] || w.semi_implicit()) return false;
     const stored *half = (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b, *before = w.velocity_before() + 6 * b + 3 * part;
@@ -88,7 +87,6 @@ GPUSIM_FN void add_axis_rate(const Kept& w, int k, int sign) {
     w.axis_velocity()[k] = stored(double(w.axis_velocity()[k]) + rate);
     w.axis_velocity_before()[k] = stored(double(w.axis_velocity_before()[k]) + rate);
 }
-// Reset the age of contact points on body b.
 GPUSIM_FN void forget_contacts(const Kept& w, int b) {
     for (int m = 0; m < *w.pair_count(); ++m)
         for (int side = 0; side < 2; ++side)
@@ -138,7 +136,6 @@ GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const d
     for (int k = 0; k < 3; ++k) center[k] += w.position()[3 * a + k] - arm[k];
     move_body(w, write, b, q, center);
 }
-// Compute the axis of the second of three successive rotations at zero angles, in the child's body frame.
 GPUSIM_FN void middle_axis(const Kept& w, int c, double* out) {
     double turn[4], matrix[9], other[3];
     conjugate4(w.coordinate_frame_a() + 4 * c, turn);

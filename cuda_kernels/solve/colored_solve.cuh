@@ -275,7 +275,7 @@ GPUSIM_FN real left_coupled(const World& w, int i, int c, int place, real* respo
     *response = share / own;
     return share * (w.coupled_target()[i * n + place] - (row_velocity(w, row, w.twist()) + w.bias()[row]) - given);
 }
-// The same for an axis row.
+// Return the residual of an axis row (m/s). ``response`` is the velocity of the row per unit impulse.
 GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
     const int row = w.axis_row()[axis];
     const real speed = row_velocity(w, row, w.twist()) + w.bias()[row];

@@ -134,7 +134,7 @@ GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     }
 }
 #if WHOLE_BLOCKS
-// The same for blocks of six rows and all columns of a manifold. V is Three or Six.
+// Compute all columns of S J M^-1 C^T for constraint c with a block of six rows. V is Three or Six.
 template <class V> GPUSIM_FN void joint_rows_six(const World& w, int m, int c, const real* motion, real* out) {
     V sum[6];
     for (int row = 0; row < 6; ++row) sum[row] = V::zero();
@@ -192,7 +192,6 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
     for (int column = item % PATH_ITEMS; column < columns; column += PATH_ITEMS) solve_column(w, m, n, column);
 #endif
 }
-// Return the response of a point without joints, limited by the mass of the mechanism.
 GPUSIM_FN real loaded(real free, real system) {
     return min_(free, max_(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free));
 }

@@ -112,8 +112,7 @@ GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
 #if !GPUSIM_WIDE
-// Return whether the first kick of a world changes its initial velocities by an impact, because they violate rigid
-// rows, stops or contacts.
+// Return whether the speed of a row before the kick is not small.
 GPUSIM_FN bool row_jumps(const World& w, int row) {
     const int c = row / w.block(), *body = w.constraint_bodies() + c * w.slots();
     real scale = real(0);
@@ -124,6 +123,7 @@ GPUSIM_FN bool row_jumps(const World& w, int row) {
     }
     return abs_(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + least_jump(w);
 }
+// Return whether the initial velocities of a world violate rigid rows, stops or contacts.
 GPUSIM_FN bool starts_with_jump(const World& w) {
     if (w.semi_implicit()) return false;
     for (int c = 0; c < w.constraints(); ++c)

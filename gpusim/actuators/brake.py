@@ -118,7 +118,7 @@ def add_brake(
     shares = {name: validate.number(element, name, value) for name, value in (("command", command), ("safe", safe))}
     for name, share in shares.items():
         if not 0.0 <= share <= 1.0:
-            raise validate.fail(element, f"{name} = {share:g} is not within 0 to 1", "give a share of the torque")
+            raise validate.fail(element, f"{name} = {share:g} is not within 0 to 1", "give a fraction of the torque")
     params = {
         "joint": index,
         "axis": axis,

@@ -87,13 +87,13 @@ class OilCircuit(ActuatorType):
             own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
             consumers = spec.params["consumers"]
             if not consumers:
-                raise validate.fail(spec.element, "feeds no cylinder and no motor", "add one, or leave the circuit out")
+                raise validate.fail(spec.element, "has no cylinder and no motor", "add one, or remove the circuit")
             for what, count, most in (
                 ("nodes", sum(a.kind == OilNode.name for a in own), MOST_NODES),
                 ("cylinders and motors", len(consumers), MOST_CONSUMERS),
             ):
                 if count > most:
-                    raise validate.fail(spec.element, f"has {count} {what}, and there is room for {most}", "split it")
+                    raise validate.fail(spec.element, f"has {count} {what}, the maximum is {most}", "split it")
             _check_pumps(own, builder)
             _check_pressures(own, spec.params["vapor_pressure"])
 
@@ -165,8 +165,10 @@ def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
     joined = {a.params[port] for a in own for port in PORTS if port in a.params}
     for pump in own:
         if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
-            rule = f"feeds node '{builder.actuators[node].label}', to which nothing else is joined"
-            raise validate.fail(pump.element, rule, "join a valve, a line or a consumer to it, or take the pump away")
+            rule = f"feeds node '{builder.actuators[node].label}', which has no other component"
+            raise validate.fail(
+                pump.element, rule, "add a valve, line, cylinder or motor at this node, or remove the pump"
+            )
 
 
 def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:

@@ -53,7 +53,7 @@ class HydraulicCircuit:
         known = isinstance(index, int) and 0 <= index < len(actuators)
         if not known or (spec := actuators[index]).kind != OilNode.name or spec.params["circuit"] != self.index:
             rule = f"{name} = {index!r} is no node of circuit '{self._spec.label}'"
-            raise validate.fail(element, rule, "give what its add_node returned, or its tank")
+            raise validate.fail(element, rule, "give a result of its add_node, or its tank")
         return index
 
     def add_node(
@@ -167,7 +167,7 @@ class HydraulicCircuit:
             raise validate.fail(element, rule, "give 0 <= overlap_supply < 1 and -1 < overlap_drain < 1")
         for one, other, what in ((port_a, port_b, "ports A and B"), (supply, nodes["t"], "supply and tank")):
             if one == other:
-                raise validate.fail(element, f"its {what} are one node", "give two, or take the valve away")
+                raise validate.fail(element, f"{what} are the same node", "give two nodes, or remove the valve")
         gain = validate.positive(element, "flow_gain", flow_gain)
         return self._add("oil_valve", label, {
             **{f"node_{port}": self._node(element, f"port {port}", node) for port, node in nodes.items()},

@@ -99,7 +99,7 @@ class OilNode(ActuatorType):
         empty = (least <= 0.0).any(axis=0)
         if empty.any():
             spec = groups[self.name].specs[int(np.argmax(empty))]
-            raise validate.fail(spec.element, "holds no oil at its least", "give it a volume above zero")
+            raise validate.fail(spec.element, "has no oil at its minimum volume", "give a larger volume")
 
 
 @register

@@ -91,9 +91,9 @@ class JointDrive(ActuatorType):
         p, element = group.params, group.specs[0].element
         group.check_signs(not_negative=[name for name in ("stiffness", "damping") if name in p])
         if np.any(p["lower"] > p["upper"]):
-            raise validate.fail(element, "the least effort (lower) is above the greatest one (upper)", "swap them")
+            raise validate.fail(element, "lower is above upper", "swap them")
         if np.any((p["lower"] > 0.0) | (p["upper"] < 0.0)):
-            raise validate.fail(element, "its limits leave zero out", "write lower <= 0 <= upper")
+            raise validate.fail(element, "its limits exclude zero", "write lower <= 0 <= upper")
 
     def _add(self, group: Group, work: StepBuffers, impulse: Array, slope: Array) -> None:
         """Add the impulse law P - D u, clamped to the limits."""
@@ -174,10 +174,10 @@ def checked_limits(element: str, limit: Any) -> dict[str, float]:
         return {"lower": -most, "upper": most}
     lower, upper = (float(x) for x in validate.numbers(element, "limit", limit, 2))
     if not lower <= upper:
-        raise validate.fail(element, f"limit = ({lower:g}, {upper:g}) falls", "give (least, greatest)")
+        raise validate.fail(element, f"limit = ({lower:g}, {upper:g}) is decreasing", "give (minimum, maximum)")
     if not lower <= 0.0 <= upper:
-        rule = f"limit = ({lower:g}, {upper:g}) leaves zero out, the effort in an emergency stop"
-        raise validate.fail(element, rule, "give least <= 0 <= greatest")
+        rule = f"limit = ({lower:g}, {upper:g}) excludes zero, the effort in an emergency stop"
+        raise validate.fail(element, rule, "give minimum <= 0 <= maximum")
     return {"lower": lower, "upper": upper}
 
 

@@ -307,7 +307,9 @@ def add_muscle(
     for name, key, ends in (("length_range", "length", length_range), ("operating_range", "range", operating_range)):
         lower, upper = (float(x) for x in validate.numbers(element, name, ends, 2))
         if not lower < upper:
-            raise validate.fail(element, f"{name} = ({lower:g}, {upper:g}) does not rise", "give (least, greatest)")
+            raise validate.fail(
+                element, f"{name} = ({lower:g}, {upper:g}) is not increasing", "give (minimum, maximum)"
+            )
         params |= {f"{key}_lower": lower, f"{key}_upper": upper}
     rise, fall = validate.numbers(element, "timeconst", timeconst, 2)
     for name, value in (("vmax", vmax), ("timeconst", rise), ("timeconst", fall)):
@@ -322,5 +324,5 @@ def add_muscle(
         raise validate.fail(element, rule, "give multiples of the optimum length and of the peak force")
     params["first_activation"] = validate.number(element, "activation", activation)
     if not 0.0 <= params["first_activation"] <= 1.0:
-        raise validate.fail(element, f"activation = {activation:g} lies outside 0 to 1", "give a share")
+        raise validate.fail(element, f"activation = {activation:g} is not within 0 to 1", "give a fraction")
     return self.add_actuator("muscle", label, params)

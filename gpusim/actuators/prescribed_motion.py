@@ -193,15 +193,15 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
     if kind in (ROTATION, TOTAL_ROTATION):
         raise validate.fail(
             element,
-            f"moves coordinate {axis} of {spec.element}, a part of a rotation vector",
-            "give the joint's turns one by one: add_joint_d6",
+            f"moves coordinate {axis} of {spec.element}, a component of a rotation vector",
+            "use add_joint_d6 with separate rotations",
         )
     for other in self.actuators:
         if other.kind == "motion" and (other.params["joint"], other.params["axis"]) == (checked, axis):
             raise validate.fail(
                 element,
-                f"moves coordinate {axis} of {spec.element}, which {other.element} moves already",
-                "leave one of them away",
+                f"moves coordinate {axis} of {spec.element}, which {other.element} already moves",
+                "remove one of the two motions",
             )
     params: dict[str, Any] = {
         "joint": checked,

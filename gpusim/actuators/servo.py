@@ -150,11 +150,11 @@ assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the impulse of the target
 def _checked_range(element: str, given: Any, mode: str) -> tuple[float, float]:
     lower, upper = (float(x) for x in validate.numbers(element, "command_range", given, 2))
     if not lower < upper:
-        rule = f"command_range = ({lower:g}, {upper:g}) does not rise"
-        raise validate.fail(element, rule, "give (least, greatest)")
+        rule = f"command_range = ({lower:g}, {upper:g}) is not increasing"
+        raise validate.fail(element, rule, "give (minimum, maximum)")
     if mode == "velocity" and not lower <= 0.0 <= upper:
-        rule = f"command_range = ({lower:g}, {upper:g}) leaves out standing still, where an emergency stop ends"
-        raise validate.fail(element, rule, "give a range that holds 0")
+        rule = f"command_range = ({lower:g}, {upper:g}) excludes 0, the velocity in an emergency stop"
+        raise validate.fail(element, rule, "give a range that contains 0")
     return lower, upper
 
 

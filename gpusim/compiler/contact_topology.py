@@ -352,15 +352,15 @@ def check_laws(
             if material.law is not None and material.law.friction == "tire" and not wheel:
                 raise validate.fail(
                     f"{shapes[low].element} and {shapes[high].element}",
-                    "friction 'tire' is that of a wheel, and neither of these is one",
-                    "give the Tire to the material of add_shape_wheel alone, or exclude_collision_pair these two",
+                    "friction 'tire' needs a wheel, and neither shape is a wheel",
+                    "use Tire only in add_shape_wheel, or call exclude_collision_pair for these shapes",
                 )
             flat = topology.curvature[low] + topology.curvature[high] == 0.0
             if flat and material.law is not None and _needs_radius(material.law):
                 raise validate.fail(
                     f"{shapes[low].element} and {shapes[high].element}",
-                    f"{material.law} takes a radius from the shapes, and neither of these is round",
-                    "give normal='hertz' its stiffness and 'contensou' its patch_radius, or another law for this pair",
+                    f"{material.law} needs a round shape, and neither shape is round",
+                    "give a stiffness for 'hertz' and a patch_radius for 'contensou', or another law for this pair",
                 )
 
 
@@ -373,6 +373,6 @@ def _needs_radius(law: ContactLaw) -> bool:
 def capacity_message(most: int, capacity: int, world: int) -> str:
     """Return the message for a world with more pairs than its capacity."""
     return (
-        f"world {world}: {most} pairs of shapes are close but there are places for max_pairs = {capacity}; "
-        f"the others did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"
+        f"world {world}: {most} pairs of shapes are close, but max_pairs = {capacity}; "
+        f"the other pairs did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"
     )

@@ -42,7 +42,7 @@ def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
         shape = model.shapes[k]
         if not shape_type(shape.kind).ray_file:
             rule = f"rays do not see {shape.element}, which is a {shape.kind}"
-            raise validate.fail(sensor.element, rule, "name the groups that it sees by groups=")
+            raise validate.fail(sensor.element, rule, "set groups= to groups without this shape")
     return replace(sensor, rays=replace(sensor.rays, shapes=tuple(seen)))
 
 

@@ -120,7 +120,6 @@ class RowCollector:
                     self.wrap_of[index, k] = len(self.wraps)
                     self.wraps.append(self._wrap_row(c.path))
 
-
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Return the axis row of a joint coordinate. The first call creates the row."""
         key = (joint, coordinate)
@@ -147,7 +146,6 @@ class RowCollector:
         constraint.axes.append(len(self.axes) - 1)
         self._line_constraints.append(constraint)
         return len(self.axes) - 1
-
 
     def collect(self) -> None:
         """Collect the constraints of all joints, lines and couplings."""
@@ -314,7 +312,6 @@ class RowCollector:
     def _arm(self, body: int, point: Array) -> Array:
         """Return a point relative to the body's center of mass, in body axes (m)."""
         return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
-
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
         """Return the tables of all elements."""

@@ -16,7 +16,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Choice:
-    """One choice for a part of a contact law: number in the kernels, effect, equation, and publication."""
+    """Choice for a part of a contact law. It has a number for the kernels, an effect, an equation and a publication."""
 
     name: str
     number: int
@@ -173,19 +173,19 @@ class ContactLaw:
         if self.normal == "rigid" and self.damping != "none":
             raise validate.fail(
                 "ContactLaw",
-                f"damping {self.damping!r} acts on penetration, and a rigid contact has none",
+                f"damping {self.damping!r} needs a soft normal law, not normal='rigid'",
                 "give normal='hertz' or 'volumetric', or damping='none' and a Material's restitution",
             )
         if self.friction == "contensou" and self.normal == "rigid" and self.patch_radius is None:
             raise validate.fail(
                 "ContactLaw",
-                "friction 'contensou' needs a patch, and a rigid contact has no depth to take it from",
+                "friction 'contensou' with normal='rigid' needs patch_radius",
                 "give patch_radius in m, or normal='hertz'",
             )
         if self.width is not None and self.normal != "spring":
             raise validate.fail(
                 "ContactLaw",
-                f"width needs springs side by side, and normal={self.normal!r} has none",
+                f"width needs normal='spring', not normal={self.normal!r}",
                 "give normal='spring' and its stiffness (Tire: radial_stiffness), or leave width out",
             )
 
@@ -198,7 +198,7 @@ class ContactLaw:
                 readers = [f"{s}={c.name!r}" for s, table in SOCKETS.items() for c in table.values() if name in c.uses]
                 raise validate.fail(
                     "ContactLaw",
-                    f"{name} is read by none of normal={self.normal!r}, damping={self.damping!r}, "
+                    f"{name} has no effect with normal={self.normal!r}, damping={self.damping!r}, "
                     f"friction={self.friction!r}",
                     f"leave it out, or choose {' or '.join(readers)}",
                 )
@@ -267,7 +267,7 @@ class Tire(ContactLaw):
         if radial_stiffness is None and (radial_damping != 0.0 or width != 0.0):
             raise validate.fail(
                 "Tire",
-                "radial_damping and width act on its springs, and a rigid wheel has none",
+                "radial_damping and width need a radial_stiffness",
                 "give radial_stiffness in N/m, or leave both out",
             )
         super().__init__(

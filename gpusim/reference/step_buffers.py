@@ -188,7 +188,6 @@ class StepBuffers:
         mean: Array = (self.h_prev * self.command_before(group, name) + self.h * now) / total
         return mean
 
-
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
         """Set the linear terms ``P - D u`` of a group of actuators. They replace the terms of an earlier call."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
@@ -241,7 +240,6 @@ class StepBuffers:
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old
         return -self.kick_time * damping * known, self.kick_time * NEXT * damping
-
 
     def row_velocity(self, twist: Array) -> Array:
         """Return J v, (num_worlds, constraints, block)."""

@@ -165,7 +165,7 @@ class LaunchPlan:
 
 
 def launched_levels(sizes: Sizes, direct: bool) -> int:
-    """Return how many levels of the elimination tree a staged solve launches one by one.
+    """Return the number of levels of the elimination tree that have separate launches in a staged solve.
 
     The number is 0 if the model has joints and contacts, because one block then solves a whole world.
     """

@@ -78,7 +78,7 @@ class CudaBackend(CudaMemory):
         specialize: bool | None = None,
     ) -> None:
         if launch == "simd":
-            rule = "'simd' is the native backend's: worlds in a CPU's vectors"
+            rule = "only the native backend has 'simd'"
             raise validate.fail("launch", rule, "give launch='fused', 'staged' or 'auto'")
         super().__init__(model, state, parameters, config, real, launch)
         self._open(device)
@@ -181,7 +181,6 @@ class CudaBackend(CudaMemory):
             self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
         return self._fused_module
 
-
     def bind(self, control: Array) -> None:
         """Use the array ``control`` (num_worlds, controls) for the commands."""
         with self._here():
@@ -211,7 +210,6 @@ class CudaBackend(CudaMemory):
         self._device_newer = True
         self.invalidate()
         return True
-
 
     def _run(self, h: float, steps: int) -> None:
         shape, stepping = self._shape, steps > 0
@@ -303,7 +301,6 @@ class CudaBackend(CudaMemory):
             return bool(self._arrays["active"].get()[0])
 
         return any_active
-
 
     def _ensure_forward(self, h: float) -> None:
         """Run stage forward in the slabs, once per state."""

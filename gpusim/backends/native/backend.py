@@ -140,7 +140,9 @@ class NativeBackend(KernelBackend):
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
         if launch == "simd" and not serves:
-            raise validate.fail("launch", "'simd' is for joints that are solved directly", "give launch='auto'")
+            raise validate.fail(
+                "launch", "'simd' needs joints, and the direct solver for all of them", "give launch='auto'"
+            )
         pays = launch == "auto" and not self.staged and serves and self.num_worlds >= LEAST_GROUPS * wide
         pays = pays and wide * self.layout.size * min(self.threads, self.num_worlds) <= MOST_GROUP_BYTES
         return wide if launch == "simd" or pays else 1

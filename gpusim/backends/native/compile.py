@@ -64,7 +64,7 @@ _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: the start of the command line, and a text that identifies the compiler and the version."""
+    """Command line of a C++ compiler, and a text that identifies the compiler and its version."""
 
     command: tuple[str, ...]
     identity: str

@@ -55,8 +55,8 @@ class Factor:
         # Unused rows, and rows of bodies that cannot move, need a nonzero pivot.
         shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping * share) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
-        # Free axis rows have a compliance of 1e30. The scale keeps their round-off out of other rows. A row whose
-        # bodies cannot move only has its compliance.
+        # Free axis rows have a compliance of 1e30. The scale keeps their round-off out of other rows. If the bodies of
+        # a row cannot move, only the compliance remains.
         one = dtype.type(1.0)
         self.scale = None if not t.axis_row.size else np.sqrt(np.where(own > 0.0, own / shown, one))
         if self.scale is not None:

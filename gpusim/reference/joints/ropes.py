@@ -27,7 +27,7 @@ def move_limits(w: StepBuffers) -> None:
     left = np.where(left > 0, left, w.config.substeps)
     with np.errstate(invalid="ignore"):
         rate = (goal - now) / (left[..., None] * w.h)
-        if w.trial:  # Without a write, a trial continues like the last substep.
+        if w.trial:  # if the limit was not written, continue like the last substep
             rate = np.where(now == goal, state["limit_rate"], rate)
         at_once = ~(np.abs(rate) <= LENGTH_SPEED)
     now, rate = np.where(at_once, goal, now), np.where(at_once, 0.0, rate)

@@ -125,7 +125,6 @@ class StateReader:
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
-
     def rotation(self, bodies: Any = slice(None)) -> Array:
         """Return rotation matrices, body to world, (num_worlds, n, 3, 3)."""
         return rotations.matrix_from_quaternion(self.state["orientation"][:, bodies])
@@ -140,7 +139,6 @@ class StateReader:
         inverse = np.linalg.inv(self.parameters["inertia"][:, bodies])
         momentum = matvec(r.swapaxes(-1, -2), velocity[..., 3:])
         return np.concatenate([velocity[..., :3], matvec(r, matvec(inverse, momentum))], axis=-1)
-
 
     def site_position(self, i: Array) -> Array:
         """Return the origins of sites (m), world frame, (num_worlds, n, 3)."""
@@ -159,7 +157,6 @@ class StateReader:
             np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
             matvec(axes, self.rays["ray_direction"][i]),
         )
-
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
         """Return the arms of both joint points, and the vector between these points, in the world frame (m)."""
@@ -283,7 +280,6 @@ class StateReader:
             return dot(self.axis(i), slip)
         length = rotations.norm(apart)
         return np.asarray(dot(apart, slip) / np.where(length > 0.0, length, 1.0))
-
 
     @property
     def groups(self) -> list[Group]:
