@@ -48,7 +48,6 @@ class HydraulicCircuit:
         return int(self._builder.add_actuator(kind, label, {"circuit": self.index, **params}))
 
     def _node(self, element: str, name: str, index: Any) -> int:
-        """Return ``index`` if it is a node of this circuit."""
         actuators = self._builder.actuators
         known = isinstance(index, int) and 0 <= index < len(actuators)
         if not known or (spec := actuators[index]).kind != OilNode.name or spec.params["circuit"] != self.index:

@@ -184,7 +184,6 @@ def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Arr
 
 
 def _table(element: str, name: str, value: Any) -> Array:
-    """Return the checked rows of a table (n, 2)."""
     rows = validate.array(element, value)
     if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MOST_POINTS:
         rule = f"{name} has the shape {rows.shape}"
@@ -209,7 +208,6 @@ def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
 
 
 def _columns(table: str, abscissa: str, rows: Array) -> dict[str, float]:
-    """Return a table as parameters."""
     points = np.zeros((MOST_POINTS, 2))
     points[: len(rows)] = rows
     columns = {f"{table}_points": float(len(rows))}

@@ -131,7 +131,6 @@ def _stack(rows: list[Piece]) -> Array:
 
 
 def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> list[Piece]:
-    """Return the linear segments between the points of a table."""
     count = p[f"{table}_points"]
     found: list[Piece] = []
     for k in range(int(count.max(initial=0.0)) - 1):

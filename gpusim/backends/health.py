@@ -239,7 +239,6 @@ class CapacityWatch:
         return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
-        """Return the message for the world with the most pairs."""
         most = self.backend.read_state().arrays["pair_peak"]
         worst = int(worlds[np.argmax(most[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
@@ -351,7 +350,6 @@ class KernelQuarantine:
             self._backend.keep_stopped(words, values)
 
     def _reasons(self, worlds: list[int]) -> dict[int, str]:
-        """Return why the given worlds failed."""
         if not worlds:
             return {}
         words, values = self._backend.read_health(), self._backend.read_health_value()

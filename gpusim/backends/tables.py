@@ -303,7 +303,6 @@ def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str,
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Return the tables of actuators by axis and body."""
     t = model.topology
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]
     clamps: list[list[int]] = [[] for _ in axes]
@@ -335,7 +334,6 @@ def _axis_tables(model: Model) -> dict[str, Array]:
 
 
 def _coupled_tables(model: Model) -> dict[str, Array]:
-    """Return the tables of constraints and axes of coupled actuators."""
     t = model.topology
     number = np.full(t.num_constraints, -1)
     number[t.coupled_constraint] = np.arange(t.coupled_constraint.size)
@@ -350,7 +348,6 @@ def _coupled_tables(model: Model) -> dict[str, Array]:
 
 
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Return the tables for signals."""
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])

@@ -102,7 +102,6 @@ class LaunchPlan:
         return tuple(parts)
 
     def _add(self, node: Node, mask: int, level: int, label: str, parts: list[Part]) -> None:
-        """Add the launches of a node under the conditions ``mask``."""
         add = lambda phase, items=None, turns=False: _append(  # noqa: E731
             parts, Launch(phase, mask, level, label, items, turns)
         )

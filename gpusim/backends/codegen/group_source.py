@@ -101,7 +101,6 @@ class _Writer:
         return "wide" if kinds == {"wide"} and not decided else "mixed"
 
     def _nodes(self, nodes: Sequence[Node]) -> Iterator[str]:
-        """Yield the lines of nodes."""
         kinds = [(self._kind(node), node) for node in nodes]
         # If no world runs a node of the kind "own", no arrays are copied for it.
         kinds = [("mixed" if kind == "own" else kind, node) for kind, node in kinds if kind]
@@ -118,7 +117,6 @@ class _Writer:
             at = end
 
     def _run(self, nodes: Sequence[Node], wide: bool) -> Iterator[str]:
-        """Yield the code lines of a run."""
         if wide:
             for node in nodes:
                 self._routines(node)
@@ -225,7 +223,6 @@ class _Writer:
             raise TypeError(f"{type(node).__name__} with both kinds of phases has no form for groups")
 
     def _where(self, when: Condition, mask: str) -> str:
-        """Return an expression for the mask of worlds in which a condition is true."""
         names = re.findall(r"\bw\.(\w+)\(", when.text)
         names += [_READ_BY[name] for name in re.findall(r"(?<![.\w])(\w+)\(", when.text)]
         written = {x for name in wide_phases() for x in PHASES[name].writes.split()}

@@ -412,7 +412,6 @@ def _coupled_phases(kinds: Kinds) -> list[str]:
 
 
 def _advance_phase(kinds: Kinds) -> list[str]:
-    """Return the phase that advances actuators, by actuator number."""
     out = ["GPUSIM_PHASE void advance_actuator(const World& w, int i) {"]
     for kind in kinds:
         call = f"{kind.name}_advance(w, i)" if "advance" in kind.kernel else "void()"

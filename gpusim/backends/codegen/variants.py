@@ -109,7 +109,6 @@ def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: 
 
 @lru_cache(maxsize=16)
 def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the headers for compilation."""
     return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
 
 
@@ -132,7 +131,6 @@ def _schedule(build: Build) -> dict[str, str]:
 
 @lru_cache(maxsize=16)
 def _groups(build: Build, kinds: Kinds, declared: str) -> dict[str, str]:
-    """Return the headers for groups of worlds."""
     return {"wide_phases.cuh": wide_header(kinds), "group.cuh": group_header(build, kinds)}
 
 

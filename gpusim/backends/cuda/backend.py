@@ -108,7 +108,6 @@ class CudaBackend(CudaMemory):
         self._reported[:] = 0
 
     def _load_kernels(self) -> None:
-        """Load the current builds."""
         self._kernels: dict[str, Any] = {}
         self._fused_module: Any = None
         self._signals_module: Any = None
@@ -119,7 +118,6 @@ class CudaBackend(CudaMemory):
         self._steps: Any = None if self.staged else self._steps_kernel()
 
     def _variant(self, main: str, shared: bool = False, part: int = 0) -> Variant:
-        """Return a build for this model."""
         known = self.real, self.stored, self.sizes, self.direct, self.kinds
         variant = model_variant(main, *known, bool(self._specialize), 1, shared, part)
         if self._specialize is not None or self.staged or self.num_worlds < SPECIALIZED_FROM:
@@ -136,7 +134,6 @@ class CudaBackend(CudaMemory):
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
-        """Return the kernel that runs steps."""
         if not self._shape.shared:
             return self._kernel("run_worlds")
         return self._shared_kernel(self.build(self.step_variant()))
@@ -160,13 +157,11 @@ class CudaBackend(CudaMemory):
             self._stand_in = None
 
     def _kernel(self, name: str) -> Any:
-        """Return a kernel by name."""
         if name not in self._kernels:
             self._kernels[name] = self._module_of(name).get_function(name)
         return self._kernels[name]
 
     def _module_of(self, name: str) -> Any:
-        """Return the module that contains a kernel."""
         if name.startswith("staged_"):
             meets = name.removeprefix("staged_") in CONTACT_PHASES
             return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
@@ -277,7 +272,6 @@ class CudaBackend(CudaMemory):
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
-        """Return the number of blocks of a launch."""
         most = self._processors * 4
         if launch.items is None:
             return most

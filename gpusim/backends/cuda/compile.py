@@ -76,7 +76,6 @@ def find_cubin(
 
 
 def _cubin_name(nvrtc: Nvrtc, main: str, generated: dict[str, str], sources: dict[str, str], options: list[str]) -> str:
-    """Return the path of the cubin in the cache."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     arch = next(option for option in options if option.startswith(ARCH_OPTION)).removeprefix(ARCH_OPTION)
     return f"{FOLDER}/{Path(main).stem}-{arch}-{digest([nvrtc.name, *options, main, *texts])}.cubin"

@@ -204,14 +204,12 @@ class LibraryNvrtc:
 
 
 def _load_builtins(library: Path) -> None:
-    """Load the builtins library from NVRTC's folder."""
     for builtins in sorted(library.parent.glob("libnvrtc-builtins.so.*")) if library.parent.name else ():
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
 
 
 def _is_virtual(options: list[str]) -> bool:
-    """Return whether the options name a virtual architecture."""
     return any(option.startswith("--gpu-architecture=compute_") for option in options)
 
 

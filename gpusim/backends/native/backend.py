@@ -189,7 +189,6 @@ class NativeBackend(KernelBackend):
         return self._end_run(spent)
 
     def _run_staged(self, h: float) -> float:
-        """Run a step of a staged launch."""
         began, run = time.perf_counter(), self._runner(h)
         self.plan.step(run, self._any_active(run), self.config.substeps)
         spent = time.perf_counter() - began

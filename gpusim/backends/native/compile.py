@@ -245,7 +245,6 @@ def _vector_flags() -> tuple[str, ...]:
 
 
 def _name(main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str) -> str:
-    """Return the path of a library in the cache."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])
     return f"{FOLDER}/{Path(main).stem}-{made_of}-{compiler}{LIBRARY_SUFFIX}"
@@ -336,7 +335,6 @@ def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a compiler and its child processes."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

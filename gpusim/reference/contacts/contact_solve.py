@@ -230,7 +230,6 @@ def _sweep_once(m: Manifolds, s: Sweep) -> None:
 
 
 def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep], None]) -> None:
-    """Apply ``solve`` to the manifolds that a mask selects."""
     if mask.all():
         solve(m, s)
     elif mask.any():

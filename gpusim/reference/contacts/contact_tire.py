@@ -64,7 +64,6 @@ def _wheels(w: StepBuffers, shape: Array) -> Array:
 
 
 def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
-    """Return data of the wheels of manifolds ``at``."""
     side = _wheels(w, m.shape[at])
     shape = m.shape[at, side]
     turn = w.model.contact.turn[shape].reshape(-1, 3, 3)

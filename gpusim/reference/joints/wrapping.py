@@ -151,7 +151,6 @@ def _dot2(a: Array, b: Array) -> Array:
 
 
 def _nearest(a: Array, b: Array) -> Array:
-    """Return the point of the segment from a to b that is nearest to the origin."""
     along = b - a
     square = _dot2(along, along)
     share = np.clip(-_dot2(along, a) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)

@@ -99,7 +99,6 @@ def _run_sweeps(w: StepBuffers, done: Array) -> None:
 
 
 def _sweep(w: StepBuffers, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
-    """Sweep once over all batches and contacts."""
     before = w.solved, w.twist
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
