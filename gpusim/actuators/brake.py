@@ -47,12 +47,17 @@ class Brake(ActuatorType):
     turns: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("torque", "N m", "greatest torque (N on a travel)"),
-        Parameter("initial_command", "-", "command before one is written"),
+        Parameter("torque", "N m", "maximum torque (N on a translation)"),
+        Parameter("initial_command", "-", "initial command"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading(
-            "command", "-", "share of the torque", read_command, "*out = w.brake_command_now(i);", lambda p: (0.0, 1.0)
+            "command",
+            "-",
+            "fraction of the maximum torque",
+            read_command,
+            "*out = w.brake_command_now(i);",
+            lambda p: (0.0, 1.0),
         ),
     )
     brakes: ClassVar[bool] = True

@@ -67,7 +67,7 @@ class OilCircuit(ActuatorType):
     nonlinear: ClassVar[bool] = True
     references: ClassVar = {"consumers": ACTUATOR}
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("vapor_pressure", "Pa", "absolute; no pressure of the circuit falls below it"),
+        Parameter("vapor_pressure", "Pa", "absolute vapor pressure of the oil"),
     )
     kernel_fields: ClassVar[tuple[Field, ...]] = (
         Field("oil_circuit_guess", ("oil_circuit_count", MOST_NODES), "pose", "Pa", "pressures p^"),

@@ -35,8 +35,8 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _LIMITS = (
-    Parameter("lower", "N m", "least effort (N on a travel)"),
-    Parameter("upper", "N m", "greatest effort (N on a travel)"),
+    Parameter("lower", "N m", "minimum effort (N on a translation)"),
+    Parameter("upper", "N m", "maximum effort (N on a translation)"),
 )
 
 
@@ -145,8 +145,8 @@ class TrackingServo(JointDrive):
     prefix: ClassVar[str] = "servo"
     commands: ClassVar[tuple[str, ...]] = ("target", "velocity", "effort")
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("stiffness", "N m/rad", "position gain (N/m on a travel)"),
-        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a travel)"),
+        Parameter("stiffness", "N m/rad", "position gain (N/m on a translation)"),
+        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a translation)"),
         *_LIMITS,
     )
     readings: ClassVar[tuple[Reading, ...]] = (

@@ -163,20 +163,20 @@ class Muscle(RefittedLaw):
     references = JOINT_REFERENCES
     commands: ClassVar[tuple[str, ...]] = ("excitation",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("gear", "-", "length over the coordinate (m/rad on a turn)"),
-        Parameter("peak_force", "N", "F0, active force at the optimum length at rest"),
-        Parameter("length_lower", "m", "l0, least length"),
-        Parameter("length_upper", "m", "l1, greatest length"),
-        Parameter("range_lower", "-", "r0, least length over the optimum length"),
-        Parameter("range_upper", "-", "r1, greatest length over the optimum length"),
+        Parameter("gear", "-", "length per coordinate (m/rad on a rotation)"),
+        Parameter("peak_force", "N", "active force F0 at the optimum length and zero velocity"),
+        Parameter("length_lower", "m", "minimum length l0"),
+        Parameter("length_upper", "m", "maximum length l1"),
+        Parameter("range_lower", "-", "minimum length divided by the optimum length, r0"),
+        Parameter("range_upper", "-", "maximum length divided by the optimum length, r1"),
         Parameter("lmin", "-", "normalized length below which the active force is zero"),
         Parameter("lmax", "-", "normalized length above which the active force is zero"),
         Parameter("vmax", "1/s", "shortening speed at which the active force is zero, optimum lengths per second"),
-        Parameter("fpmax", "-", "scale of the passive force over the peak force"),
-        Parameter("fvmax", "-", "active force at fast lengthening over the peak force"),
+        Parameter("fpmax", "-", "scale of the passive force, as a fraction of the peak force"),
+        Parameter("fvmax", "-", "active force at fast lengthening, divided by the peak force"),
         Parameter("tau_act", "s", "time constant of a rising activation"),
         Parameter("tau_deact", "s", "time constant of a falling activation"),
-        Parameter("tausmooth", "-", "width of the change between the two, 0 for a switch"),
+        Parameter("tausmooth", "-", "width of the smooth change between the time constants; 0: abrupt"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("activation", "-", "a, 0 to 1", lambda params: params["first_activation"]),
@@ -187,7 +187,7 @@ class Muscle(RefittedLaw):
             lambda p: (0.0, 1.0),
         ),
         Reading(
-            "activation", "-", "state between the command and the force, 0 to 1",
+            "activation", "-", "activation, 0 to 1",
             lambda group, now: group.state["activation"], "*out = w.muscle_activation(i);", lambda p: (0.0, 1.0),
         ),
         Reading("length", "m", "gear times the coordinate", read_length, f"*out = {_LENGTH};"),

@@ -67,13 +67,13 @@ class PrescribedMotion(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("slope", "kg m2", "D of the row", signal=False),)
     variables: ClassVar[tuple[StateVariable, ...]] = (
-        StateVariable("force", "N m", "mean over the kicks of the last step"),
-        StateVariable("jerk", "rad/s3", "change of the commanded acceleration since the step before, per time"),
+        StateVariable("force", "N m", "mean force in the last step"),
+        StateVariable("jerk", "rad/s3", "change of the commanded acceleration since the last step, per time"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("target", "rad", "commanded position", read_target, "*out = w.motion_position_now(i);"),
         Reading(
-            "force", "N m", "that the motion took, mean over the kicks of the last step",
+            "force", "N m", "mean force of the motion in the last step",
             lambda group, now: np.asarray(group.state["force"]), "*out = w.motion_force(i);",
         ),
     )  # fmt: skip

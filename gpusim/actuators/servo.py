@@ -74,9 +74,9 @@ class Servo(ActuatorType):
     turns: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("target",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("stiffness", "N m/rad", "position gain (N/m on a travel)"),
-        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a travel)"),
-        Parameter("effort_limit", "N m", "greatest effort (N on a travel)"),
+        Parameter("stiffness", "N m/rad", "position gain (N/m on a translation)"),
+        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a translation)"),
+        Parameter("effort_limit", "N m", "maximum effort (N on a translation)"),
         Parameter("follows_velocity", "-", "1: the target is a velocity; 0: a position"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (

@@ -47,15 +47,15 @@ MOST_POINTS = 16
 """Maximum number of points in a table."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
-    ("rest_length", "m", "length without the spring's force"),
-    ("bound_damping", "N s/m", "viscous damping while the length falls"),
-    ("damping", "N s/m", "viscous damping while the length rises"),
+    ("rest_length", "m", "length without spring force"),
+    ("bound_damping", "N s/m", "viscous damping while the length decreases"),
+    ("damping", "N s/m", "viscous damping while the length increases"),
     ("bump_at", "m", "length below which the bump stop pushes"),
-    ("bump_stiffness", "N/m", "of the bump stop where it begins"),
-    ("bump_length", "m", "depth at which the bump stop pushes twice as hard as a linear one"),
+    ("bump_stiffness", "N/m", "initial stiffness of the bump stop"),
+    ("bump_length", "m", "compression at which the bump stop has twice the force of a linear stop"),
     ("droop_at", "m", "length above which the droop stop pulls"),
-    ("droop_stiffness", "N/m", "of the droop stop where it begins"),
-    ("droop_length", "m", "depth at which the droop stop pulls twice as hard as a linear one"),
+    ("droop_stiffness", "N/m", "initial stiffness of the droop stop"),
+    ("droop_length", "m", "compression at which the droop stop has twice the force of a linear stop"),
 )
 _TABLES = (
     ("table_points", "-", "number of points of the table of forces, 0 for none"),

@@ -68,7 +68,7 @@ PARAMETER_FIELDS: tuple[Field, ...] = (
     Field("inertia", ("worlds", "bodies", 3, 3), "pose", "kg m2", "about the center of mass, body axes"),
     Field("applied_force", ("worlds", "bodies", 3), "pose", "N", "from outside, at the center of mass, world frame"),
     Field("applied_torque", ("worlds", "bodies", 3), "pose", "N m", "from outside, world frame"),
-    Field("limit_lower", ("worlds", "axes"), "pose", "m", "lower limit of an axis (rad on a turn)"),
+    Field("limit_lower", ("worlds", "axes"), "pose", "m", "lower limit of an axis (rad on a rotation)"),
     Field("limit_upper", ("worlds", "axes"), "pose", "m", "upper limit of an axis"),
     Field("damping", ("worlds", "axes"), "pose", "N s/m", "viscous damping of an axis"),
     Field("friction", ("worlds", "axes"), "pose", "N", "dry friction of an axis"),

@@ -38,14 +38,16 @@ class BodySignals:
         for quantity in BODY:
             what = targets.get(quantity.name)
             table.observe(prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None)
-        table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
         table.add(
-            prefix + "gravity_scale", (), "-", "share of gravity that acts; may differ per world",
+            prefix + "mass", (), "kg", "mass; may differ per world", lambda: self._parameter("mass"), self.write_mass
+        )
+        table.add(
+            prefix + "gravity_scale", (), "-", "factor of gravity; may differ per world",
             lambda: self._parameter("gravity_scale"),
             lambda worlds, value: self.runtime.write_parameter("gravity_scale", self.index, worlds, value),
         )  # fmt: skip
         table.add(
-            prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",
+            prefix + "inertia", (3, 3), "kg m2", "inertia about the center of mass, body axes; may differ per world",
             lambda: self._parameter("inertia"), self.write_inertia,
         )  # fmt: skip
 
@@ -53,7 +55,7 @@ class BodySignals:
             name = f"applied_{kind}"
             where = "at the center of mass, " if kind == "force" else ""
             table.add(
-                prefix + name, (3,), unit, f"from outside, {where}world frame; stays until it is written again",
+                prefix + name, (3,), unit, f"external load, {where}world frame; it stays until you write it again",
                 lambda name=name: self._parameter(name),  # type: ignore[misc]
                 lambda worlds, value, name=name: self.runtime.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
             )  # fmt: skip
