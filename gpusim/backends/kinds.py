@@ -97,7 +97,7 @@ def _check_functions(kind: ActuatorType) -> None:
         done = [{"evaluate": "evaluate_coupled", "relinearize": "relinearize_coupled"}.get(f, f) for f in done]
     missing = [f for f in done if f not in kind.kernel]
     if missing:
-        rule = f"defines {' and '.join(missing)}, but does not list it in 'kernel'"
+        rule = f"needs {' and '.join(missing)}, but does not list it in 'kernel'"
         hint = 'list it and give its text in kernel_source, or use backend="numpy"'
         raise validate.fail(_element(kind), rule, hint)
     functions = [f"{kind.name}_{f}" for f in kind.kernel]

@@ -179,7 +179,7 @@ class ContactLaw:
         if self.friction == "contensou" and self.normal == "rigid" and self.patch_radius is None:
             raise validate.fail(
                 "ContactLaw",
-                "friction 'contensou' with normal='rigid' needs patch_radius",
+                "friction 'contensou' with normal='rigid' needs a patch",
                 "give patch_radius in m, or normal='hertz'",
             )
         if self.width is not None and self.normal != "spring":

@@ -119,7 +119,7 @@ def combine(a: Material, b: Material, element: str = "Material") -> Material:
             element,
             f"the two materials have different contact laws, {a.law} and {b.law}",
             "give the pair a material with add_collision_pair(shape_a, shape_b, material=...), give both the same law, "
-            "or call exclude_collision_pair if they never touch",
+            "or call set_group_collision or exclude_collision_pair if they never touch",
         )
     poisson = 0.5 * (a.poisson_ratio + b.poisson_ratio)
     top, low = (a, b) if a.rule >= b.rule else (b, a)
