@@ -113,7 +113,7 @@ def test_contacts_that_do_not_converge_are_reported(solver: str) -> None:
     sim = Simulation(wall(joints=solver == "colored"), backend="native", config=config)
     reported = [line for line in run(sim, 200, 10) if "contacts" in line]
     assert len(reported) == 1 and "give SolverConfig(iterations=2)" in reported[0]
-    assert int(sim.read("sim.health")[0]) & 16 and "sweeps over contacts" in sim.health_report()
+    assert int(sim.read("sim.health")[0]) & 16 and "sweep over contacts" in sim.health_report()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
