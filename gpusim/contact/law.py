@@ -38,7 +38,7 @@ NORMAL = _socket(
     Choice(
         "hertz",
         1,
-        "elastic bodies, small round patch; stiffness (N/m^1.5) from E* and the radii if left out",
+        "elastic bodies with a small round patch; default stiffness (N/m^1.5) from E* and the radii",
         "F = k d^(3/2), k = 4/3 E* sqrt(R)",
         "Hertz 1882; Johnson 1985, eq. 4.23",
         uses=("stiffness",),
@@ -46,7 +46,7 @@ NORMAL = _socket(
     Choice(
         "volumetric",
         2,
-        "elastic foundation: force by the overlap volume; stiffness in N/m^3",
+        "elastic foundation: force proportional to the volume of the overlap; stiffness in N/m^3",
         "F = k V, V = pi d^2 (R - d/3)",
         "Johnson 1985, section 4.3; Gonthier et al. 2004",
         uses=("stiffness",),
@@ -55,7 +55,7 @@ NORMAL = _socket(
     Choice(
         "spring",
         3,
-        "linear, as of a tire along its radius; stiffness in N/m",
+        "linear, such as a tire in radial direction; stiffness in N/m",
         "F = k d",
         "Hooke 1678",
         uses=("stiffness",),
@@ -76,7 +76,7 @@ DAMPING = _socket(
     Choice(
         "hunt_crossley",
         2,
-        "damping grows with the elastic force, no jump at touchdown; coefficient in s/m",
+        "damping proportional to the elastic force, without a jump at touchdown; coefficient in s/m",
         "F = F_n max(0, 1 + c d')",
         "Hunt and Crossley 1975",
         uses=("damping_coefficient",),
@@ -88,7 +88,7 @@ FRICTION = _socket(
     Choice(
         "regularized",
         1,
-        "force grows in proportion to the sliding speed below regularization_speed (m/s); never sticks",
+        "force proportional to the sliding speed below regularization_speed (m/s); never sticks",
         "F_t = -mu F v / max(|v|, v_r)",
         "Kosenko et al. 2015",
         uses=("regularization_speed",),
@@ -97,15 +97,15 @@ FRICTION = _socket(
     Choice(
         "contensou",
         2,
-        "sliding and spinning share one patch, so that spin makes sliding easier",
-        "F_t and M_n integrated over the patch of radius a, a = sqrt(R d) if left out",
+        "spin of the patch reduces the friction against sliding",
+        "F_t and M_n integrated over the patch of radius a, by default a = sqrt(R d)",
         "Contensou 1963; Zhuravlev 1998",
         uses=("patch_radius", "pressure"),
     ),
     Choice(
         "tire",
         3,
-        "brush of bristles in the wheel's frame that deflect until they slide; for shapes of kind wheel",
+        "bristles in the wheel's frame deflect until they slide; only for wheel shapes",
         "F = C s/l (1 - theta + theta^2/3) below theta = |C s/l|/(3 mu F_n) = 1, mu F_n above; s' = v - |V| s/l",
         "Pacejka 2012, sections 3.2 and 7.2",
         uses=("slip_stiffness", "relaxation_length", "friction_ellipse", "rolling_resistance", "width"),
@@ -113,8 +113,8 @@ FRICTION = _socket(
     ),
 )
 PRESSURE = _socket(
-    Choice("uniform", 0, "the same all over the patch", "p = F/(pi a^2)", ""),
-    Choice("hertz", 1, "of two elastic bodies", "p = 3 F/(2 pi a^2) sqrt(1 - r^2/a^2)", "Hertz 1882"),
+    Choice("uniform", 0, "constant over the patch", "p = F/(pi a^2)", ""),
+    Choice("hertz", 1, "pressure between two elastic bodies", "p = 3 F/(2 pi a^2) sqrt(1 - r^2/a^2)", "Hertz 1882"),
 )
 SOCKETS = {"normal": NORMAL, "damping": DAMPING, "friction": FRICTION, "pressure": PRESSURE}
 FLOATS = (
