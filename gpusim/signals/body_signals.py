@@ -38,11 +38,9 @@ class BodySignals:
         for quantity in BODY:
             what = targets.get(quantity.name)
             table.observe(prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None)
+        table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
         table.add(
-            prefix + "mass", (), "kg", "mass; may differ per world", lambda: self._parameter("mass"), self.write_mass
-        )
-        table.add(
-            prefix + "gravity_scale", (), "-", "factor of gravity; may differ per world",
+            prefix + "gravity_scale", (), "-", "share of gravity that acts; may differ per world",
             lambda: self._parameter("gravity_scale"),
             lambda worlds, value: self.runtime.write_parameter("gravity_scale", self.index, worlds, value),
         )  # fmt: skip
