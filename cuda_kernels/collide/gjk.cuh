@@ -5,9 +5,9 @@
 #include "support.cuh"
 
 #define GJK_STEPS 48
-#define GJK_ACCURACY 1e-12   // relative accuracy of the distance
-#define GJK_FLAT 1e-10       // a tetrahedron whose height relative to an edge is below this is flat
-#define GJK_WEIGHTS 1e-6     // tolerance of the sum of weights
+#define GJK_ACCURACY 1e-12   // relative, of the distance
+#define GJK_FLAT 1e-10       // a tetrahedron of this height relative to an edge is flat
+#define GJK_WEIGHTS 1e-6     // tolerance of the sum of weights, which should be 1
 #define GJK_APART 0
 #define GJK_OVERLAP 1
 #define GJK_FAR 2
@@ -50,8 +50,8 @@ GPUSIM_FN void weigh_segment(const double* p, const double* q, double* weight, d
     for (int k = 0; k < 3; ++k) v[k] = p[k] + t * e[k];
 }
 
-// Compute the same for a triangle (Ericson, Real-Time Collision Detection, 5.1.5). Inside the triangle, v comes from
-// the normal, because the usual weights are inaccurate for slivers.
+// The same for a triangle (Ericson, Real-Time Collision Detection, 5.1.5, with the point at the origin). Inside the
+// triangle v comes from its normal and the weights from v. The usual weights are too inaccurate in a sliver.
 GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double* r, double* weight, double* v) {
     double e[3], f[3];
     subtract3(q, p, e);

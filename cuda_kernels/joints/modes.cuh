@@ -61,6 +61,7 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
+// Return the mode after only the first of a row's moves: that of its piece, else of the first clamped term.
 GPUSIM_FN int first_move(int mode, int wanted) {
     int part = CONTACT_BITS;
     if (!((mode ^ wanted) & part))

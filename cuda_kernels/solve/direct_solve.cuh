@@ -319,7 +319,7 @@ GPUSIM_PHASE void want_mode(const World& w, int k) {
     set_flag(w.changed());
     lower_to(w.first_axis(), k);
 }
-// In loops with self-stress, remove the self-stress before modes switch.
+// In loops, find the modes again without self-stress if any would change.
 GPUSIM_PHASE void judge_modes(const World& w, int) {
     *w.stressed() = *w.changed();
     *w.changed() = 0;

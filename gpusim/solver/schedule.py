@@ -281,7 +281,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             *run("correct_row correct_body count_pass"),
             If(AXES, (
                 REFIT, *run("want_mode"),
-                # Friction must not slip because of self-stress.
+                # Friction must not slip under self-stress.
                 If(REDUNDANT, (*run("judge_modes"), If(STRESSED, (DROP_SELF_STRESS, *run("correct_body want_mode"))))),
                 *run("switch_mode"),
                 If(COUPLED, (*run("refit_coupled"), If(SWEPT, run("prepare_coupled")))),
