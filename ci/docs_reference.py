@@ -125,7 +125,7 @@ def signals() -> str:
     known = _sample().signals()
     text = (
         "# Signals\n\nRead a signal with `sim.read(name)`. Write one that is writable with `sim.write(name, value, "
-        "world=...)`. The first\naxis of the array counts the worlds. `sim.signals()` lists the signals of your model."
+        "world=...)`. The first\naxis of the array is the world index. `sim.signals()` lists the signals of your model."
         "\n\nA signal marked *trial* needs a trial of the next step, which costs about as much as a step. Block "
         "diagrams cannot\nread those.\n\n"
     )

@@ -1,5 +1,4 @@
-// Solver residuals, and which worlds exceed an accuracy limit. They are measured in every substep, from numbers that
-// the solver computes anyway (gpusim/reference/accuracy.py).
+// Residuals of the solver, and the worlds that exceed an accuracy limit (gpusim/reference/accuracy.py).
 #pragma once
 #include "joints/rows.cuh"
 
@@ -8,11 +7,11 @@ GPUSIM_FN double start_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];
     return element >= 0 ? w.element_value()[element] : (coupling >= 0 ? w.coupling_value()[coupling] : 0.0);
 }
-// Store a constraint's index in the last bits of a number, lowest index greatest. NaN and 0 stay as they are.
+// Write the index of a constraint into the last bits of a number. NaN and 0 do not change.
 GPUSIM_FN double tagged(double value, int index) {
     return choose(value > 0.0, with_last_bits(value, TAG_MASK, TAG_MASK - index), value);
 }
-// Measure gap and rotation of joint c after the last substep. Poses that the user has just set do not count.
+// Measure the gap and the rotation error of joint c. Poses that the user has just set do not count.
 GPUSIM_PHASE void left_joint(const World& w, int c) {
     const mask counts = (*w.step_last() > 0.0) & (*w.posed() == 0);
     if (!any(counts)) return;
@@ -28,13 +27,13 @@ GPUSIM_PHASE void left_joint(const World& w, int c) {
     raise_where(counts, w.joint_tilt_peak(), tagged(turn, c));
 }
 #if !GPUSIM_WIDE
-// After a sweep: compute the largest change of a contact impulse relative to the largest load. Tiny changes count as 0.
+// Compute the largest impulse change of a sweep, relative to the largest load. Tiny changes count as 0.
 GPUSIM_FN void leave_contacts(const World& w) {
     const bool counts = *w.largest_load() > real(0) && *w.contact_change() > real(w.contact_change_least());
     *w.contact_left() = counts ? *w.contact_change() / *w.largest_load() : real(0);
     *w.contact_change() = *w.largest_load() = real(0);
 }
-// Report a world to the host once when it exceeds a limit. A single change on contacts (an impact) does not count.
+// Report a world to the host when it exceeds another limit. Contacts count after several bad substeps in a row.
 GPUSIM_FN void watch_accuracy(const World& w) {
     *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
     *w.loop_open() = *w.loop_gap() > w.loop_gap_limit() ? *w.loop_open() + 1 : 0;

@@ -1,5 +1,5 @@
-// Stage actuate: applied forces, and each actuator's part of the law of its axis row (gpusim/reference/joints/actuate.py).
-// Each kind has a file in actuators/. The generated header calls them by kind.
+// Stage actuate: applied forces, and the laws of axis rows (gpusim/reference/joints/actuate.py). The folder actuators/
+// has one file for each kind of actuator.
 #pragma once
 #include "joints/laws.cuh"
 
@@ -8,13 +8,13 @@ GPUSIM_FN void clear_term(ActuatorTerm& own) {
     own.lower = -1.0 / 0.0;
     own.upper = 1.0 / 0.0;
 }
-// Return the mean command over the kick, which covers the last half step and the next one.
+// Return the mean command during the kick. The kick covers half of the last substep and half of the next one.
 GPUSIM_SHARED double mean_command(const World& w, double before, double now) {
     if (w.semi_implicit()) return now;
     const double last = h_prev(w);
     return (last * double(real(before)) + w.h * double(real(now))) / (last + w.h);
 }
-// Compute P and D of a spring-damper over one kick (equations: gpusim/actuators/spring.py).
+// Compute P and D of a spring-damper for one kick (equations: gpusim/actuators/spring.py).
 GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double damping, double elongation, double* impulse, double* slope) {
     const double kick = kick_time(w);
     if (w.semi_implicit()) {
@@ -28,7 +28,7 @@ GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double dam
     *impulse = -kick * (spring + damper);
     *slope = kick * (0.25 * w.h * stiffness + NEXT * damping);
 }
-// Return the new value's weight in an implicit step, exact for one mode, ratio = h/T (gpusim/description/actuator_kinds.py).
+// Return the weight of the new value in an implicit step. ``ratio`` is h/T (gpusim/description/actuator_kinds.py).
 GPUSIM_SHARED double fitted_weight(double ratio) {
     return ratio < 1e-3 ? 0.5 + ratio / 12.0 : 1.0 / -det::expm1(-ratio) - 1.0 / ratio;
 }

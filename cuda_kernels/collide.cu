@@ -1,4 +1,4 @@
-// Contact points of two shapes as a separate part. It knows shapes but no models. So it is compiled once per GPU and
-// linked to all builds with contacts (GPUSIM_LINKED).
+// Contact points of two shapes. This part is compiled separately, once per GPU, because it does not depend on the
+// model. All builds with contacts link to it (GPUSIM_LINKED).
 #include "codes.cuh"
 #include "collide/collide.cuh"

@@ -1,5 +1,5 @@
-// Program of a diagram (gpusim/control). Its work in a sample is generated (diagram.cuh) as a function of readings,
-// parameters, persistent numbers and commands. The first persistent number counts samples, the second is the world.
+// Program of a diagram (gpusim/control). diagram.cuh, which gpusim generates, computes one sample. The first stored
+// number counts samples, and the second is the index of the world.
 #include "math/platform.cuh"
 #include "math/detmath.cuh"
 
@@ -13,12 +13,12 @@
 
 GPUSIM_FN double max_or_nan(double a, double b) { return a > b || a != a ? a : b; }
 GPUSIM_FN double min_or_nan(double a, double b) { return a < b || a != a ? a : b; }
-// Return the greatest integer that is not above x, with operations that every processor has.
+// Return the greatest integer that is not above x. All processors give the same bits.
 GPUSIM_FN double whole_below(double x) {
     const double near = det::round_even(x);
     return near > x ? near - 1.0 : near;
 }
-// Return the number (from 0) of the interval between rising values that contains x. The outer two are unbounded.
+// Return the index of the interval of ascending values that contains x. The first and the last interval are unbounded.
 GPUSIM_FN int interval_of(const double* table, int count, double x) {
     int low = 0, high = count - 1;  // table[low] <= x < table[high], or at the ends
     while (high - low > 1) {
@@ -46,12 +46,12 @@ GPUSIM_SHARED double normal_number(double seed, double world, double sample, dou
     return sqrt(-2.0 * det::log(first)) * det::cos((2.0 * det::PI) * second);
 }
 
-// With this many worlds or more, a CPU spreads them over threads.
+// With this many worlds or more, a CPU uses several threads.
 #define MANY_WORLDS 64
 #include "diagram.cuh"
 #include "signals/diagram_clock.cuh"
 
-// Run the program in worlds in which a sample is due. Failed worlds are skipped.
+// Run the program in all worlds with a due sample. Skip failed worlds.
 GPUSIM_KERNEL void run_diagram(
     const double* time, const int* health, const double* in, int width, const double* par, int par_stride, double* numbers,
     int count, double* control, int controls, double shortest, int worlds, int threads
@@ -73,7 +73,7 @@ GPUSIM_KERNEL void run_diagram(
 }
 
 #if !GPUSIM_GPU
-// Return whether a sample is due in some world, or its period has changed.
+// Return whether a sample is due in a world, or its period has changed.
 GPUSIM_KERNEL int somewhere_due(
     const double* time, const double* par, int par_stride, const double* numbers, int count, double shortest, int worlds
 ) {

@@ -1,8 +1,7 @@
-// Fused launch: all substeps in one kernel. A world belongs to a tile of a warp's threads (several tiles share a
-// block), or to a whole block. On the CPU it belongs to one thread, and worlds are spread over threads. One kernel
-// serves all purposes, so that its functions are compiled once. With ``steps`` above zero it runs steps, and each tile
-// has a slab. FORWARD and POSE leave their results in the slab of each world. With GPUSIM_SHARED_SLAB the tiles' slabs
-// are in shared memory, and the kernel only runs steps.
+// Fused launch: one kernel runs all substeps. On a GPU, a world belongs to a tile (some threads of a warp) or to a
+// whole block. On a CPU, a world belongs to one thread. If ``steps`` is above zero, the kernel runs steps, and each
+// tile has a slab. With FORWARD and POSE, the results stay in the slab of each world. With GPUSIM_SHARED_SLAB, the
+// slabs are in shared memory, and the kernel only runs steps.
 #if !defined(__CUDACC__) && !defined(GPUSIM_TEAM)
 #define GPUSIM_ONE_THREAD  // for each world
 #endif
@@ -26,7 +25,7 @@ GPUSIM_PHASE void run(const World& w, int steps) {
     else pose_world(w);
 }
 
-// Shared memory holds data of the previous kernel, so no world owns these near lists.
+// Shared memory contains data of the previous kernel, so mark the search lists as invalid.
 GPUSIM_FN void forget_search(const World& w) {
     if (w.tid == 0) *w.search_owner() = 0;
 }
@@ -51,7 +50,7 @@ static int thread_number() {
 #endif
 }
 #if defined(GPUSIM_TEAM)
-// Tests only: a team of ``option`` threads runs each world and meets at the barriers.
+// Only for tests: ``option`` threads run each world and meet at the barriers.
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
 #pragma omp parallel num_threads(option)
     try {
@@ -63,17 +62,17 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
             run(w, steps);
             w.sync();
         }
-    } catch (const TeamMismatch&) {  // counted, the bits are useless
+    } catch (const TeamMismatch&) {  // the step is invalid, and the counter reports it
     }
 }
 #else
-// ``option``: number of threads. A single world is too little work for a team.
+// ``option`` is the number of threads.
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
     if (option < 2 || a->n_worlds < 2) {
         for (int id = 0; id < a->n_worlds; ++id) run(make_world(a, h, id, slab(a, steps > 0 ? 0 : id), 0, 1), steps);
         return;
     }
-    // Several pieces per thread balance worlds that take longer.
+    // Several pieces per thread balance worlds with more work.
     const int piece = a->n_worlds < 8 * option ? 1 : a->n_worlds / (8 * option);
 #pragma omp parallel for num_threads(option) schedule(dynamic, piece)
     for (int id = 0; id < a->n_worlds; ++id)
@@ -81,7 +80,7 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
 }
 #if GPUSIM_WORLD_LANES > 1
 GPUSIM_KERNEL long long group_bytes(const Arguments* a) { return group_size(a, make_world(a, 0.0, 0, nullptr, 0, 1)); }
-// Run the same steps for WORLD_LANES worlds at a time. Each thread has the memory of a group.
+// Run steps for groups of WORLD_LANES worlds. Each thread has the memory of a group.
 GPUSIM_KERNEL void run_groups(const Arguments* a, double h, int steps, int threads) {
     const long long bytes = group_bytes(a);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)

@@ -1,5 +1,6 @@
-// Health check of a world after a step: numbers must be finite and below speeds that no machine has
-// (gpusim/backends/health.py). The word is 0 or 1 + the lowest code: what * HEALTH_INDICES + index of body or actuator.
+// Health check of a world after a step (gpusim/backends/health.py): all numbers must be finite and not
+// too large. The health word is 0, or 1 + the lowest code of a failure. The code is cause *
+// HEALTH_INDICES + index of body or actuator.
 #pragma once
 #include "joints/rows.cuh"
 
@@ -9,13 +10,13 @@ template <class T> GPUSIM_FN bool all_below(const T* values, int count, T bound)
     return fine;
 }
 template <class T> GPUSIM_FN bool all_fine(const T* values, int count) { return all_below(values, count, T(GREATEST_SPEED)); }
-// Return the bound of the angular momentum. A large machine has a large one at any speed.
+// Return the limit of the angular momentum. Large machines have a large angular momentum at any speed.
 GPUSIM_FN stored momentum_bound(const World& w, int b) {
     return stored(GREATEST_SPEED) * stored(max_(w.inertia_largest()[b], real(1)));
 }
 GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.cause(), what * HEALTH_INDICES + index); }
 
-// A loop that stays far open has the lowest priority, because numbers that are too large may have opened it.
+// An open loop has the lowest priority, because numbers that are too large may have opened it.
 GPUSIM_PHASE void start_check(const World& w, int) {
     *w.cause() = *w.loop_open() >= OPEN_SUBSTEPS ? HEALTH_JOINT * HEALTH_INDICES : 0x7fffffff;
 }
@@ -33,7 +34,7 @@ template <class T> GPUSIM_FN double first_bad(const T* values, int count, T boun
         if (!(abs_(values[k]) < bound)) return values[k];
     return 0.0;
 }
-// Return the number that failed. For actuators only the index is known.
+// Return the number that failed. For actuators, only the index is known.
 GPUSIM_FN double cause_value(const World& w) {
     const int what = *w.cause() / HEALTH_INDICES, b = *w.cause() % HEALTH_INDICES;
     if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);
@@ -43,13 +44,13 @@ GPUSIM_FN double cause_value(const World& w) {
     if (what == HEALTH_POSITION) return first_bad(w.position() + 3 * b, 3);
     return what == HEALTH_ORIENTATION ? first_bad(w.orientation() + 4 * b, 4) : 0.0;
 }
-// Record in the health word what failed.
 GPUSIM_FN void report_failure(const World& w) {
     in_global(w.args()->health)[w.id] = 1 + *w.cause();
     in_global(w.args()->health_value)[w.id] = cause_value(w);
     count_one(in_global(w.args()->failed));
 }
-// Blame a body that started the step too fast. It has priority, because it broke the others.
+// Blame a body that was too fast at the start of the step. This cause has priority, because
+// other failures follow from it.
 GPUSIM_PHASE void check_start(const World& w, int b) {
     if (*w.cause() != 0x7fffffff && !all_fine(w.twist_before() + 6 * b, 6)) blame(w, HEALTH_STARTED, b);
 }

@@ -1,9 +1,9 @@
-// Positions of bodies and sites in the kept state, for signals (observe.cuh) and rays (rays.cu).
+// Positions of bodies and sites in the stored state, for signals (observe.cuh) and rays (rays.cu).
 #pragma once
 #include "kept.cuh"
 #include "math/rotations.cuh"
 
-// Lists name the same bodies many times. A CPU thread, which reads a whole list, caches its results for them.
+// Signal lists often contain several signals of the same body. A CPU thread caches results for this many bodies.
 #define FOUND_BODIES 32
 struct Found {
     int rotation_of[FOUND_BODIES], turning_of[FOUND_BODIES];
@@ -26,7 +26,6 @@ GPUSIM_FN void body_rotation(const Kept& w, int b, double* out) {
     matrix_from_quaternion(w.orientation() + 4 * b, out);
 }
 
-// Rotate a vector that is fixed in a body into the world frame.
 GPUSIM_FN void turn_from_body(const Kept& w, int b, const double* vector, double* out) {
     double rotation[9];
     body_rotation(w, b, rotation);

@@ -1,4 +1,4 @@
-// Make a world for one thread: ``tid`` of ``threads`` of a tile or a block, with its work arrays at ``base``.
+// Make a World for thread ``tid`` of the ``threads`` threads of a tile or block. ``base`` is the slab.
 #pragma once
 #include "world.cuh"
 

@@ -1,17 +1,17 @@
-// Rays of sensors: each finds the first shape that its sensor sees (gpusim/reference/signals/rays.py). It is a separate build,
-// so the kernels of the step do not contain rays. The file for each kind of shape is generated (ray_shapes.cuh).
+// Rays of sensors: find the first shape that a ray hits (gpusim/reference/signals/rays.py). The build
+// is separate, so that the kernels of the step contain no rays. gpusim generates ray_shapes.cuh, which
+// selects the file of a shape kind.
 #include "kinematics.cuh"
 #include "contacts/shape_tables.cuh"
 #include "ray_shapes.cuh"
 
-#define NEARBY 1.000001  // tolerance of bounding spheres for round-off
+#define NEARBY 1.000001  // tolerance of bounding spheres
 
-// A ray in the world, and the shape that it has hit, or -1.
+// A ray in the world frame, and the shape that it hits, or -1.
 struct Cast {
     double origin[3], direction[3], distance, normal[3];
     int shape;
 };
-// Before its first hit a ray reaches as far as its sensor.
 GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
     const int site = w.ray_site()[ray];
     double axes[9], offset[3];
@@ -26,7 +26,7 @@ GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
     c.distance = w.ray_range()[ray];
     c.shape = -1;
 }
-// Transform the ray to the frame of a shape. Return false if the ray cannot hit it before its current hit.
+// Transform the ray to the frame of a shape. Return false if the ray cannot hit the shape before its current hit.
 GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ray& r) {
     const int body = w.shape_body()[shape];
     const double radius = w.shape_radius()[shape];
@@ -61,7 +61,7 @@ GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
     c.shape = shape;
     turn3(s.turn, normal, normal);
     const double length = norm3(normal);
-    // A disk has no side that could face the ray.
+    // If the normal is zero (a disk), use the reverse direction of the ray.
     for (int k = 0; k < 3; ++k) c.normal[k] = length > 0.0 ? normal[k] / length : -c.direction[k];
 }
 GPUSIM_FN void cast_ray(const Kept& w, int ray, Cast& c) {
@@ -71,13 +71,13 @@ GPUSIM_FN void cast_ray(const Kept& w, int ray, Cast& c) {
         cast_at(w, w.ray_shape()[n], c);
 }
 
-// Like observe_entry: (quantity, ray, column, numbers).
+// Like observe_entry. An entry is (quantity, ray, column, number of columns).
 GPUSIM_FN void cast_entry(const Kept& w, const int* entry, double* out) {
     Cast c;
     cast_ray(w, entry[1], c);
     report_cast(c, entry[0], out + entry[2]);
 }
-// Like observe_worlds, for the entries that are rays. On a CPU, ``threads`` share the worlds.
+// Like observe_worlds, for entries of rays. ``threads`` is the number of CPU threads.
 GPUSIM_KERNEL void cast_rays(const Arguments* a, const int* entries, double* out, int count, int width, int threads) {
 #if GPUSIM_GPU
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;

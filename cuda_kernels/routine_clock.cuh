@@ -1,5 +1,5 @@
-// Profile of a fused step (gpusim/bench/routine_clock.py): cycles of each routine of the schedule, with the routines
-// that it calls, summed over every CLOCKED_WORLDS-th world. Only builds that request it contain this code.
+// Profile of a fused step (gpusim/bench/routine_clock.py): clock cycles of each routine, including called routines, in
+// every CLOCKED_WORLDS-th world.
 #pragma once
 #include "math/platform.cuh"
 #if !GPUSIM_GPU
@@ -21,11 +21,11 @@ Cycles routine_cycles[MOST_ROUTINES];
 GPUSIM_FN Cycles cycles_now() { return Cycles(clock64()); }
 GPUSIM_FN void add_cycles(int routine, Cycles spent) { atomicAdd(routine_cycles + routine, spent); }
 #else
-// Nanoseconds, because not every program may read a CPU's cycle counter.
+// Nanoseconds, because some systems do not allow programs to read the cycle counter.
 GPUSIM_FN Cycles cycles_now() { return Cycles(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1)); }
 GPUSIM_FN void add_cycles(int routine, Cycles spent) { __atomic_fetch_add(routine_cycles + routine, spent, __ATOMIC_RELAXED); }
 #endif
-// Clock from here to the end of the enclosing block.
+// Clock that runs until the end of the enclosing block.
 struct RoutineClock {
     const int routine;
     const bool counts;

@@ -1,10 +1,10 @@
-// Signals, writes and resets on a GPU: kernels over the kept state, independent of solvers and contacts. So one build
-// serves all models with the same number types and kinds of actuators.
+// Signals, writes and resets on a GPU. The kernels use only the stored state, so one build serves all models with the
+// same number types and kinds of actuators.
 #include "signals/writes.cuh"
 #include "make_world.cuh"
 #include "kinds.cuh"
 
-// Worlds with a nonzero mask take the state ``from`` (arrays packed in the order of Arguments) and ``commands``.
+// Copy the state ``from`` and ``commands`` to all worlds with a nonzero mask. The arrays are in the order of Arguments.
 GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask, const double* commands) {
 #if GPUSIM_GPU
     const int first = blockIdx.x, stride = gridDim.x, tid = threadIdx.x, threads = blockDim.x;

@@ -1,13 +1,13 @@
-// Groups of WORLD_LANES worlds on a CPU. Phases in wide_phases.cuh run over all worlds of a group at once, the other
-// phases world by world. Each world has its own slab. The group has a slab with a vector for each number. An array is
-// current in the slabs, in the vectors, or in both. It is copied when a phase of the other kind needs it.
+// Groups of WORLD_LANES worlds on a CPU. Wide phases (wide_phases.cuh) run for all worlds of a group at once, and other
+// phases run world by world. Each world has a slab, and the group has vectors with the same arrays. The code copies an
+// array between slabs and vectors only if a phase needs it.
 #pragma once
 #include "step.cuh"
 #include "wide_phases.cuh"
 
 struct GroupPlace {
-    long long offset;  // in a world's slab, bytes
-    int count, size;   // numbers, and bytes of one
+    long long offset;  // in the slab of a world, in bytes
+    int count, size;   // number of entries, and bytes per entry
 };
 #define GROUP_WORDS 2
 // Set of arrays.
@@ -29,7 +29,7 @@ struct GroupSet {
 };
 
 #ifdef __AVX2__
-// Transpose four numbers of 8 bytes in each of four arrays.
+// Transpose four arrays of four 8-byte numbers.
 GPUSIM_FN void transpose_fours(const double* const* from, double* const* to) {
     const __m256d a = _mm256_loadu_pd(from[0]), b = _mm256_loadu_pd(from[1]);
     const __m256d c = _mm256_loadu_pd(from[2]), d = _mm256_loadu_pd(from[3]);
@@ -40,7 +40,7 @@ GPUSIM_FN void transpose_fours(const double* const* from, double* const* to) {
     _mm256_storeu_pd(to[2], _mm256_permute2f128_pd(even, more_even, 0x31));
     _mm256_storeu_pd(to[3], _mm256_permute2f128_pd(odd, more_odd, 0x31));
 }
-// Copy the first numbers by fours. Return how many.
+// Copy numbers in blocks of four. Return the number of copied numbers.
 GPUSIM_FN int fours_to_vectors(char* const* lanes, double* vectors, int count) {
     for (int i = 0; i + 4 <= count; i += 4)
         for (int l = 0; l < WORLD_LANES; l += 4) {
@@ -92,8 +92,8 @@ template <class T, class F> GPUSIM_FN char* gather_parameter(int count, char* ou
 struct Group {
     World lane[WORLD_LANES];
     wide::World all;
-    long long spare;   // offset from an array of the group to its backup, from which skipped worlds are restored
-    unsigned running;  // bits of the worlds that exist and have not failed
+    long long spare;   // offset from an array of the group to its backup, which restores skipped worlds
+    unsigned running;  // bits of the existing worlds that have not failed
     GroupSet in_worlds, in_vectors;
     GroupPlace place[64 * GROUP_WORDS];
 
@@ -105,7 +105,7 @@ struct Group {
         }
         return found;
     }
-    // Copy arrays to the vectors before wide phases read them.
+    // Copy arrays from the slabs to the vectors, before wide phases read them.
     MEMBER void gather(const GroupSet& need) {
         need.without(in_vectors).each([this](int k) {
             char* from[WORLD_LANES];
@@ -116,7 +116,7 @@ struct Group {
         });
         in_vectors |= need;
     }
-    // Copy arrays to the worlds before phases of single worlds read them.
+    // Copy arrays from the vectors to the slabs, before other phases read them.
     MEMBER void spread(const GroupSet& need) {
         need.without(in_worlds).each([this](int k) {
             char* to[WORLD_LANES];
@@ -150,19 +150,19 @@ struct Group {
 };
 #include "group.cuh"
 
-// Return the bytes of the vectors of all arrays. Each array begins at a whole vector.
+// Return the size of the vectors of all arrays, in bytes. Arrays are aligned to whole vectors.
 GPUSIM_FN long long vector_bytes(const GroupPlace* place) {
     long long numbers = 0;
     for (int k = 0; k < WIDE_ARRAYS; ++k) numbers += place[k].count;
     return 8ll * WORLD_LANES * numbers;
 }
-// Return the bytes of a group: the slabs of its worlds, its vectors, their backups, and parameters.
+// Return the size of a group, in bytes: slabs, vectors, backups and parameters.
 GPUSIM_FN long long group_size(const Arguments* a, const World& w) {
     GroupPlace place[64 * GROUP_WORDS];
     find_places(w, place);
     return WORLD_LANES * (a->slab_bytes + 8 * parameter_numbers(w)) + 2 * vector_bytes(place);
 }
-// Make a group of the worlds from ``first`` on, as far as they exist.
+// Make a group of up to WORLD_LANES worlds, starting at world ``first``.
 GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, char* base) {
     g.running = 0;
     for (int l = 0; l < WORLD_LANES; ++l) {

@@ -1,6 +1,5 @@
-// Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The
-// phases are those of the fused launch. Their order is in gpusim/solver/schedule.py, from which the entries are
-// generated (entries.cuh).
+// Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for large worlds. gpusim
+// generates entries.cuh from gpusim/solver/schedule.py.
 #include "math/platform.cuh"
 #if !GPUSIM_GPU  // a GPU has a separate build for signals and writes, signals.cu
 #include "signals/writes.cuh"
@@ -29,10 +28,10 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
 #define FIRST_ITEM 0
 #define ITEM_STRIDE 1
 #define GPUSIM_PRAGMA(text) _Pragma(#text)
-// Threads take small chunks, since only the first items of many phases are in use.
+// Threads take small chunks, because only the first items of many phases have work.
 #define PARALLEL_ITEMS                                                                              \
     GPUSIM_PRAGMA(omp parallel for schedule(static, 4) num_threads(threads) if (threads > 1 && work > LEAST_WORK))
-// Work that outweighs the start of a team of threads, in the unit of Phase.work (solver/nodes.py).
+// Minimum work for which several threads pay off, in the unit of Phase.work (solver/nodes.py).
 constexpr long long LEAST_WORK = 512;
 #endif
 
@@ -51,7 +50,7 @@ constexpr long long LEAST_WORK = 512;
             if (concerns(w, condition)) call;                                                                  \
         }                                                                                                      \
     }
-// Worlds side by side: one block runs all of a world.
+// One block runs all items of a world.
 #if GPUSIM_GPU
 #define FIRST_WORLD blockIdx.x
 #define WORLD_STRIDE gridDim.x
@@ -77,7 +76,7 @@ constexpr long long LEAST_WORK = 512;
             w.sync();                                                                                          \
         }                                                                                                      \
     }
-// Lists of manifolds in sweep order (RUN_LISTS), and other phases with tickets, by several blocks per world.
+// Several blocks per world run lists of manifolds (RUN_LISTS) and other phases with tickets.
 #if GPUSIM_GPU
 #define IN_TURNS(name, call)                                                                                   \
     GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
@@ -89,12 +88,12 @@ constexpr long long LEAST_WORK = 512;
         call;                                                                                                  \
         leave_turns(w, int(gridDim.x) / a->n_worlds);                                                          \
     }
-// Parts of a launch with tickets: all items of a part wait for those of the parts before.
+// Parts of a launch with tickets. The items of a part wait for all earlier parts.
 struct Parts {
     const World& w;
     int turn, end;
     MEMBER explicit Parts(const World& world) : w(world), turn(draw_turn(world)), end(0) {}
-    // A turn handles one item per thread of the block.
+    // A ticket covers one item for each thread of the block.
     template <class F> MEMBER void run(int items, F call) {
         const int first = end;
         end += (items + w.threads - 1) / w.threads;
@@ -124,7 +123,7 @@ struct Parts {
             GPUSIM_PRAGMA(omp parallel num_threads(threads) if (threads > 1)) { call; }                        \
         }                                                                                                      \
     }
-// The threads of a team share the items of each part, and meet after it.
+// The threads of a team share the items of each part. A barrier follows each part.
 struct Parts {
     explicit Parts(const World&) {}
     template <class F> void run(int items, F call) {
@@ -153,14 +152,14 @@ struct Parts {
     }
 #endif
 #define TURNS(name) IN_TURNS(name, name(w))
-// Run a phase over the lists of manifolds in sweep order: the overflow, sums over the bodies, one color after another.
+// Run a phase over the lists of manifolds: the overflow, the sums over bodies, then one color after another.
 template <class F, class G> GPUSIM_FN void run_lists(Parts& parts, const World& w, F call, G add) {
     parts.run(list_items(w, w.max_colors()), [&](int i) { call(w.max_colors(), i); });
     parts.run(overflow_size(w) ? w.bodies() : 0, add);
     GPUSIM_ROLLED
     for (int list = 0; list < w.max_colors(); ++list) parts.run(list_items(w, list), [&](int i) { call(list, i); });
 }
-// WHOLE loads or stores one world after another, each with all threads of the launch.
+// WHOLE copies one world after another. All threads of the launch copy a world together.
 #define PER(name, items, work) STAGED(name, items, work, name(w, i))
 #define PER_LEVEL(name, items, work) STAGED(name, items, work, name(w, level, i))
 
@@ -179,7 +178,7 @@ GPUSIM_PHASE void set_forward(const World& w, int trial, int) {
     *w.forward_only() = trial;
     clear_turns(w);
 }
-// Set the flag ``active`` if any world still needs passes.
+// Set the flag ``active`` if a world has passes left.
 GPUSIM_PHASE void publish_active(const World& w, int) {
     if (*w.passes_left() > 0) set_flag(in_global(w.args()->active));
 }

@@ -1,5 +1,4 @@
-// Whole step of one world by one block (fused launch). The order of the phases is generated from
-// gpusim/solver/schedule.py (order.cuh).
+// Step of one world in one block (fused launch). gpusim generates order.cuh from gpusim/solver/schedule.py.
 #pragma once
 #include "world.cuh"
 #include "kinds.cuh"
@@ -20,7 +19,7 @@
 #include "joints/forward.cuh"
 #include "health.cuh"
 
-// Spread the items of a phase over the block's threads. The next phase sees all their writes.
+// Distribute the items of a phase over the threads of the block, and wait for all threads.
 #define RUN(count, call)                                              \
     do {                                                              \
         const int count_ = (count);                                   \
@@ -29,7 +28,7 @@
         GPUSIM_ITEMS(count_, w.tid, w.threads) call;                  \
         w.sync();                                                     \
     } while (0)
-// Lists of manifolds in sweep order: first the overflow together, then one color after another.
+// Run a phase over the lists of manifolds: first the overflow, then one color after another.
 #define RUN_LISTS(phase, add)                                         \
     do {                                                              \
         if (overflow_size(w)) {                                       \
@@ -41,7 +40,7 @@
             RUN(list_items(w, list), phase(w, list, i));              \
     } while (0)
 
-// The direct solver handles contacts on articulated bodies one by one, each with all threads.
+// The direct solver solves articulated manifolds one after another. All threads work on one manifold.
 #if GPUSIM_DIRECT && GPUSIM_SHAPES
 GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
@@ -65,7 +64,7 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
 }
-// The same for few manifolds, by Newton's method in contact space.
+// Solve few manifolds by Newton's method.
 GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
     const int size = condensed_size(w);
     GPUSIM_ROLLED
@@ -96,7 +95,6 @@ GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
 #endif
 #include "order.cuh"
 
-// Clear entries that no row writes.
 GPUSIM_PHASE void clear_rows(const World& w) {
     GPUSIM_ROLLED
     for (int i = w.tid; i < w.sides() * w.block() * 6; i += w.threads) w.jacobian()[i] = real(0);
@@ -111,7 +109,7 @@ GPUSIM_PHASE void begin(const World& w, int trial) {
     load_state(w);
     w.sync();
 }
-// Run steps of one world. A failed world keeps its last good state, and its health word is set.
+// Run steps of one world. If the world fails, restore its last good state and set its health word.
 GPUSIM_PHASE void run_world(const World& w, int steps) {
     if (in_global(w.args()->health)[w.id]) return;
     begin(w, 0);
@@ -128,14 +126,14 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
         w.sync();
     }
 }
-// Compute forces over a trial kick. The state keeps only counted angles and gear offsets.
+// Compute forces in a trial kick. The state keeps only counted angles and gear offsets.
 GPUSIM_PHASE void forward_world(const World& w) {
     begin(w, 1);
     contacts(w);
     impulses(w);
     forward(w);
 }
-// Compute rotation matrices and counted angles at the current poses, for signals that need no velocities.
+// Compute rotation matrices and counted angles at the current poses.
 GPUSIM_PHASE void pose_world(const World& w) {
     begin(w, 1);
     pose(w);

@@ -1,5 +1,5 @@
-// Native backend: many steps in one call, with commands before each step and recorded signals after some
-// (gpusim/backends/native/step_loop.py, which mirrors the structures: only pointers and 8-byte numbers).
+// Native backend: many steps in one call, with commands before each step and recorded signals.
+// gpusim/backends/native/step_loop.py has the same structures, which contain only pointers and 8-byte numbers.
 #include "math/platform.cuh"
 
 typedef void StepKernel(const void* arguments, double h, int steps, int threads);
@@ -13,12 +13,12 @@ typedef void SampleKernel(
     int count, double* control, int controls, double shortest, int worlds, int threads
 );
 
-// Column of a state array that becomes a column of a reading.
+// Copy of a column of a state array to a column of a reading.
 struct Copy {
     const double* from;
     long long stride, column;
 };
-// Signals of all worlds as the columns of one array, (worlds, width).
+// Signals of all worlds as columns of one array, (worlds, width).
 struct Reading {
     ObserveKernel* observe;
     CastKernel* cast;
@@ -87,7 +87,7 @@ static void sample(const Loop& l, const Program& p) {
         int(l.controls), p.period, worlds, int(l.threads)
     );
 }
-// Run ``n`` steps from number ``first`` on.
+// Run ``n`` steps. ``first`` is the index of the first step.
 GPUSIM_KERNEL void run_loop(const Loop* loop, long long first, long long n) {
     const Loop& l = *loop;
     const bool holds = any_held(l), each = l.program_count || l.command_count;
@@ -95,7 +95,7 @@ GPUSIM_KERNEL void run_loop(const Loop* loop, long long first, long long n) {
         if (l.command_count) write_commands(l, t);
         if (holds) hold(l);
         for (long long k = 0; k < l.program_count; ++k) {
-            if (holds && l.programs[k].delays) hold(l);  // it delays the held values
+            if (holds && l.programs[k].delays) hold(l);  // the program delays the overridden values
             sample(l, l.programs[k]);
         }
         if (holds && l.program_count) hold(l);

@@ -1,6 +1,5 @@
-// Staged launches whose blocks take tickets (turns): a turn may wait for earlier turns. Blocks take tickets in order,
-// so every earlier turn has ended or belongs to a running block. No block waits for one that is not scheduled yet. On a
-// CPU each thread acts as a block.
+// Tickets for blocks of a staged launch. Blocks take tickets in order. Therefore every block with an earlier ticket is
+// running or has ended, and a block only waits for such blocks. On a CPU, each thread acts as a block.
 #pragma once
 #include "world.cuh"
 
@@ -10,19 +9,18 @@ GPUSIM_FN void clear_turns(const World& w) {
     store_shared(w.blocks_ended(), 0);
 }
 #if GPUSIM_GPU
-// A block that polls this often (half a minute) waits for one that never ends. An error is better than a hung GPU.
+// Number of polls (half a minute) after which a block stops with an error, so that the GPU does not hang.
 #define MOST_LOOKS (1u << 26)
 #define TURN_DRAWN 0
 #define TURN_WAITS 1
 extern __shared__ int turn_shared[];
-// Take this block's next ticket.
 GPUSIM_FN int draw_turn(const World& w) {
     __syncthreads();  // all threads have read the last ticket
     if (w.tid == 0) turn_shared[TURN_DRAWN] = take_number(w.turn_next());
     __syncthreads();
     return turn_shared[TURN_DRAWN];
 }
-// Wait until ``count`` turns have ended. Their writes are visible afterwards.
+// Wait until ``count`` tickets have ended. Then their writes are visible.
 GPUSIM_FN void await_turns(const World& w, int count) {
     if (w.tid == 0) {
         const int* ended = w.turns_ended();
@@ -45,7 +43,7 @@ GPUSIM_FN void end_turn(const World& w) {
 GPUSIM_FN void leave_turns(const World& w, int blocks) {
     if (w.tid == 0 && take_number(w.blocks_ended()) == blocks - 1) clear_turns(w);
 }
-// Return whether any thread of the block still waits.
+// Return whether any thread of the block waits.
 GPUSIM_FN bool any_of_block(const World& w, bool waits) {
     __syncthreads();  // all threads have read the last answer
     if (w.tid == 0) turn_shared[TURN_WAITS] = 0;

@@ -1,9 +1,7 @@
-// Hydraulic circuit: node pressures, coupled with the consumers' rows. Equations: gpusim/actuators/circuit.py. Flows of
-// its branches: circuit_flows.py. Its parts: circuit_parts.py.
+// Hydraulic circuit (equations: gpusim/actuators/circuit.py, circuit_flows.py, circuit_parts.py).
 #pragma once
 #include "circuit_balance.cuh"
 
-// Consumers: friction, brake, moving mass and end stops on their own axis.
 GPUSIM_FN void oil_motor_evaluate(const World& w, int k, ActuatorTerm& own) {
     const double kick = kick_time(w), mass = w.oil_motor_moving_mass(k);
     const double brake = clamped(mean_command(w, w.oil_motor_brake_before(k), w.oil_motor_brake_now(k)), 0.0, 1.0);
@@ -34,7 +32,7 @@ GPUSIM_FN double line_pressure(const World& w, int k, const Balance& b, int i, c
     for (int row = 0; row < b.rows; ++row) sum += reply[row] * (speed[row] - fitted[row]);
     return w.oil_circuit_guess()[k * MOST_OIL_NODES + i] - sum;
 }
-// BFGS update of the law's slopes from the last guess. ``change``: of the velocities, ``less``: decrease of the forces.
+// Update the slopes of the law by BFGS. ``change``: change of the velocities. ``less``: decrease of the forces.
 GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* less, const double* speed, const CoupledLaw& law) {
     double along[MOST_OIL_CONSUMERS], bent = 0.0, whole = 0.0;
     for (int row = 0; row < b.rows; ++row) {
@@ -53,8 +51,8 @@ GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* les
             law.impulse[row] += more * speed[c];
         }
 }
-// Fit the law at the consumers' velocities: Newton's method from the pressures p, then the slopes there. ``again`` is
-// false for the first guess of the substep.
+// Linearize the law at the velocities ``speed`` of cylinders and motors. Newton's method computes the node pressures,
+// starting from p. ``again`` is false for the first guess of the substep.
 GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, bool again, const double* speed, const CoupledLaw& law) {
     double error[MOST_OIL_NODES], move[MOST_OIL_NODES], *matrix = w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES;
     double *guess = w.oil_circuit_guess() + k * MOST_OIL_NODES, *fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
@@ -90,7 +88,8 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
         }
         if (!(moved > OIL_PRECISION * most)) break;
     }
-    // The velocity pass may guess pressures below the vapor pressure by mistake. Two such guesses in a row count.
+    // A first guess of the velocities may wrongly give pressures below the vapor pressure. So only two
+    // such guesses in a row count.
     bool low = b.hollow;
     for (int i = 0; i < b.nodes; ++i) low = low || (was_low && !b.fixed[i] && guess[i] < b.vapor);
     if (low) settle_balance(w, k, b, guess, error, matrix);
@@ -153,7 +152,6 @@ GPUSIM_SHARED void oil_circuit_relinearize_coupled(const World& w, int k, const 
     fit_circuit(w, k, b, start, true, speed, law);
 }
 
-// Visitor that stores the flows at the new pressures and updates the poppets.
 struct StoreFlow {
     const double* p;
     double supplied;
@@ -183,7 +181,7 @@ struct StoreFlow {
         w.oil_edge_poppet(n) = stored(poppet - det::expm1(-w.h / max_(lag, 1e-9)) * (target - poppet));
     }
 };
-// Return the greatest pressure at the ports that open load-sensing valves feed.
+// Return the maximum pressure at the outlets of open load-sensing valves.
 GPUSIM_FN double sensed_load(const World& w, int k, const double* p) {
     double most = 0.0;
     for (int n = 0; n < w.oil_valve_count(); ++n) {

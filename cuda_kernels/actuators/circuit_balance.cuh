@@ -1,4 +1,4 @@
-// Flow balance of a hydraulic circuit's nodes within a substep. Pressures stay at or above the vapor pressure
+// Flow balance of the nodes of a hydraulic circuit in a substep. Pressures stay at or above the vapor pressure
 // (gpusim/actuators/circuit.py, circuit_flows.py, cavitation.py).
 #pragma once
 #include "hydraulic_cylinder.cuh"
@@ -7,7 +7,7 @@ GPUSIM_FN double oil_cylinder_position(const World& w, int k) {
     return double(w.axis_position()[w.oil_cylinder_axis()[k]]) - w.oil_cylinder_length_offset(k);
 }
 #if GPUSIM_COUPLED
-// Actuator that row ``row`` of circuit k belongs to. Nodes are numbered within the circuit.
+// Cylinder or motor of row ``row`` of circuit k. Node indices are indices in the circuit.
 struct Consumer {
     int number, cylinder, node[2];
     double area[2];
@@ -50,7 +50,8 @@ GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, doubl
     *flow = whole * kept;
     *slope = d > b.max_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
 }
-// Visit the branches of circuit k in order, four per valve and one per edge, with the number of the valve or edge.
+// Call ``visit`` for each branch of circuit k, with the index of its valve or edge. A valve has
+// four branches, an edge has one.
 template <class Visit>
 GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
     const double infinite = 1.0 / 0.0;
@@ -82,7 +83,7 @@ GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
         visit(w, b, n, 4);
     }
 }
-// Return the flow of pump n into its node at the pressure p. ``fall`` is its decrease with p.
+// Return the flow of pump n into its node at the pressure p. ``fall`` is the decrease of the flow per pressure.
 GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* fall) {
     const double most = w.oil_pump_max_flow(n), band = w.oil_pump_band(n), power = w.oil_pump_power(n);
     double flow = most * clamped(double(real(w.oil_pump_displacement_now(n))), 0.0, 1.0);
@@ -101,7 +102,7 @@ GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* fall) {
     return flow;
 }
 
-// Circuit within a substep. ``load`` is the flow that consumers take and that fills the voids in one step.
+// Circuit in a substep. ``load`` is the flow into cylinders and motors plus the flow that fills the voids in one step.
 struct Balance {
     int nodes, rows;
     bool hollow;
@@ -110,7 +111,7 @@ struct Balance {
     double area[MOST_OIL_NODES][MOST_OIL_CONSUMERS], stroke[MOST_OIL_CONSUMERS], oil[MOST_OIL_CONSUMERS];
     bool fixed[MOST_OIL_NODES];
 };
-// Return the share of its displacement that a motor fills in this step, from the oil at its inlet.
+// Return the fraction of its displacement that a motor fills in this step. The oil at its inlet limits this fraction.
 GPUSIM_FN double motor_filling(const World& w, int n) {
     const double speed = w.rate()[w.oil_motor_axis()[n]];
     const int inlet = int(speed > 0.0 ? w.oil_motor_node_a(n) : w.oil_motor_node_b(n));
@@ -225,7 +226,7 @@ GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int c
             right[i * width + c] = sum / matrix[i * MOST_OIL_NODES + i];
         }
 }
-// Return the slope along -move, at ``share`` of the way, of the convex function whose gradient is the balance.
+// Return the slope of the line search at the fraction ``share`` of the step -move.
 GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double share) {
     double ahead[MOST_OIL_NODES], error[MOST_OIL_NODES], sum = 0.0;
     for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - share * move[i];
@@ -233,7 +234,7 @@ GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const 
     for (int i = 0; i < b.nodes; ++i) sum += error[i] * move[i];
     return -sum;
 }
-// Line search: return how far to go along -move, 0 to 1. The slope there is below a fraction of the first one.
+// Line search: return the fraction (0 to 1) of the step -move to apply.
 GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const double* p, const double* move, double first) {
     const double most = OIL_OVERSHOOT * abs_(first);
     double low = 0.0, slope_low = first, high = 1.0, slope_high = slope_along(w, k, b, p, move, 1.0), share = 1.0;
@@ -251,7 +252,7 @@ GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const
     }
     return share;
 }
-// Compute Newton's step with move <= p - vapor, nodes ``held`` at this bound (gpusim/actuators/cavitation.py).
+// Compute a Newton step in which no pressure falls below the vapor pressure. Nodes ``held`` stay at this bound.
 GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const double* p, const double* error, double* matrix, double* move,
                                 bool* held) {
     for (int i = 0; i < b.nodes; ++i) held[i] = !b.fixed[i];
@@ -274,7 +275,8 @@ GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const d
         }
     }
 }
-// Solve for pressures >= vapor pressure by Newton's method, in place. ``error`` is the flow into voids, m3/s, or 0.
+// Solve for pressures at or above the vapor pressure by Newton's method, in place.
+// ``error`` is the flow into voids (m3/s).
 GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, double* p, double* error, double* matrix) {
     double move[MOST_OIL_NODES];
     bool held[MOST_OIL_NODES];

@@ -12,7 +12,6 @@ GPUSIM_FN void motor_evaluate(const World& w, int k, ActuatorTerm& own) {
     const double interval = semi_implicit ? w.h : double(h_prev(w)), torque = w.motor_torque(k), drive = w.motor_drive(k);
     double gain = 1.0, carried = 0.0, late = semi_implicit ? 0.0 : w.h / (2.0 * kick);
     if (electric > 0.0) {
-        // Weight of the new value, exact for a constant drive.
         const double theta = fitted_weight(interval / electric), divisor = electric + interval * theta;
         gain = interval * theta / divisor;
         carried = (electric * torque + interval * (1.0 - theta) * (drive - torque)) / divisor;

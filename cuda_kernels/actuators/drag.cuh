@@ -1,16 +1,16 @@
-// Drag of bodies in a fluid, MuJoCo's inertia-box model (gpusim/actuators/drag.py has the equations).
+// Drag of bodies in a fluid, with MuJoCo's inertia-box model (equations: gpusim/actuators/drag.py).
 #pragma once
 #include "../actuate.cuh"
 
-// Return by how much the drag of one kick passes half of the speed, as a share of the speed.
+// Return by how much the drag of one kick exceeds half of the velocity, relative to the velocity.
 GPUSIM_FN double beyond_half(double factor, double response) { return max_(factor * response - 0.5, 0.0); }
-// Return force or torque along one axis of the box.
+// Return the force or torque along one axis of the box.
 GPUSIM_FN double resistance(double viscous, double quadratic, double response, double last, double change) {
     const double v = last + change / (1.0 + beyond_half(viscous + quadratic * abs_(last), response));
     const double factor = viscous + quadratic * abs_(v);
     return -factor / (1.0 + beyond_half(factor, response)) * v;
 }
-// Read (v, w) of a body at the half step before, and extrapolate their change up to t.
+// Get (v, w) of a body at the previous half step, and extrapolate its change up to t.
 GPUSIM_FN void drag_velocity(const World& w, int body, const double* inverse, double* last, double* change) {
     const double kick = *w.kick_before();
     const bool known = kick > 0.0 && !w.semi_implicit();

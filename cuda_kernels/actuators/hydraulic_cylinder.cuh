@@ -1,9 +1,10 @@
-// Hydraulic cylinder with spool valve, brake and end stops: one implicit composite row
-// (gpusim/actuators/hydraulic_cylinder.py). The papers' coupling: hydraulics.py.
+// Hydraulic cylinder with spool valve, brake and end stops (equations:
+// gpusim/actuators/hydraulic_cylinder.py, hydraulics.py).
 #pragma once
 #include "hydraulics.cuh"
 
-// Sum the chord conductances G of chamber n's edges at a guessed pressure, and G times the pressures beyond the edges.
+// Sum G and G times the outer pressure over the edges of chamber n. G is the ratio of
+// flow to pressure drop at ``guess``.
 GPUSIM_FN void chamber_edges(const World& w, int k, int n, double guess, double* total, double* inflow) {
     const double supply = w.cylinder_supply_pressure(k), tank = w.cylinder_tank_pressure(k);
     const double transition = w.cylinder_transition_pressure(k), check = w.cylinder_anticavitation_gain(k);
@@ -13,7 +14,7 @@ GPUSIM_FN void chamber_edges(const World& w, int k, int n, double guess, double*
     const double to_tank = edge_conductance(drained, tank - guess, transition, linear);
     *total = from_supply + to_tank;
     *inflow = from_supply * supply + to_tank * tank;
-    // A check valve only lets oil in.
+    // A check valve only lets oil into the chamber.
     if (check > 0.0 && tank - guess > 0.0) {
         const double valve = edge_conductance(check, tank - guess, transition, linear);
         *total += valve;
@@ -25,7 +26,7 @@ struct Chamber {
     int n;
     double pressure, hollow, compliance, area, h;
 };
-// Compute the line p+ = a - b v over the step, with chords at a guessed pressure.
+// Compute a and b of the pressure p+ = a - b v after the step, linearized at a guessed pressure.
 GPUSIM_FN void chamber_line(const World& w, int k, const Chamber& c, double guess, double* a, double* b) {
     double total, inflow;
     chamber_edges(w, k, c.n, guess, &total, &inflow);
@@ -37,8 +38,8 @@ GPUSIM_FN double chamber_balance(const World& w, int k, const Chamber& c, double
     chamber_edges(w, k, c.n, p, &total, &inflow);
     return (c.compliance * (p - c.pressure) + c.hollow) / c.h - (inflow - total * p) + c.area * velocity;
 }
-// Refine the guess p at a velocity, and compute the line there. ``guess`` and ``speed`` are the previous ones. A void
-// that stays open keeps the vapor pressure (gpusim/actuators/hydraulic_cylinder.py, Circuit.refit).
+// Refine the guess of the pressure at a velocity, and linearize there. ``guess`` and ``speed`` are from the previous
+// pass. A void that stays open keeps the vapor pressure.
 GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double guess, double speed, double velocity, double* p, double* a, double* b) {
     const double least = w.cylinder_vapor_pressure(k), change = velocity - speed;
     const bool low = c.hollow != 0.0 || guess == least || (*p < least && guess < least);
@@ -50,12 +51,12 @@ GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double gue
     *b = back ? (guess - least) / change : 0.0;
     *a = least + *b * velocity;
 }
-// Compute the pressure after the step at a velocity, by bisection if the vapor pressure is near. Return the void.
+// Compute the pressure after the step at a velocity. Near the vapor pressure, use bisection. Return the void.
 GPUSIM_SHARED double settle_chamber(const World& w, int k, const Chamber& c, double guess, double velocity, double* p) {
     const double least = w.cylinder_vapor_pressure(k);
     if (!(c.hollow != 0.0 || *p < least || guess == least)) return 0.0;
     const double rest = chamber_balance(w, k, c, least, velocity);
-    // Upper bound: the pressure of a closed chamber, or the greatest pressure beyond an edge.
+    // Upper bound: the pressure of a closed chamber, or the maximum pressure outside an edge.
     const double closed = c.pressure - (c.h * c.area * velocity + c.hollow) / c.compliance;
     double below = least, above = max_(max_(closed, max_(w.cylinder_supply_pressure(k), w.cylinder_tank_pressure(k))), least);
     for (int n = 0; n < OIL_HALVINGS && above - below > OIL_PRECISION * above; ++n) {
@@ -71,13 +72,13 @@ GPUSIM_FN Chamber cylinder_chamber(const World& w, int k, int n) {
     if (n == 1) c = {n, w.cylinder_pressure_b(k), w.cylinder_void_b(k), w.cylinder_compliance_b(k), -w.cylinder_area_b(k), w.h};
     return c;
 }
-// Compute V/beta of both chambers with hoses at the stroke x.
+// Compute volume/bulk modulus of both chambers and their hoses at the stroke x.
 GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out) {
     const double bulk = w.cylinder_bulk_modulus(k), hose = w.cylinder_hose_bulk_modulus(k);
     out[0] = (w.cylinder_volume_a(k) + w.cylinder_area_a(k) * x) / bulk + w.cylinder_hose_volume_a(k) / hose;
     out[1] = (w.cylinder_volume_b(k) - w.cylinder_area_b(k) * x) / bulk + w.cylinder_hose_volume_b(k) / hose;
 }
-// Compute the law P - D u at refined guesses. The previous pressure guesses are infinite in a new step.
+// Compute the law P - D u at refined guesses. In a new step, the previous guesses are infinite.
 GPUSIM_FN void cylinder_law(const World& w, int k, double* p, bool again, double velocity, ActuatorTerm& own) {
     const int axis = w.cylinder_axis()[k];
     const double guess[2] = {again ? w.cylinder_guess_a(k) : 1.0 / 0.0, again ? w.cylinder_guess_b(k) : 1.0 / 0.0};
@@ -105,7 +106,7 @@ GPUSIM_FN void cylinder_cushions(const World& w, int k, double x) {
     w.cylinder_cushion_impulse(k) = impulse;
     w.cylinder_cushion_slope(k) = slope;
 }
-// The papers' coupling: the piston moves alone in substeps of 0.1 ms (paper 2023, eq. 6 to 9).
+// With ``papers_coupling``, the piston moves alone, in substeps of 0.1 ms (paper 2023, eq. 6 to 9).
 GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
     int count = int(w.h / PAPERS_SUBSTEP - 1e-9) + 1;
     if (count < 1) count = 1;
@@ -142,7 +143,7 @@ GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
 GPUSIM_FN double cylinder_stroke(const World& w, int k) {
     return double(w.axis_position()[w.cylinder_axis()[k]]) - w.cylinder_length_offset(k);
 }
-// Set up the row for a step. The valve only moves here.
+// Compute the law at the start of a step, and move the valve.
 GPUSIM_FN void cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
     double spool = w.cylinder_spool(k), rate = w.cylinder_spool_rate(k), mean;
     const double target = w.cylinder_valve_gain(k) * double(real(w.cylinder_command_now(k)));
@@ -175,13 +176,13 @@ GPUSIM_FN void cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
     double p[2] = {w.cylinder_pressure_a(k), w.cylinder_pressure_b(k)};
     cylinder_law(w, k, p, false, w.rate()[w.cylinder_axis()[k]], own);
 }
-// Recompute the chords of the edges with a better guess of the velocity.
+// Linearize the law again at the newest velocity.
 GPUSIM_FN void cylinder_relinearize(const World& w, int k, ActuatorTerm& own) {
     const double velocity = w.rate_next()[w.cylinder_axis()[k]];
     double p[2] = {w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity, w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity};
     cylinder_law(w, k, p, true, velocity, own);
 }
-// Update the pressures from the row velocity of the last solve. Volumes are pulled towards the geometry.
+// Update the pressures with the solved velocity. The oil volumes slowly approach the volumes of the geometry.
 GPUSIM_FN void cylinder_advance(const World& w, int k) {
     const double oil = w.cylinder_oil(k), speed = w.rate_next()[w.cylinder_axis()[k]];
     const double velocity = speed + VOLUME_SYNC * (cylinder_stroke(w, k) - oil) / w.h;

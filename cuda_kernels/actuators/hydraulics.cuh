@@ -3,7 +3,7 @@
 #include "../accuracy.cuh"
 #include "../actuate.cuh"
 
-// Do an exact step of x'' + 2 D w x' + w^2 x = K w^2 u with constant u. ``mean`` is the mean position over the step.
+// Solve x'' + 2 D w x' + w^2 x = K w^2 u exactly for one step with constant u. ``mean`` is the mean of x over the step.
 GPUSIM_FN void second_order_valve(double target, double frequency, double damping, double h, double* position, double* rate, double* mean) {
     const double decay = damping * frequency, under = frequency * frequency * (1.0 - damping * damping);
     const double root = sqrt_(abs_(under)), angle = root * h, e = det::exp(-decay * h);
@@ -12,7 +12,7 @@ GPUSIM_FN void second_order_valve(double target, double frequency, double dampin
         c = e * det::cos(angle);
         s = angle < 1e-4 ? e * h : e * det::sin(angle) / root;
     } else {
-        // The exponentials include the decay, because cosh alone would overflow.
+        // These exponentials include the decay, because cosh alone would overflow.
         const double slow = 0.5 * det::exp(-(decay - root) * h), fast = 0.5 * det::exp(-(decay + root) * h);
         c = slow + fast;
         s = angle < 1e-4 ? e * h : (slow - fast) / root;
@@ -20,13 +20,13 @@ GPUSIM_FN void second_order_valve(double target, double frequency, double dampin
     const double offset = *position - target;
     const double new_position = target + offset * (c + decay * s) + *rate * s;
     const double new_rate = *rate * (c - decay * s) - frequency * frequency * offset * s;
-    // The mean follows from integrating the equation itself over the step.
+    // Integrate the equation over the step to get the mean.
     const double change = (new_rate - *rate) + 2.0 * decay * (new_position - *position);
     *mean = target - change / (frequency * frequency * h);
     *position = new_position;
     *rate = new_rate;
 }
-// Do an exact step of T x' + x = K u with constant u.
+// Solve T x' + x = K u exactly for one step with constant u.
 GPUSIM_FN void first_order_valve(double target, double time_constant, double h, double* position, double* mean) {
     const double ratio = h / time_constant, offset = *position - target;
     *position = target + offset * det::exp(-ratio);
@@ -35,13 +35,13 @@ GPUSIM_FN void first_order_valve(double target, double time_constant, double h, 
 GPUSIM_FN double supply_opening(double x, double overlap) { return max_(0.0, (x - overlap) / (1.0 - overlap)); }
 GPUSIM_FN double drain_opening(double x, double overlap) { return max_(0.0, (x + overlap) / (1.0 + overlap)); }
 
-// Return the chord conductance G of an edge: flow = G * drop.
+// Return G of an edge, with flow = G * drop.
 GPUSIM_FN double edge_conductance(double opened, double drop, double transition, bool linear) {
     const double root = linear ? sqrt_(max_(abs_(drop), transition))
                                : sqrt_(sqrt_(drop * drop + transition * transition));
     return opened / root;
 }
-// Compute the pressure after an implicit step as a line in the piston velocity: p+ = a - b v.
+// Compute a and b of the pressure p+ = a - b v after an implicit step. v is the velocity of the piston.
 GPUSIM_FN void chamber(double pressure, double compliance, double area, double conductance, double inflow, double h, double* a, double* b) {
     const double rate = h / compliance, divisor = 1.0 + rate * conductance;
     *a = (pressure + rate * inflow) / divisor;
@@ -51,11 +51,11 @@ GPUSIM_FN void chamber(double pressure, double compliance, double area, double c
 GPUSIM_FN double middle_stroke(double oil, double speed, double low, double high, double h) {
     return clamped(oil + 0.5 * h * speed, min_(low, oil), max_(high, oil));
 }
-// Track the greatest void so far and its number.
+// Track the maximum void so far, and its index.
 GPUSIM_FN void watch_void(const World& w, double size, int number) {
     if (size > OIL_LEAST_VOID) raise_to(w.void_peak(), tagged(size, number));
 }
-// Add one-sided springs in the last ``length`` of the stroke x, at both ends, to P and D.
+// Add the end cushions to P and D. They are one-sided springs in the last ``length`` of the stroke at both ends.
 GPUSIM_FN void stroke_cushions(const World& w, int axis, double x, double low, double high, double stiffness, double damping,
                                    double length, double* impulse, double* slope) {
     if (!(stiffness + damping > 0.0)) return;

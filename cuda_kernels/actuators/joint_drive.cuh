@@ -2,7 +2,7 @@
 #pragma once
 #include "../actuate.cuh"
 
-// Set the law P - D u between limits that may differ in size.
+// Set the law P - D u with separate lower and upper effort limits.
 GPUSIM_FN void drive_law(const World& w, double impulse, double slope, double lower, double upper, ActuatorTerm& own) {
     const double kick = kick_time(w);
     if (upper < 1.0 / 0.0) {

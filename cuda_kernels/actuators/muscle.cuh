@@ -2,7 +2,7 @@
 #pragma once
 #include "refitted_law.cuh"
 
-// A curve's value and its slope.
+// Value and slope of a curve.
 struct MuscleCurve {
     double value, slope;
 };
@@ -12,7 +12,7 @@ GPUSIM_FN double muscle_unit(const World& w, int k) {
 GPUSIM_FN double muscle_normalized(const World& w, int k, double length) {
     return w.muscle_range_lower(k) + (length - w.muscle_length_lower(k)) / muscle_unit(w, k);
 }
-// Active force over the normalized length.
+// Active force as a function of the normalized length.
 GPUSIM_FN MuscleCurve muscle_force_length(const World& w, int k, double length) {
     const double least = w.muscle_lmin(k), most = w.muscle_lmax(k), rise = 0.5 * (1.0 - least), fall = 0.5 * (most - 1.0);
     if (length < least || length > most) return {0.0, 0.0};
@@ -25,7 +25,7 @@ GPUSIM_FN MuscleCurve muscle_force_length(const World& w, int k, double length) 
     const double x = (low ? length - 1.0 : most - length) / fall;
     return {low ? 1.0 - 0.5 * x * x : 0.5 * x * x, -x / fall};
 }
-// Active force over the normalized velocity.
+// Active force as a function of the normalized velocity.
 GPUSIM_FN MuscleCurve muscle_force_velocity(double most, double velocity) {
     const double end = most - 1.0, x = velocity + 1.0, y = end - velocity;
     if (velocity <= -1.0) return {0.0, 0.0};
@@ -33,8 +33,8 @@ GPUSIM_FN MuscleCurve muscle_force_velocity(double most, double velocity) {
     if (velocity <= end) return {most - y * y / end, 2.0 * y / end};
     return {most, 0.0};
 }
-// Passive force over x, from 0 at the optimum length to 1 midway to lmax: mean on the way from a to b, and its
-// derivative with respect to b. At a = b, the force and half its slope.
+// Return the mean passive force from a to b, and its derivative with respect to b. The arguments are lengths, scaled to
+// 0 at the optimum length and 1 midway to lmax. If a = b, return the force and half its slope.
 GPUSIM_FN MuscleCurve muscle_passive(double a, double b) {
     const double way = b - a;
     MuscleCurve mean = {0.0, 0.0};
@@ -67,7 +67,8 @@ GPUSIM_FN double muscle_force(const World& w, int k, double length, double veloc
     const double x = (at - 1.0) / (0.5 * (w.muscle_lmax(k) - 1.0));
     return -w.muscle_peak_force(k) * (active + w.muscle_fpmax(k) * muscle_passive(x, x).value);
 }
-// Law of one muscle over a kick: impulse = constant - active FV(per_rate (weight rate + known)) - spring rate - passive FP.
+// Law of a muscle for one kick: impulse = constant - active FV(per_rate (weight rate +
+// known)) - spring rate - passive FP.
 struct MuscleLaw {
     double constant, active, spring, per_rate, weight, known, fvmax, passive, here, ahead, behind;
     bool semi_implicit;
@@ -123,7 +124,7 @@ GPUSIM_FN double muscle_time_constant(const World& w, int k, double excitation, 
     }
     return fall + (rise - fall) * blend;
 }
-// Move the activation towards the excitation of the coming step. The loop is the Runge-Kutta method of order 4.
+// Advance the activation by one step with the Runge-Kutta method of order 4. The step uses the new excitation.
 GPUSIM_FN void muscle_advance(const World& w, int k) {
     const double excitation = double(real(w.muscle_excitation_now(k))), way = double(w.muscle_activation(k)) - excitation;
     double rate = 0.0, sum = 0.0;

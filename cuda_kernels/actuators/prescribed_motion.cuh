@@ -2,11 +2,11 @@
 #pragma once
 #include "../actuate.cuh"
 
-// Return how many substeps of the step are done.
+// Return the number of completed substeps of the step.
 GPUSIM_FN int substeps_done(const World& w) {
     return *w.sensed_substeps() >= w.substeps() ? 0 : *w.sensed_substeps();
 }
-// Return the jerk in the first substep of a step. It is 0 if the path is not smooth.
+// Return the jerk in the first substep of a step, or 0 if the path is not smooth.
 GPUSIM_FN double motion_new_jerk(const World& w, int k) {
     const double a = w.motion_acceleration_now(k), a0 = w.motion_acceleration_before(k), dt = w.h * w.substeps();
     const double v0 = w.motion_velocity_before(k), most = dt * abs_(a - a0);
@@ -19,7 +19,7 @@ GPUSIM_FN double motion_rate(const World& w, int k) {
     const int done = substeps_done(w);
     double x = w.motion_position_now(k), v = w.motion_velocity_now(k), a = w.motion_acceleration_now(k);
     double j = done == 0 ? motion_new_jerk(w, k) : double(w.motion_jerk(k));
-    // A trial after a step, before new commands arrive, extrapolates the path.
+    // A trial step may run before the new commands arrive. It then extrapolates the path.
     if (*w.forward_only() && *w.step_last() > 0.0 && x == w.motion_position_before(k) && v == w.motion_velocity_before(k) &&
         a == w.motion_acceleration_before(k)) {
         const double dt = w.h * w.substeps();
@@ -37,7 +37,7 @@ GPUSIM_FN void motion_evaluate(const World& w, int k, ActuatorTerm& own) {
     own.slope = w.motion_slope(k);
     own.impulse = own.slope * motion_rate(w, k);
 }
-// Add the force of this kick to the mean over the step: the row's load without other actuators on the axis.
+// Add the force of this kick to the mean force of the step. Forces of other actuators on the axis do not count.
 GPUSIM_FN void motion_advance(const World& w, int k) {
     const int axis = w.motion_axis()[k];
     const double kick = kick_time(w), before = w.motion_force(k), share = kick / (*w.sensed_time() + kick), slope = w.motion_slope(k);

@@ -1,9 +1,9 @@
-// Laws that are nonlinear in the row velocity (gpusim/actuators/refitted_law.py). A law has a member
-// ``kick(w, axis, rate, impulse, slope)``: impulse of the kick for the row velocity ``rate`` after it, and -dp/du.
+// Laws that are nonlinear in the row velocity (gpusim/actuators/refitted_law.py). ``kick`` of a law computes the
+// impulse p and -dp/du at the row velocity ``rate`` after the kick.
 #pragma once
 #include "../actuate.cuh"
 
-// Last guess of the velocity, the law's impulse there, and the last change of the guess.
+// Last guess of the velocity, impulse of the law at this guess, and last change of the guess.
 struct LawGuess {
     double &rate, &impulse, &move;
 };
@@ -15,12 +15,12 @@ GPUSIM_FN void begin_law(const World& w, const Law& law, int axis, const LawGues
     law.kick(w, axis, last.rate, &last.impulse, &own.slope);
     own.impulse = last.impulse + own.slope * last.rate;
 }
-// Put a line through the point where the row alone meets the law. That point lies between the velocity found and the
-// one that its impulse would give. If guesses oscillate, use the line through the last two.
+// Linearize the law where its impulse solves the row alone, without the other rows. If guesses oscillate, use the line
+// through the last two guesses.
 template <class Law>
 GPUSIM_FN void refit_law(const World& w, const Law& law, int axis, const LawGuess& last, ActuatorTerm& own) {
     const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];
-    // Other forces on the row reduce its mobility.
+    // Other forces on the row reduce the response of the row.
     const double others = max_(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
     double rate = guess, impulse, slope;
     law.kick(w, axis, rate, &impulse, &slope);

@@ -2,7 +2,6 @@
 #pragma once
 #include "refitted_law.cuh"
 
-// Parameters of one strut.
 struct StrutNumbers {
     const double* first;
     int stride;
@@ -14,11 +13,11 @@ GPUSIM_FN StrutNumbers strut_of(const World& w, int k) {
 GPUSIM_FN StrutNumbers joint_strut_of(const World& w, int k) {
     return {in_global(w.args()->joint_strut_parameters) + w.id * w.args()->stride_joint_strut + k, w.joint_strut_count()};
 }
-// Force c0 + c1 y + c3 y^3, y = x - at, within an interval.
+// Force c0 + c1 y + c3 y^3 on an interval of x, with y = x - at.
 struct StrutPiece {
     double at, lower, upper, c0, c1, c3;
 };
-// Sums of the pieces' mean forces on the way from a to b, and of their derivatives with respect to b.
+// Sums of the mean forces of all pieces between a and b, and of their derivatives with respect to b.
 struct StrutMean {
     double a, b, force, slope;
 };
@@ -48,7 +47,7 @@ GPUSIM_FN void add_stop(StrutNumbers p, int at, int stiffness, int length, bool 
     const double infinite = 1.0 / 0.0, k = p[stiffness], d = p[length];
     add_piece({p[at], below ? -infinite : p[at], below ? p[at] : infinite, 0.0, -k, -k / (d * d)}, m);
 }
-// Add the straight segments between a table's points. The first and the last extend beyond the ends.
+// Add the linear pieces between the points of a table. The first and the last piece extrapolate the table.
 GPUSIM_FN void add_table(StrutNumbers p, int points, int abscissa, int force, double sign, StrutMean& m) {
     const int count = int(p[points]);
     for (int k = 0; k + 1 < count; ++k) {
@@ -57,7 +56,7 @@ GPUSIM_FN void add_table(StrutNumbers p, int points, int abscissa, int force, do
         add_piece({x, k ? x : -1.0 / 0.0, k + 2 < count ? next : 1.0 / 0.0, f, slope, 0.0}, m);
     }
 }
-// Return the mean force of spring and stops on the way from a to b, m.
+// Return the mean force of spring and stops between the positions a and b (m).
 GPUSIM_SHARED StrutMean strut_spring(StrutNumbers p, double a, double b) {
     StrutMean m = {a, b, 0.0, 0.0};
     add_piece({p[STRUT_REST_LENGTH], -1.0 / 0.0, 1.0 / 0.0, 0.0, -p[STRUT_STIFFNESS], 0.0}, m);
@@ -66,7 +65,7 @@ GPUSIM_SHARED StrutMean strut_spring(StrutNumbers p, double a, double b) {
     add_table(p, STRUT_TABLE_POINTS, STRUT_TABLE_LENGTH_0, STRUT_TABLE_FORCE_0, 1.0, m);
     return m;
 }
-// Return the damper's force at a velocity, m/s, and half its slope.
+// Return the force of the damper at a velocity (m/s), and half its slope.
 GPUSIM_SHARED StrutMean strut_damper(StrutNumbers p, double velocity) {
     StrutMean m = {velocity, velocity, 0.0, 0.0};
     add_piece({0.0, -1.0 / 0.0, 0.0, 0.0, -p[STRUT_BOUND_DAMPING], 0.0}, m);
@@ -77,7 +76,7 @@ GPUSIM_SHARED StrutMean strut_damper(StrutNumbers p, double velocity) {
 GPUSIM_FN double strut_effort(StrutNumbers p, double x, double velocity) {
     return strut_spring(p, x, x).force + strut_damper(p, velocity).force;
 }
-// Compute the impulse of the kick for the row velocity ``rate`` after it, and its slope -dp/du.
+// Compute the impulse p of the kick, and -dp/du, at the row velocity ``rate`` after the kick.
 GPUSIM_FN void strut_kick(const World& w, StrutNumbers p, int axis, double rate, double* impulse, double* slope) {
     const double kick = kick_time(w), x = w.axis_position()[axis];
     if (w.semi_implicit()) {
@@ -93,7 +92,6 @@ GPUSIM_FN void strut_kick(const World& w, StrutNumbers p, int axis, double rate,
     *impulse = kick * (spring.force + damper.force);
     *slope = -kick * (0.5 * w.h * spring.slope + 2.0 * NEXT * damper.slope);
 }
-// Law of one strut.
 struct StrutLaw {
     StrutNumbers p;
     MEMBER void kick(const World& w, int axis, double rate, double* impulse, double* slope) const {

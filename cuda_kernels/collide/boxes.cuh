@@ -1,30 +1,27 @@
-// Box against box: separating axes (3 + 3 faces, 9 edge pairs). Then the facing faces are clipped against each other,
-// or two edges cross in one point.
-//
-// Resting boxes must keep their four points from step to step. The gaps of two nearly parallel axes differ only by the
-// square of the angle between them. So the earlier axis (A's face, B's face, edges) is kept unless a later one is
-// better by BOX_PREFER of the size. Other axes win by any difference above round-off.
+// Box against box, by the separating axis test: 6 faces and 9 pairs of edges. Then the routine clips one face against
+// the other, or two edges cross in one point. Resting boxes must keep the same axis from step to step. For two nearly
+// parallel axes, the gaps differ only by the square of the angle. A later axis then replaces an earlier one only if its
+// gap is better by BOX_PREFER.
 #pragma once
 #include "box_polygons.cuh"
 #include "convex.cuh"
 #include "shape.cuh"
 
-#define BOX_PREFER 1e-3     // of the size: advantage that a nearly parallel axis needs
-#define BOX_TIE 1e-9        // of the size: advantage that any other axis needs
+#define BOX_PREFER 1e-3     // relative to the size: required advantage of a nearly parallel axis
+#define BOX_TIE 1e-9        // relative to the size: required advantage of any other axis
 #define BOX_PARALLEL 0.99999 // cosine of 0.26 degrees
-#define BOX_EDGE_SINE2 1e-14 // edges more parallel than this (sine squared) define no axis
-#define BOX_SNAP 1e-5       // of the face: corners that stick out by less are moved back, not clipped
-#define BOX_GRAZE 5e-4       // of the pair's size, and
-#define BOX_GRAZE_THIN 0.02  // of its smallest half extent: less overlap than both along two axes is a graze
+#define BOX_EDGE_SINE2 1e-14 // edges with a smaller angle (square of the sine) define no axis
+#define BOX_SNAP 1e-5       // relative to the face: corners that are outside by less move to the rim, without clipping
+#define BOX_GRAZE 5e-4       // relative to the pair's size: overlap of boxes that only graze
+#define BOX_GRAZE_THIN 0.02  // the same, relative to the smallest half extent
 #define BOX_EDGE_FEATURE 4608
 
-// Relative pose and sizes of two boxes. r[3*i + j] is the cosine between axis i of A and axis j of B.
 struct BoxPair {
-    double r[9], q[9], t[3], tb[3];  // q = |r|. t, tb: from A's center to B's, in A's and in B's axes
+    double r[9], q[9], t[3], tb[3];  // q = |r|. Center of B relative to A, in A's axes (t) and in B's axes (tb)
     const double *a, *b;             // half extents
     double face_gap[6], size;
 };
-// Best separating axis, its gap and, for edges, the sine. Codes: 0..2 faces of A, 3..5 faces of B, 6 + 3 i + j edges.
+// Best separating axis, gap, and sine for edges. Codes: 0..2 faces of A, 3..5 faces of B, 6 + 3 i + j edges.
 struct BoxAxis {
     int code;
     double gap, sine;
@@ -55,7 +52,7 @@ GPUSIM_FN bool box_faces_apart(const Shape& a, const Shape& b, double margin, Bo
     return false;
 }
 
-// Return the face axis with the greatest gap. Ties go to the earlier one.
+// Return the face with the largest gap. If gaps are equal, return the first face.
 GPUSIM_FN int box_best_face(const BoxPair& p) {
     const double tie = BOX_TIE * p.size, prefer = BOX_PREFER * p.size;
     int i = 0, j = 0;
@@ -88,8 +85,8 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
         }                                                                                                            \
     }
 
-// Return whether an edge axis separates the boxes by more than the margin. Otherwise raise `best` to the best edge
-// axis. Sines are at most 1, so an axis with s below a negative best gap cannot win and needs no root and quotient.
+// Return whether an edge axis separates the boxes by more than the margin. Otherwise update `best`. The code skips axes
+// that cannot be better, to save a square root.
 GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
     double bar = min_(best.gap, 0.0);
     BOX_EDGES(0, 1, 2, 0, 1, 2) BOX_EDGES(0, 1, 2, 1, 2, 0) BOX_EDGES(0, 1, 2, 2, 0, 1)
@@ -98,7 +95,7 @@ GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
     return false;
 }
 
-// Compute the unit normal of edge axis i, j in A's axes, from A to B.
+// Compute the unit normal from A to B of the edge axis i, j, in A's axes.
 GPUSIM_FN void box_edge_normal(const BoxPair& p, int i, int j, double sine, double* n) {
     const int i1 = i == 2 ? 0 : i + 1, i2 = 3 - i - i1;
     n[i] = 0.0;
@@ -119,7 +116,7 @@ GPUSIM_FN bool box_edge_wins(const BoxPair& p, int face, const BoxAxis& edge, co
     return abs_(cosine) < BOX_PARALLEL;
 }
 
-// Compute the crossing point of edges i of A and j of B. Return 0 if the edges miss each other.
+// Compute the contact point of edge i of A and edge j of B. Return 0 if the edges do not cross.
 GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAxis& axis, const double* n,
                                    Manifold& out) {
     const int i = (axis.code - 6) / 3, j = axis.code - 6 - 3 * i;
@@ -147,7 +144,7 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     x = clamped(x, -p.a[i], p.a[i]);
     y = clamped(y, -p.b[j], p.b[j]);
     on_a[i] = x;
-    // Clamping may separate the points sideways, so both move to their middle.
+    // Clamping may move the points apart sideways, so use their midpoint.
     for (int k = 0; k < 3; ++k) on_b[k] = on_b[k] + y * line[k];
     const double across = n[0] * (on_b[0] - on_a[0]) + n[1] * (on_b[1] - on_a[1]) + n[2] * (on_b[2] - on_a[2]);
     double middle[3];
@@ -163,9 +160,9 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     return 1;
 }
 
-// Collect the points of the incident face over the reference face. m[3*i + j] is the cosine between axis i of the
-// reference box and axis j of the incident one. t leads from the reference box's center to the other's, in its axes.
-// `apart` is the gap along the normal. Return 0 if no point comes near it: the nearest features lie beyond the face.
+// Find the corners of the overlap of both faces. m[3*i + j] is the cosine between axis i of the reference box and axis
+// j of the incident box. t is the vector between the centers, in the axes of the reference box. `apart` is the gap
+// along the normal. Return 0 if all points are too far away.
 GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const double* m, const double* t, int k,
                                    bool flipped, double apart, double margin, Manifold& out) {
     const double *h = ref.size, *g = inc.size;
@@ -235,8 +232,8 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     return out.count;
 }
 
-// Return whether boxes pass each other: along two crossing axes they barely overlap, or not at all. A box that slides
-// over a floor of boxes sinks in by round-off or softness. The side of the next box must not stop it.
+// Return whether boxes barely overlap along two axes. A box that slides over several floor boxes sinks in slightly, and
+// must not collide with the side of the next box.
 GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     double thin = p.a[0];
     for (int k = 0; k < 3; ++k) thin = min_(thin, min_(p.a[k], p.b[k]));
@@ -249,7 +246,7 @@ GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     }
     return false;
 }
-// Like box_box, but return -1 if boxes are apart and their nearest features lie beyond each other's faces (rare).
+// Like box_box, but return -1 if the boxes are apart and their nearest features are not on the chosen faces (rare).
 GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, Manifold& out) {
     out.count = 0;
     BoxPair p;
@@ -281,7 +278,6 @@ GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, 
     return count > 0 ? count : -1;
 }
 
-// Compute the contact of two boxes, with the normal from A to B. Return the number of points.
 GPUSIM_FN int box_box(const Shape& a, const Shape& b, double margin, Manifold& out) {
     const int count = box_box_facing(a, b, margin, out);
     if (count >= 0) return count;

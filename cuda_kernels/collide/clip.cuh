@@ -1,10 +1,10 @@
-// Clipping of one facing polygon against another, and the choice of four points.
+// Clipping of polygons, and the choice of four contact points.
 #pragma once
 #include "support.cuh"
 
-#define LOOP_CORNERS 32    // 16 corners cut by 16 edges, each of which adds at most one
-#define CLIP_SLACK 1e-7    // relative: a corner outside by less counts as inside, so that aligned ones don't flicker
-#define CHOICE_SLACK 1e-6  // relative: the order decides between points that differ by less
+#define LOOP_CORNERS 32    // 16 corners cut by 16 edges. Each edge adds at most one corner
+#define CLIP_SLACK 1e-7    // relative: a corner that is outside by less counts as inside, so that points do not flicker
+#define CHOICE_SLACK 1e-6  // relative: points that differ by less count as equal, and the first one wins
 
 struct Loop {
     int count;
@@ -12,7 +12,7 @@ struct Loop {
     int id[LOOP_CORNERS];
 };
 
-// Return an id for a point made from three others.
+// Return a feature number for a point, computed from three other numbers.
 GPUSIM_FN int mix_ids(int i, int j, int k) { return 256 + (i * 911 + j * 2749 + k * 5039) % 65280; }
 
 GPUSIM_FN void add_corner(Loop& loop, const double* p, int id) {
@@ -21,7 +21,7 @@ GPUSIM_FN void add_corner(Loop& loop, const double* p, int id) {
     loop.id[loop.count++] = id;
 }
 
-// Keep the part of a loop, or of a segment, with outward . p <= level.
+// Keep the part of a polygon or segment with outward . p <= level.
 GPUSIM_SHARED void clip_by_plane(const Loop& in, const double* outward, double level, double slack, int id, Loop& out) {
     out.count = 0;
     if (in.count == 0) return;
@@ -43,7 +43,7 @@ GPUSIM_SHARED void clip_by_plane(const Loop& in, const double* outward, double l
     }
 }
 
-// Clip a loop against the sides of a polygon, seen along its outward unit normal n. ``scratch`` is another loop.
+// Clip a loop against the edges of a polygon with the outward unit normal n. ``scratch`` is a work array.
 GPUSIM_SHARED void clip_by_polygon(const double* polygon, const int* ids, int corners, const double* n, double slack,
                                    Loop& loop, Loop& scratch) {
     for (int i = 0; i < corners; ++i) {
@@ -81,7 +81,7 @@ GPUSIM_FN double square_distance(const double* p, const double* q) {
     return dot3(d, d);
 }
 
-// Return the deepest point, or the first of those nearly as deep.
+// Return the deepest point. If several points are equally deep, return the first one.
 GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
     double least = UNBOUNDED;
     for (int i = 0; i < count; ++i) least = min_(least, gap[i]);
@@ -90,7 +90,7 @@ GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
     return best;
 }
 
-// Return the point that spans the widest triangle with p and q, seen against n. ``sign`` picks the side.
+// Return the point that forms the largest triangle with p and q. ``sign`` selects the side of the line through p and q.
 GPUSIM_FN int widest_point(const double* points, int count, const double* p, const double* q, const double* n, double sign,
                            double slack) {
     double most = slack;
@@ -106,8 +106,8 @@ GPUSIM_FN int widest_point(const double* points, int count, const double* p, con
     return best;
 }
 
-// Choose at most four points: the deepest, the one farthest from it, and the widest on both sides of the line through
-// these two. Near ties go to the first, so that equal points do not alternate.
+// Choose at most four points: the deepest, the farthest from the deepest, and the farthest on both sides of the line
+// through these two. If points are equal, choose the first one, so that the choice does not alternate.
 GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count, const double* n, int* chosen) {
     if (count <= 4) {
         for (int i = 0; i < count; ++i) chosen[i] = i;
@@ -131,7 +131,7 @@ GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count
     return kept;
 }
 
-// Give each point of a manifold a different feature.
+// Set the feature numbers of the points. No two points of a manifold have the same number.
 GPUSIM_FN void set_features(const int* ids, int count, int* feature) {
     for (int i = 0; i < count; ++i) {
         int id = ids[i] & 65535;

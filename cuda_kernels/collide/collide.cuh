@@ -1,4 +1,4 @@
-// Contact points of any pair of shapes: dispatch to the routine for their kinds.
+// Contact points of any two shapes. Each pair of shape kinds has its routine.
 #pragma once
 #include "shape.cuh"
 
@@ -12,12 +12,11 @@ GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, in
 #include "convex.cuh"
 #include "planes.cuh"
 #include "spheres.cuh"
-// Builds for models without height fields, ellipsoids and superellipsoids leave out their routines.
+// Models without height fields, ellipsoids and superellipsoids use builds without these routines.
 #if GPUSIM_SHAPES > 1
 #include "height_field.cuh"
 #include "smooth.cuh"
 #endif
-// The same for triangle meshes.
 #if GPUSIM_SHAPES > 2
 #include "triangle_mesh.cuh"
 #define GROUND_MANIFOLDS any_ground_manifolds
@@ -25,7 +24,7 @@ GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, in
 #define GROUND_MANIFOLDS height_field_manifolds
 #endif
 
-// Return whether a shape may be concave. Such a shape comes first in a pair.
+// Return whether a shape may be concave. This shape must be the first of a pair.
 GPUSIM_FN bool is_ground(const Shape& s) {
 #if GPUSIM_SHAPES > 2
     if (s.kind == SHAPE_TRIANGLE_MESH) return true;
@@ -37,7 +36,7 @@ GPUSIM_FN bool is_smooth(const Shape& s) {
     return s.kind == SHAPE_SPHERE || s.kind == SHAPE_ELLIPSOID || s.kind == SHAPE_SUPERELLIPSOID;
 }
 
-// Dispatch a pair whose first shape is a ground or has the lower kind.
+// Select the routine of a pair. The first shape is concave, or has the lower kind number.
 GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
 #if GPUSIM_SHAPES > 1
     if (a.kind == SHAPE_HEIGHT_FIELD) return height_field_convex(a, b, margin, out);
@@ -84,13 +83,12 @@ GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
 }
 #endif
 
-// Compute contact points with a gap of at most margin, and return their number. For a ground this is only the deepest
-// manifold. collide_field gives more. ``guess`` has 4 numbers per pair, first zero and then kept from
-// step to step: the normal in the frame of the shape of the lower kind, and a spare. It only saves time.
+// Compute contact points with a gap of at most margin, and return their number. For a concave shape, compute only the
+// deepest manifold. ``guess`` (4 numbers, initially zero) stores the normal for the next step, to speed up the search.
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const bool swapped = is_ground(b) || (a.kind > b.kind && !is_ground(a));
 #if GPUSIM_LINKED
-    // Data from another linked part may be in any memory. The compiler knows that local copies are thread-local.
+    // Shapes from another linked part may be in any kind of memory. With local copies, the compiler knows the memory.
     const Shape first = swapped ? b : a, second = swapped ? a : b;
     double kept[4] = {guess[0], guess[1], guess[2], guess[3]};
     Manifold found;
@@ -104,8 +102,7 @@ GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* 
     return out.count;
 }
 #if GPUSIM_SHAPES > 1
-// The same for a height field or triangle mesh and a convex shape in any order: up to `most` manifolds with normals far apart. The
-// deepest comes first. Return their number.
+// Compute up to `most` manifolds of a concave and a convex shape, the deepest first. Return their number.
 GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
     const bool swapped = is_ground(b);
 #if GPUSIM_LINKED

@@ -1,27 +1,27 @@
-// Contact points of any two convex shapes. Normal and gap come from their cores (gjk.cuh, epa.cuh). The points come
-// from the overlap of their facing polygons (clip.cuh).
+// Contact points of two convex shapes. GJK and EPA give the normal and the gap (gjk.cuh, epa.cuh). The points are
+// corners of the overlap of both facing polygons (clip.cuh).
 #pragma once
 #include "clip.cuh"
 #include "epa.cuh"
 
-#define CLEARLY_APART 1e-5   // relative: beyond this the vector between the nearest points is an exact normal
-#define TOUCHING 1e-9        // relative: below this that vector is meaningless
+#define CLEARLY_APART 1e-5   // relative: above this gap, the vector between the nearest points gives an exact normal
+#define TOUCHING 1e-9        // relative: below this gap, this vector has no useful direction
 #define EPA_FLAT 1e-10       // relative accuracy of the penetration depth of polytopes
-#define EPA_ROUND 1e-4       // the same for other shapes, before the polish
-#define POLISH_GAP 0.01      // relative: how far apart the cores are moved for an exact normal
+#define EPA_ROUND 1e-4       // the same for other shapes, before polish_normal
+#define POLISH_GAP 0.01      // relative: gap to which polish_normal moves the cores apart
 #define POLISH_STEPS 6
-#define SAME_NORMAL 1e-11    // squared change of a normal (rad) that needs no further step
-#define PARALLEL_SINE 0.02   // segments at less than 1.1 degrees touch along a line
+#define SAME_NORMAL 1e-11    // square of the change of the normal (rad) below which polish_normal stops
+#define PARALLEL_SINE 0.02   // segments with a smaller angle (1.1 degrees) touch along a line
 #define EXACT 1e-9           // largest relative error of a gap from polygon points
 #define EXACT_ROUND 1e-5     // the same for round rims, which have eight corners
-#define FACE_BETTER 1e-4     // advantage in the cosine to the normal that B's face needs over A's
+#define FACE_BETTER 1e-4     // B's face is the reference face if its cosine to the normal is greater by this
 
-// A pair, with what is known of its cores, relative to A's center.
+// A pair with its normal, gap and nearest points, relative to A's center.
 struct Approach {
     double offset[3];            // B's center
-    double extent;               // length scale of the tolerances
+    double extent;               // length scale of tolerances
     double normal[3], gap;       // of the cores
-    double on_a[3], on_b[3];     // nearest or deepest points of the cores
+    double on_a[3], on_b[3];     // nearest points of the cores, or deepest points
     double radius_a, radius_b;
 };
 
@@ -30,8 +30,8 @@ GPUSIM_FN bool has_rim(const Shape& s) {
     return s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL;
 }
 
-// Refine a nearly right normal: move the cores slightly apart along it and use their nearest points. Each step reduces
-// the error by (depth + gap) / (radius of curvature + gap), to zero for flat faces.
+// Refine a normal: move the cores apart along the normal and find their nearest points. Each step multiplies the error
+// by (depth + gap) / (radius of curvature + gap).
 GPUSIM_SHARED void polish_normal(const Shape& a, const Shape& b, Approach& c) {
     const double space = POLISH_GAP * c.extent;
     double best[3], depth = UNBOUNDED;
@@ -62,8 +62,8 @@ GPUSIM_SHARED void polish_normal(const Shape& a, const Shape& b, Approach& c) {
     if (depth_along(a, b, c.offset, c.normal) > depth) copy3(best, c.normal);
 }
 
-// Compute normal, gap and nearest points of the cores. Return false if the shapes are farther apart than margin.
-// ``direction``: in, a guess of the normal. Out, the normal or a separating direction.
+// Compute normal, gap and nearest points of the cores. Return false if the gap exceeds the margin. The input
+// ``direction`` is a guess of the normal. The output is the normal, or a separating direction.
 GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, double* direction, Approach& c) {
     for (int k = 0; k < 3; ++k) c.offset[k] = b.center[k] - a.center[k];
     c.extent = shape_extent(a) + shape_extent(b);
@@ -91,14 +91,15 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     return c.gap <= most;
 }
 
-// Points of a manifold before the choice of four, with the core gaps. side = 1: on the core of B, side = -1: of A.
+// Points before the choice of four, with the gaps of the cores. The points are on the core of B
+// (side = 1) or A (side = -1).
 struct Candidates {
     int count;
     double p[3 * (LOOP_CORNERS + 1)], gap[LOOP_CORNERS + 1];
     int id[LOOP_CORNERS + 1];
 };
 
-// Add a pair of opposite surface points with a given middle, in the world frame.
+// Add a contact point with a given midpoint between both surfaces, in the world frame.
 GPUSIM_FN void set_point(const Shape& a, const Approach& c, const double* middle, double gap, Manifold& out) {
     const double to_a = -0.5 * gap + c.radius_a, to_b = 0.5 * gap - c.radius_b;
     for (int k = 0; k < 3; ++k) {
@@ -112,12 +113,12 @@ GPUSIM_FN void middle_of(const double* p, const double* q, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = 0.5 * (p[k] + q[k]);
 }
 
-// Return whether the only corner that a shape shows is the exact contact point. A point of a round rim or side is not.
+// Return whether a single facing corner of the shape is the exact contact point. On round rims and sides, it is not.
 GPUSIM_FN bool shows_corner(const Shape& s, int count) {
     return count == 1 && (is_polytope(s) || s.kind == SHAPE_SPHERE || s.kind == SHAPE_CAPSULE);
 }
 
-// Set one pair of points. p and q are the corners that a and b show, or null.
+// Set one contact point. p and q are the facing corners of a and b, or null.
 GPUSIM_SHARED void single_point(const Shape& a, const Approach& c, const double* p, const double* q, int id, Manifold& out) {
     double middle[3];
     middle_of(p ? p : c.on_a, q ? q : c.on_b, middle);
@@ -130,7 +131,7 @@ GPUSIM_SHARED void single_point(const Shape& a, const Approach& c, const double*
     set_features(&id, 1, out.feature);
 }
 
-// Two nearly parallel segments: set the ends of their overlap. Return false if they cross or miss each other.
+// Set the ends of the overlap of two nearly parallel segments. Return false if the segments cross, or do not overlap.
 GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double margin, const double* p, const int* ids_p,
                                   const double* q, const int* ids_q, Manifold& out) {
     double e[3], f[3], n[3], g[3];
@@ -166,10 +167,11 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
         set_point(a, c, middle, gap, out);
     }
     set_features(ids, out.count, out.feature);
-    return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise they miss each other
+    return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise they do not overlap
 }
 
-// Clip the polygon q of one shape to the face p of the other, with the gap of each corner. n points out of the face.
+// Clip the polygon q of one shape to the face p of the other shape, and compute the gap of each corner. n is the
+// outward normal of p.
 GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double* p, const int* ids_p, int corners,
                                    const double* n, const double* q, const int* ids_q, int count, Candidates& out) {
     Loop loop, scratch;
@@ -191,7 +193,7 @@ GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double*
     }
 }
 
-// Add the nearest points if the polygons miss them: a rim is round, its polygon is not.
+// Add the nearest points if the polygons do not contain them. A polygon only approximates a round rim.
 GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, double side, Candidates& out) {
     double least = UNBOUNDED;
     for (int i = 0; i < out.count; ++i) least = min_(least, out.gap[i]);
@@ -203,14 +205,14 @@ GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, do
     out.id[out.count++] = 65535;
 }
 
-// Set the contact of a face of one shape with a face or an edge of the other.
+// Set the contact points of a face with a face or an edge.
 GPUSIM_SHARED void face_points(const Shape& a, const Shape& b, const Approach& c, double margin, const double* p,
                                const int* ids_p, int count_p, const double* q, const int* ids_q, int count_q, Manifold& out) {
     const double most = margin + c.radius_a + c.radius_b, back[3] = {-c.normal[0], -c.normal[1], -c.normal[2]};
     double face_a[3], face_b[3];
     polygon_normal(p, count_p, face_a);
     polygon_normal(q, count_q, face_b);
-    // Use the face that is squarer to the normal, A's in a tie.
+    // The reference face is the face whose normal is closer to the contact normal. If both are equal, it is A's face.
     const bool on_b = count_p < 3
         || (count_q >= 3 && dot3(face_b, back) / norm3(face_b) > dot3(face_a, c.normal) / norm3(face_a) + FACE_BETTER);
     const double side = on_b ? -1.0 : 1.0;
@@ -232,7 +234,6 @@ GPUSIM_SHARED void face_points(const Shape& a, const Shape& b, const Approach& c
     set_features(ids, count, out.feature);
 }
 
-// Compute the manifold of a pair whose normal and gap are known.
 GPUSIM_SHARED void contact_points(const Shape& a, const Shape& b, const Approach& c, double margin, Manifold& out) {
     double p[3 * FACE_CORNERS], q[3 * FACE_CORNERS];
     int ids_p[FACE_CORNERS], ids_q[FACE_CORNERS];
@@ -250,8 +251,7 @@ GPUSIM_SHARED void contact_points(const Shape& a, const Shape& b, const Approach
                  mix_ids(ids_p[0], ids_q[0], count_p + 4 * count_q), out);
 }
 
-// Compute contact points of two convex shapes of the kinds 1 to 8, 10 and 11, and return out.count. ``guess`` (in and
-// out) is the normal in A's frame and a spare. It only saves time.
+// Compute contact points of two convex shapes of the kinds 1 to 8, 10 and 11, and return out.count.
 GPUSIM_SHARED int convex_convex(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     Approach c;
     double direction[3];

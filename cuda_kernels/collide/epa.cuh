@@ -1,20 +1,19 @@
-// Penetration of two convex cores by an expanding polytope (van den Bergen 2001): the least motion that separates them.
-//
-// The polytope lies inside the set of differences a - b. Its face nearest to the origin moves out until it reaches the
-// set's boundary, within an accuracy. Distances are signed, because the origin may still be outside. Few cores need
-// more points than the capacity. Then the best direction so far is used.
+// Penetration depth of two convex cores, by the expanding polytope algorithm (van den Bergen 2001). The polytope is
+// inside the Minkowski difference. In each iteration, the face nearest to the origin moves outward, until it reaches
+// the boundary. Distances are signed, because the origin may still be outside. If the capacity is exceeded, the best
+// direction so far is the result.
 #pragma once
 #include "gjk.cuh"
 
 #define EPA_POINTS 32
-#define EPA_FACES 60    // 2 points - 4
-#define EPA_EDGES 40    // rim of the hole that a new point makes
+#define EPA_FACES 60    // 2 EPA_POINTS - 4
+#define EPA_EDGES 40    // edges of the hole that a new point makes
 #define EPA_THIN 1e-9   // a simplex of this height, relative to the shapes, is flat
 
 struct Polytope {
     int points, faces;
     double w[3 * EPA_POINTS];
-    double normal[3 * EPA_FACES], distance[EPA_FACES];  // outward, a face without area is never chosen
+    double normal[3 * EPA_FACES], distance[EPA_FACES];  // outward normals. A face without area is never selected
     unsigned char corner[3 * EPA_FACES];
 };
 
@@ -35,7 +34,7 @@ GPUSIM_FN void add_face(Polytope& t, int i, int j, int k) {
     t.faces += 1;
 }
 
-// Compute a unit vector perpendicular to d, which need not be a unit vector.
+// Compute a unit vector perpendicular to d. d can have any length.
 GPUSIM_FN void square_to(const double* d, double* out) {
     const double x = abs_(d[0]), y = abs_(d[1]), z = abs_(d[2]);
     const int k = x <= y && x <= z ? 0 : (y <= z ? 1 : 2);
@@ -45,7 +44,7 @@ GPUSIM_FN void square_to(const double* d, double* out) {
     for (int c = 0; c < 3; ++c) out[c] = out[c] / length;
 }
 
-// Return the height of w over the first points of the polytope: squared for a point or line, signed for a plane.
+// Return the distance of w from the first points of the polytope: squared for a point or line, signed for a plane.
 GPUSIM_FN double height_over(const Polytope& t, const double* w) {
     double g[3], e[3], f[3], n[3];
     subtract3(w, t.w, g);
@@ -60,7 +59,8 @@ GPUSIM_FN double height_over(const Polytope& t, const double* w) {
     return dot3(n, g) / norm3(n);
 }
 
-// Get the k-th direction to try for the next point, perpendicular to the first ones. Return false after the last.
+// Get the k-th search direction for the next point, perpendicular to the span of the first points. Return false after
+// the last direction.
 GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
     double e[3], f[3], u[3];
     for (int c = 0; c < 3; ++c) d[c] = c == k / 2 ? 1.0 : 0.0;
@@ -86,8 +86,8 @@ GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
     return true;
 }
 
-// Add the point farthest from the first ones. Return false if all differences lie in their line or plane. Then d is
-// perpendicular to it.
+// Add the point that is farthest from the span of the first points. Return false if the Minkowski difference is flat.
+// Then d is perpendicular to it.
 GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const double* offset, double thin, Polytope& t,
                                       double* d) {
     double most = thin, w[3], point[3], trial[3];
@@ -107,7 +107,8 @@ GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const doub
     return found;
 }
 
-// Span a tetrahedron, from the simplex's points if possible. Return false if the differences are flat, with normal n.
+// Find a tetrahedron, from the points of the simplex if possible. Return false if the Minkowski
+// difference is flat, with normal n.
 GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, double extent, const Simplex& s, Polytope& t,
                         double* n) {
     const double thin = EPA_THIN * extent;
@@ -115,7 +116,7 @@ GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, do
     for (int i = 0; i < s.count; ++i) {
         const double* w = s.w + 3 * i;
         const double height = t.points == 0 ? extent : abs_(height_over(t, w));
-        const double needed = 1e3 * thin;  // better points than bad ones are soon found
+        const double needed = 1e3 * thin;  // a better point is easy to find
         if (height > (t.points == 0 || t.points == 3 ? needed : needed * needed)) copy3(w, t.w + 3 * t.points++);
     }
     while (t.points < 4)
@@ -125,7 +126,7 @@ GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, do
     subtract3(t.w + 6, t.w, f);
     subtract3(t.w + 9, t.w, g);
     cross3(e, f, m);
-    const int j = dot3(m, g) < 0.0 ? 1 : 2, k = 3 - j;  // the fourth point lies below 0, j, k
+    const int j = dot3(m, g) < 0.0 ? 1 : 2, k = 3 - j;  // now the fourth point is below the face 0, j, k
     add_face(t, 0, j, k);
     add_face(t, j, 0, 3);
     add_face(t, k, j, 3);
@@ -133,8 +134,8 @@ GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, do
     return true;
 }
 
-// Toggle edge i, j of a removed face. It is part of the hole's rim unless the face on its other side is removed too.
-// Return the number of edges, or -1 if the rim is full.
+// Add edge i, j of a removed face to the rim of the hole, or remove it if the rim contains it already. Return the
+// number of edges, or -1 if the capacity is exceeded.
 GPUSIM_FN int toggle_edge(unsigned char* rim, int edges, unsigned char i, unsigned char j) {
     for (int other = 0; other < edges; ++other) {
         if (rim[2 * other] != j || rim[2 * other + 1] != i) continue;
@@ -148,8 +149,8 @@ GPUSIM_FN int toggle_edge(unsigned char* rim, int edges, unsigned char i, unsign
     return edges + 1;
 }
 
-// Add a point outside a face to the polytope. Remove the faces that see it, and connect it to the rim of the hole.
-// Return false if the capacity is exceeded.
+// Add a point outside a face to the polytope: remove the faces that see the point, and connect it to the rim of the
+// hole. Return false if the capacity is exceeded.
 GPUSIM_SHARED bool expand(Polytope& t, int nearest, const double* w, double slack) {
     unsigned char rim[2 * EPA_EDGES];
     int edges = 0;
@@ -174,15 +175,15 @@ GPUSIM_SHARED bool expand(Polytope& t, int nearest, const double* w, double slac
     return true;
 }
 
-// Compute n, the direction from A to B along which b has to move least to separate, and return this motion. It is never
-// too small, and exact within accuracy * extent if the capacity suffices. s comes from gjk.
+// Compute the direction n of the shortest motion of b that separates the cores, and return its length. The error is at
+// most accuracy * extent if the capacity suffices. The result is never too short.
 GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, double extent, double accuracy,
                          const Simplex& s, double* n) {
     Polytope t;
     n[0] = n[1] = 0.0;
     n[2] = 1.0;
     if (!span(a, b, offset, extent, s, t, n)) {
-        // Cores without a volume, such as two segments: use the normal of their common plane, towards b.
+        // Cores without a common volume, such as two segments: n is the normal of their common plane.
         if (dot3(n, offset) < 0.0)
             for (int k = 0; k < 3; ++k) n[k] = -n[k];
         return depth_along(a, b, offset, n);
@@ -195,7 +196,7 @@ GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, d
         double w[3], point[3];
         const double* m = t.normal + 3 * nearest;
         const double distance = t.distance[nearest];
-        if (distance >= UNBOUNDED) break;  // all faces are without area
+        if (distance >= UNBOUNDED) break;  // no face has an area
         difference_support(a, b, offset, m, w, point);
         const double reach = dot3(m, w);
         if (reach < depth) {

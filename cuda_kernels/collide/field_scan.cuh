@@ -1,11 +1,8 @@
-// Contacts of the triangles of a height field with a convex shape, in the field's frame.
-//
-// Face of a triangle: the part of the shape straight over or under the triangle counts at any depth, measured along the
-// triangle's normal. So a shape below the surface is pushed out. Above it, a point only counts if its foot is on the
-// surface. A foot past a ridge is in the air, and one past a valley is in the ground.
-// Ridges and peaks: nearest points of the shape and the triangle, extruded to a prism. They count only if the surface
-// has this normal there, between the normals of the adjacent triangles. So edges in a plane or in a valley give no
-// normal, and shapes that slide over them are not kicked.
+// Contacts of the triangles of a height field with a convex shape, in the frame of the field. A point of the shape
+// above or below a triangle makes contact with the face. Its gap is measured along the normal of the triangle. For a
+// point above the surface, the foot of the perpendicular must be on or below the surface. Other contacts are at edges
+// and corners. They count only if their normal is between the normals of the adjacent triangles. Therefore edges in a
+// plane or valley cause no ghost collisions.
 #pragma once
 #include "field_triangle.cuh"
 
@@ -20,20 +17,20 @@ GPUSIM_FN void field_keep(FieldPoint& slot, const double* b, const double* n, do
     slot.found = true;
 }
 
-// Return whether a normal is near a known one.
+// Return whether a normal is close to the normal of an earlier manifold.
 GPUSIM_FN bool field_knows(const FieldScan& s, const double* n) {
     for (int m = 0; m < s.known; ++m)
         if (dot3(n, s.seeds[m].n) > FIELD_CONE) return true;
     return false;
 }
-// Record a normal within reach, whether or not it gives a contact.
+// Record the normal of a triangle that the shape can reach.
 GPUSIM_FN void field_see(FieldScan& s, const double* n) {
     if (s.spread || s.most == 1 || field_knows(s, n)) return;
     if (!s.seen) copy3(n, s.first);
     s.seen = true;
     s.others = s.others || dot3(n, s.first) < FIELD_NEAR;
 }
-// Return whether b is the lowest point of the shape along n. Over a slope that falls away it is not.
+// Return whether b is the lowest point of the shape along n.
 GPUSIM_SHARED bool field_is_lowest(const FieldScan& s, const double* b, const double* n) {
     const double down[3] = {-n[0], -n[1], -n[2]};
     double lowest[3];
@@ -41,8 +38,8 @@ GPUSIM_SHARED bool field_is_lowest(const FieldScan& s, const double* b, const do
     support(*s.body, down, lowest, &vertex);
     return dot3(b, n) - (dot3(lowest, n) - s.radius) <= FIELD_LOWEST * s.size;
 }
-// Return whether the ground at x rises in front of the shape as it slides on another contact as deep. The far side of a
-// groove under a box ends at the height of that contact. The box passes over this rim, so the rim must not stop it.
+// Return whether the ground at x blocks a shape that slides along the contact ``other``. The far edge of a groove under
+// a box must not block the box.
 GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, const FieldPoint& x) {
     const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
     const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;
@@ -55,7 +52,7 @@ GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, con
     for (int k = 0; k < 3; ++k) rise = rise + (q[k] - x.b[k]) * up[k];
     return rise >= step;
 }
-// Return whether a contact gives a further manifold. The scans of height fields and of triangle meshes share this code.
+// Return whether a contact starts another manifold.
 template <class Scan> GPUSIM_SHARED bool field_is_further(const Scan& s, const FieldPoint& x) {
     if (!field_is_lowest(s, x.b, x.n)) return false;
     for (int m = 0; m < s.known; ++m)
@@ -63,19 +60,19 @@ template <class Scan> GPUSIM_SHARED bool field_is_further(const Scan& s, const F
     return true;
 }
 
-// Return whether the scan may keep a contact with at least this gap, whatever its normal is.
+// Return whether the scan may keep a contact with this gap.
 GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
     if (gap > s.margin) return false;
     const double tie = FIELD_TIE * s.size;
     if (!s.spread) return !s.best[4].found || -gap > s.best[4].score + tie;
-    if (s.radius > 0.0) return true;  // surface points move with the normal
+    if (s.radius > 0.0) return true;  // surface points depend on the normal
     const double x = dot3(b, s.along), y = dot3(b, s.across), far = s.weight * gap;
     for (int k = 0; k < 4; ++k)
         if (!s.best[k].found || (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - far > s.best[k].score + tie) return true;
     return false;
 }
 
-// Offer a contact at the point b of the shape with normal n. The scan keeps it if it matches the current search.
+// Keep a contact at the point b of the shape with normal n, if it matches the current search.
 template <class Scan>
 GPUSIM_SHARED void field_take(Scan& s, const double* b, const double* n, double gap, int feature) {
     if (gap > s.margin || field_knows(s, n)) return;
@@ -96,13 +93,12 @@ GPUSIM_SHARED void field_take(Scan& s, const double* b, const double* n, double 
     }
 }
 
-// Return the feature of a contact that belongs to a triangle.
 GPUSIM_FN int field_feature(const FieldScan& s, const FieldTriangle& t, int k) {
     const int cell = (t.row * s.columns + t.column) % 4096;
     return FIELD_CELLS + (2 * cell + t.half) * 7 + k;
 }
 
-// Clip the polygon (n corners) to the triangle, seen from above. Ids of new corners are -1 - edge.
+// Clip the polygon (n corners) to the triangle, seen from above. New corners get the id -1 - edge.
 GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double* polygon, int* ids, int n) {
     double old[3 * FIELD_CORNERS];
     int old_ids[FIELD_CORNERS];
@@ -129,7 +125,7 @@ GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double*
     return n;
 }
 
-// Take contacts with the triangle's own face. Return FIELD_FAR, FIELD_MET, FIELD_MISSED or FIELD_ASIDE.
+// Add contacts with the face of the triangle. Return FIELD_FAR, FIELD_MET, FIELD_MISSED or FIELD_ASIDE.
 GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3], polygon[3 * FIELD_CORNERS];
@@ -158,7 +154,7 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     return gap > 0.0 && field_crosses_ridge(s, t, foot) ? FIELD_MISSED : FIELD_MET;
 }
 
-// Extrude the triangle to a prism of the scan's depth. The prism points to the given arrays.
+// Extrude the triangle downward to a prism.
 GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* size, double* points, double* normals,
                            int* first, int* vertex, Shape& out) {
     for (int k = 0; k < 9; ++k) {
@@ -197,7 +193,7 @@ GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* s
     }
 }
 
-// Take contacts with edges and corners that are ridges and peaks, and with the face if it is met ``aside``.
+// Add contacts with the edges and corners of the triangle. With ``aside``, also add a contact with the face.
 GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside) {
     double size[8], points[18], normals[15], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
     int first[6], vertex[18];
@@ -219,7 +215,6 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside)
             }
         }
         if (large == 3 ? !aside || dot3(t.n, m.normal) < FIELD_UPRIGHT : large == 0) continue;
-        // The edge opposite corner `low` starts at the next one.
         const int k = large == 1 ? high : (low == 2 ? 0 : low + 1);
         if (large < 3 && !field_has_normal(s, t, k, large == 2, m.normal)) continue;
         double gap = 0.0;

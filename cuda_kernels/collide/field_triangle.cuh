@@ -1,25 +1,26 @@
-// Triangles of a height field, in the field's frame: points on them, surface normals, and feet of points above.
+// Triangles of a height field, in the frame of the field. The *foot* of a point is the nearest
+// point of a triangle's plane.
 #pragma once
 #include "convex.cuh"
 #include "shape.cuh"
 #include "support.cuh"
 
-#define FIELD_CONE 0.985      // cosine of 10 degrees: contacts with closer normals share a manifold
-#define FIELD_NEAR 0.9963     // of 5 degrees: normals that are all this near to one of them share a manifold
-#define FIELD_LOWEST 1e-3  // of the size: height above its lowest point where a shape may touch with a further normal
-#define FIELD_STEP 2e-4       // of the size: ground that rises by less does not block a shape
-#define FIELD_TIE 1e-6        // of the shape's size: gaps and positions that differ by less are equal
-#define FIELD_FLAT 1e-6       // of a spacing: fall of the next triangle that makes a ridge
-#define FIELD_LEAN 1e-3       // sine of the tolerance for normals of the surface
-#define FIELD_UPRIGHT 0.9999995  // cosine of this tolerance
-#define FIELD_INSIDE 1e-9     // share of a triangle: tolerance for points over its rim
+#define FIELD_CONE 0.985      // cosine of 10 degrees: contacts whose normals are closer share a manifold
+#define FIELD_NEAR 0.9963     // cosine of 5 degrees: if all normals are this close to one normal, they share a manifold
+#define FIELD_LOWEST 1e-3  // relative to the shape's size: a new manifold needs a point this close to the lowest points
+#define FIELD_STEP 2e-4       // relative to the shape's size: ground that rises by less does not block a shape
+#define FIELD_TIE 1e-6        // relative to the shape's size: gaps and positions that differ by less count as equal
+#define FIELD_FLAT 1e-6       // relative to the grid spacing: at a ridge, the next triangle falls by more
+#define FIELD_LEAN 1e-3       // sine of the angle tolerance of surface normals
+#define FIELD_UPRIGHT 0.9999995  // cosine of the same tolerance
+#define FIELD_INSIDE 1e-9     // barycentric tolerance for points outside the rim of a triangle
 #define FIELD_CORNERS (FACE_CORNERS + 4)
-#define FIELD_SUPPORT 480     // features: corners of the shape below this, cells from FIELD_CELLS
+#define FIELD_SUPPORT 480     // feature numbers below this are corners of the shape. Numbers from FIELD_CELLS are cells
 #define FIELD_CELLS 512
-#define FIELD_FAR 0           // result of a triangle's face: the shape is out of reach,
-#define FIELD_MET 1           // the face has its nearest point,
-#define FIELD_MISSED 2        // another triangle or a ridge may have it,
-#define FIELD_ASIDE 3         // or the face, if the way out through it is the shortest
+#define FIELD_FAR 0           // result of field_face: the shape is out of reach
+#define FIELD_MET 1           // the face contains the nearest point of the surface
+#define FIELD_MISSED 2        // another triangle or a ridge may contain it
+#define FIELD_ASIDE 3         // the face contains it, if no other way out is shorter
 
 struct FieldPoint {
     double b[3], n[3], gap, score;
@@ -27,11 +28,11 @@ struct FieldPoint {
     bool found;
 };
 
-// Target and state of a scan. Without `spread`: the deepest contact (best[4]) whose normal is not near those of the
-// first `known` seeds. With `spread`: contacts near the normal of seed number `known` that lie farthest out in four
-// directions (best[0..3]). With `most` > 1, `others` is true if another scan could find a further normal.
+// Input and state of a scan. Without `spread`, the scan finds the deepest contact (best[4]) whose normal differs from
+// the normals of the first `known` seeds. With `spread`, it finds the contacts near the normal of seed `known` that are
+// farthest in four directions (best[0..3]). With `most` > 1, `others` is true if another scan may find another normal.
 struct FieldScan {
-    const Shape *field, *body;  // body: in the field's frame
+    const Shape *field, *body;  // `body` is in the frame of the field
     int columns, rows, first_column, last_column, first_row, last_row;
     double dx, dy, margin, radius, size, low, depth;
     int known, most;
@@ -40,7 +41,7 @@ struct FieldScan {
     FieldPoint best[5], seeds[MANIFOLDS];
 };
 
-// One triangle: corners 0, 1, 2 counterclockwise from above. Corner 0 is (column, row) of the cell.
+// Triangle with corners 0, 1, 2, counterclockwise seen from above. Corner 0 is corner (column, row) of the cell.
 struct FieldTriangle {
     int column, row, half;
     double corner[9], n[3];
@@ -52,7 +53,7 @@ GPUSIM_FN void field_corner(const FieldScan& s, int column, int row, double* out
     out[2] = s.field->points[row * s.columns + column];
 }
 
-// Return columns (or rows) from corner 0 to corner k, or to the triangle's far corner beyond edge k (k to k + 1).
+// Return the offset in columns (or rows) from corner 0 to corner k.
 GPUSIM_FN int field_step(int half, int k, bool row) {
     if (k == 0) return 0;
     if (half == 0) return row ? (k == 2 ? 1 : 0) : 1;
@@ -78,7 +79,7 @@ GPUSIM_FN void field_triangle(const FieldScan& s, int column, int row, int half,
     t.n[2] = 1.0 / length;
 }
 
-// Return the barycentric share of corner k at a point seen from above. All three are >= 0 over the triangle.
+// Return the barycentric coordinate of corner k at a point, seen from above.
 GPUSIM_FN double field_share(const FieldScan& s, const FieldTriangle& t, const double* p, int k) {
     const double u = (p[0] - t.corner[0]) / s.dx, v = (p[1] - t.corner[1]) / s.dy;
     if (t.half == 0) return k == 0 ? 1.0 - u : (k == 1 ? u - v : v);
@@ -89,7 +90,8 @@ GPUSIM_FN double plane_gap(const FieldTriangle& t, const double* p) {
     return (p[0] - t.corner[0]) * t.n[0] + (p[1] - t.corner[1]) * t.n[1] + (p[2] - t.corner[2]) * t.n[2];
 }
 
-// Return whether the surface falls from its point towards the corner (column, row), seen along n. True past the rim.
+// Return whether the surface falls from a point towards the grid corner (column, row), seen along n. Return true
+// outside the field.
 GPUSIM_FN bool field_falls(const FieldScan& s, const double* from, const double* n, int column, int row) {
     if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return true;
     double to[3];
@@ -104,7 +106,7 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
     const int column = t.column + field_step(t.half, k, false), row = t.row + field_step(t.half, k, true);
     if (edge) {
         const int last = k == 0 ? 2 : k - 1;
-        // Near a corner, an apparent contact of the edge may be the corner's.
+        // Near a corner, the contact may belong to the corner.
         double along[3];
         subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), p, along);
         if (s.known > 0 && abs_(dot3(along, n)) > FIELD_LEAN * norm3(along)) return false;
@@ -117,7 +119,8 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
         && field_falls(s, p, n, column + 1, row + 1) && field_falls(s, p, n, column - 1, row - 1);
 }
 
-// Return the height of the far corner beyond edge k over the triangle's plane, or -UNBOUNDED at the field's rim.
+// Return the height of the neighbor triangle's far corner above the triangle's plane, or
+// -UNBOUNDED at the rim of the field.
 GPUSIM_SHARED double field_rise(const FieldScan& s, const FieldTriangle& t, int k) {
     const int column = t.column + field_beyond(t.half, k, false), row = t.row + field_beyond(t.half, k, true);
     if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return -UNBOUNDED;
@@ -126,14 +129,13 @@ GPUSIM_SHARED double field_rise(const FieldScan& s, const FieldTriangle& t, int 
     return plane_gap(t, p);
 }
 
-// Return whether an edge of the triangle is a ridge, or the rim of the field.
 GPUSIM_FN bool field_has_ridge(const FieldScan& s, const FieldTriangle& t) {
     for (int k = 0; k < 3; ++k)
         if (field_rise(s, t, k) < -FIELD_FLAT * (s.dx + s.dy)) return true;
     return false;
 }
 
-// Find the triangle over or under a point. Return false outside the field.
+// Find the triangle above or below a point. Return false outside the field.
 GPUSIM_SHARED bool field_at(const FieldScan& s, const double* p, FieldTriangle& t) {
     const double u = p[0] / s.dx + 0.5 * (s.columns - 1), v = p[1] / s.dy + 0.5 * (s.rows - 1);
     if (!(u >= 0.0 && v >= 0.0 && u <= s.columns - 1.0 && v <= s.rows - 1.0)) return false;
@@ -148,12 +150,11 @@ GPUSIM_SHARED bool field_covers(const FieldScan& s, const FieldTriangle& t, cons
     return true;
 }
 
-// Compute the foot of a point `gap` over the triangle's plane: the nearest point of the plane.
 GPUSIM_FN void field_foot(const FieldTriangle& t, const double* p, double gap, double* foot) {
     for (int k = 0; k < 3; ++k) foot[k] = p[k] - gap * t.n[k];
 }
 
-// Return whether a foot lies on the surface or in the ground. Then the surface is no farther away than the foot.
+// Return whether a foot is on or below the surface.
 GPUSIM_SHARED bool field_holds(const FieldScan& s, const double* foot) {
     FieldTriangle t;
     return field_at(s, foot, t) && plane_gap(t, foot) <= FIELD_FLAT * (s.dx + s.dy);
@@ -162,14 +163,13 @@ GPUSIM_SHARED bool field_holds(const FieldScan& s, const double* foot) {
 GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, const FieldTriangle& o) {
     double most = 0.0;
     for (int k = 0; k < 3; ++k) most = max_(most, abs_(plane_gap(t, o.corner + 3 * k)));
-    return most <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // well within the tolerance of field_holds
+    return most <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // smaller than the tolerance of field_holds
 }
 
-// Return how the triangle's face meets a point of the shape, `gap` over the triangle's plane. A point below the surface
-// is met straight up. A point above it (a core too) is as far from the surface as its foot, if the foot is on the
-// triangle. Within a plane, the triangle straight under the point takes precedence. A foot past a ridge is in the air,
-// and the surface is farther away. A point below the surface may leave through the triangle at a slant. It is met only
-// if no other way is shorter.
+// Return how the face of the triangle meets the lowest point p of the shape. `gap` is the distance of p from
+// the plane. If p is below the surface, the triangle straight above p meets it. If p is above the surface, its
+// foot must be on the triangle, or on or below the surface. If p is below the surface, but not straight below
+// the triangle, the result is FIELD_ASIDE.
 GPUSIM_SHARED int field_meets(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
     const bool straight = field_covers(s, t, p);
     if (straight && !(gap > 0.0)) return FIELD_MET;
@@ -182,7 +182,7 @@ GPUSIM_SHARED int field_meets(const FieldScan& s, const FieldTriangle& t, const 
     return gap > -s.radius ? FIELD_MET : FIELD_ASIDE;
 }
 
-// Return whether a foot lies beyond an edge of the triangle that is a ridge.
+// Return whether a foot is outside the triangle, beyond an edge that is a ridge.
 GPUSIM_FN bool field_crosses_ridge(const FieldScan& s, const FieldTriangle& t, const double* foot) {
     for (int k = 0; k < 3; ++k)
         if (field_share(s, t, foot, k == 0 ? 2 : k - 1) < -FIELD_INSIDE
@@ -190,7 +190,8 @@ GPUSIM_FN bool field_crosses_ridge(const FieldScan& s, const FieldTriangle& t, c
     return false;
 }
 
-// Compute the vector from the nearest point of the triangle's rim to a point. Return the edge and its share ``along``.
+// Compute the vector from the nearest point of the rim to a point. Return the edge. ``along`` is the
+// position on the edge, 0 to 1.
 GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to, double* along) {
     int edge = 0;
     double least = UNBOUNDED;
@@ -210,13 +211,12 @@ GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to
     return edge;
 }
 
-// Measure a point p over the triangle, whose foot lies past a ridge, from the nearest edge or corner. It is farther
-// from the surface than from the triangle's plane (Ericson, Real-Time Collision Detection, 2005, 5.1.5). p, n and gap
-// (in and out) belong to the shape's surface. Return false if the surface has no such normal there. Then something else
-// is nearer to the point.
+// Correct a contact whose foot is beyond a ridge: its gap is the distance from the nearest edge or corner (Ericson,
+// Real-Time Collision Detection, 2005, 5.1.5). Return false if the surface does not have the new normal there.
 GPUSIM_SHARED bool field_past_ridge(const FieldScan& s, const FieldTriangle& t, double* p, double* n, double* gap) {
     double foot[3], core[3], to[3], along;
-    // Straight under the point, the triangle is farther away than its plane by at most gap tan^2 / 2 of the slope.
+    // Straight below the point, the triangle is farther away than the plane by at most gap
+    // tan^2 / 2 of the slope angle.
     const double tie = FIELD_TIE * s.size, square = t.n[2] * t.n[2];
     if (0.5 * *gap * (1.0 - square) <= tie * square) return true;
     field_foot(t, p, *gap, foot);

@@ -1,7 +1,6 @@
-// Distance of two convex cores, after Gilbert, Johnson and Keerthi (1988).
-//
-// Points are relative to A's center. The set of differences a - b contains the origin if the cores overlap. Otherwise
-// its point v nearest to the origin gives the distance, and -v/|v| is the normal from A to B.
+// Distance of two convex cores (Gilbert, Johnson and Keerthi 1988). Points are relative to the center of A. The
+// Minkowski difference a - b contains the origin if the cores overlap. Otherwise, its point v nearest to the origin
+// gives the distance, and -v/|v| is the normal from A to B.
 #pragma once
 #include "support.cuh"
 
@@ -15,11 +14,11 @@
 
 struct Simplex {
     int count;
-    double w[12], a[12];  // differences, and the points of A that they belong to
-    double weight[4];     // of the point nearest to the origin
+    double w[12], a[12];  // points of the difference, and the corresponding points of A
+    double weight[4];     // barycentric weights of the point nearest to the origin
 };
 
-// Compute the difference farthest along d. ``offset`` is b's center.
+// Compute the support point of the Minkowski difference along d. ``offset`` is b's center.
 GPUSIM_SHARED void difference_support(const Shape& a, const Shape& b, const double* offset, const double* d, double* w,
                                       double* point) {
     double local[3], p[3], q[3];
@@ -33,14 +32,14 @@ GPUSIM_SHARED void difference_support(const Shape& a, const Shape& b, const doub
     for (int k = 0; k < 3; ++k) w[k] = point[k] - (offset[k] + q[k]);
 }
 
-// Return how far b would have to move along the unit vector n for the cores to touch there.
+// Return the distance that b must move along the unit vector n until the cores touch there.
 GPUSIM_FN double depth_along(const Shape& a, const Shape& b, const double* offset, const double* n) {
     double w[3], point[3];
     difference_support(a, b, offset, n, w, point);
     return dot3(w, n);
 }
 
-// Compute v, the point of the segment p, q nearest to the origin, and its weights.
+// Compute the point v of the segment p, q nearest to the origin, and the weights of v.
 GPUSIM_FN void weigh_segment(const double* p, const double* q, double* weight, double* v) {
     double e[3];
     subtract3(q, p, e);
@@ -87,13 +86,13 @@ GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double
         weight[0] = (1.0 - weight[2]) - weight[1];
         return;
     }
-    weight[0] = (1.0 - t) - s;  // 0 on the edge q, r
+    weight[0] = (1.0 - t) - s;  // exactly 0 on the edge q, r
     weight[1] = s;
     weight[2] = t;
     for (int k = 0; k < 3; ++k) v[k] = p[k] + (s * e[k] + t * f[k]);
 }
 
-// Return whether triangle i, j, k separates the origin from point o, or the four points are flat.
+// Return whether the triangle i, j, k separates the origin from point o, or the four points are in a plane.
 GPUSIM_FN bool beyond(const Simplex& s, int i, int j, int k, int o) {
     double e[3], f[3], g[3], n[3];
     const double* p = s.w + 3 * i;
@@ -105,7 +104,7 @@ GPUSIM_FN bool beyond(const Simplex& s, int i, int j, int k, int o) {
     return -dot3(n, p) * height < 0.0 || height * height <= GJK_FLAT * GJK_FLAT * dot3(n, n) * dot3(g, g);
 }
 
-// The same for a tetrahedron. Return false if it contains the origin.
+// Compute the same for a tetrahedron. Return false if the tetrahedron contains the origin.
 GPUSIM_FN bool weigh_tetrahedron(Simplex& s, double* v) {
     double least = UNBOUNDED, weight[3], x[3];
     bool outside = false;
@@ -124,8 +123,8 @@ GPUSIM_FN bool weigh_tetrahedron(Simplex& s, double* v) {
     return outside;
 }
 
-// Compute v, the point of the simplex nearest to the origin, and drop the points that it does not need. Return false if
-// the simplex contains the origin.
+// Compute the point v of the simplex nearest to the origin, and drop points with weight 0. Return false if the simplex
+// contains the origin.
 GPUSIM_SHARED bool reduce_simplex(Simplex& s, double* v) {
     v[0] = v[1] = v[2] = 0.0;
     if (s.count == 1) {
@@ -153,8 +152,9 @@ GPUSIM_FN bool holds_point(const Simplex& s, const double* w) {
     return false;
 }
 
-// Compute the distance of the cores. On input v is minus a guess of the normal, of any length. On output it is the
-// difference nearest to the origin. FAR: farther apart than ``most``, v separates. OVERLAP: nearer than ``least``.
+// Compute the distance of the cores. The input v is minus a guess of the normal, of any length. The output v is the
+// point nearest to the origin. FAR: the distance exceeds ``most``, and v separates the cores. OVERLAP: the distance is
+// below ``least``.
 GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, double most, double least, double* v, Simplex& s) {
     double square = UNBOUNDED;
     s.count = 0;
@@ -172,7 +172,7 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
         const Simplex before = s;
         if (!reduce_simplex(s, nearest)) return GJK_OVERLAP;
         const double now = dot3(nearest, nearest);
-        if (!(now < square)) {  // round-off stops the progress
+        if (!(now < square)) {  // round-off stops the iteration
             s = before;
             s.count -= 1;
             return GJK_APART;
@@ -184,9 +184,8 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
     return GJK_APART;
 }
 
-// Compute the points of both cores, relative to A's center, that give the simplex's nearest difference. Round-off may
-// have removed a point of a sliver. Weights that do not add up to 1 are then normalized, on the core whose points are
-// closer together.
+// Compute the nearest points of both cores, relative to A's center. Round-off may have dropped a point of a sliver. If
+// the weights do not add up to 1, normalize them on the core whose points are closer together.
 GPUSIM_FN void nearest_points(const Simplex& s, const double* v, double* on_a, double* on_b) {
     double total = 0.0, spread_a = 0.0, spread_b = 0.0;
     for (int i = 0; i < s.count; ++i) total += s.weight[i];

@@ -2,7 +2,7 @@
 #pragma once
 #include "field_scan.cuh"
 
-// Find the first and last cell along one axis that [low, high] reaches. Return false if it reaches none.
+// Find the first and the last cell along one axis that overlap [low, high]. Return false if there are none.
 GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing, int* first, int* last) {
     const double from = low / spacing + 0.5 * (corners - 1), to = high / spacing + 0.5 * (corners - 1);
     if (to < 0.0 || from > corners - 1.0) return false;
@@ -11,7 +11,7 @@ GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing,
     return true;
 }
 
-// Transform the shape to the field's frame, compute its box there, and set the values that all scans need.
+// Transform the shape to the frame of the ground, and set the values that all scans need.
 GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s, double* lower,
                             double* upper) {
     body = b;
@@ -33,7 +33,7 @@ GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, S
     s.most = 1;
 }
 
-// The same for a height field. Return false if it has no cells under the shape.
+// Prepare a scan of a height field. Return false if no cells are below the shape.
 GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
     double lower[3], upper[3];
     ground_begin(field, b, margin, body, s, lower, upper);
@@ -47,8 +47,8 @@ GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin
         && field_cells(lower[1] - margin, upper[1] + margin, s.rows, s.dy, &s.first_row, &s.last_row);
 }
 
-// Push out a shape below the surface that no triangle holds, because its lowest points lie over other triangles. The
-// normal is that of the triangle over `p`.
+// Find the contact of a shape below the surface that has none, because its lowest points are below other triangles. The
+// normal is that of the triangle above `p`.
 GPUSIM_SHARED void field_push_out(FieldScan& s, const double* p) {
     FieldTriangle t;
     if (!field_at(s, p, t)) return;
@@ -71,7 +71,7 @@ GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
     if (!s.best[4].found) field_push_out(s, body.center);
 }
 
-// Choose two directions perpendicular to n, fixed to the body, near the diagonals of its axes (corners of boxes).
+// Choose two directions perpendicular to n near the diagonals of the body axes, where the corners of boxes are.
 GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     const double* m = s.body->turn;
     int best = 0;
@@ -97,7 +97,7 @@ GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
     return dot3(d, d);
 }
 
-// The deepest point replaces the nearest one of the other four, unless one of them is as deep.
+// Replace the nearest of the other four points by the deepest one, unless one of them is as deep.
 GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     int nearest = 0;
     double bar = 1e300;
@@ -110,7 +110,7 @@ GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     if (deepest.gap < bar - FIELD_TIE * s.size) s.best[nearest] = deepest;
 }
 
-// Of points at one position, keep the first.
+// If several points have the same position, keep the first one.
 GPUSIM_FN void field_merge(FieldScan& s) {
     const double merge = 1e-6 * s.size * s.size;
     for (int k = 3; k > 0; --k)
@@ -118,7 +118,6 @@ GPUSIM_FN void field_merge(FieldScan& s) {
             if (s.best[m].found && field_square(s.best[m], s.best[k]) < merge) s.best[k].found = false;
 }
 
-// Write the kept points as a manifold in the world.
 GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
     out.count = 0;
     turn3(field.turn, n, out.normal);
@@ -140,7 +139,7 @@ GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const doubl
     }
 }
 
-// Add a further contact. Remove earlier contacts that the shape passes over, as the new one shows.
+// Add the seed of another manifold. Remove earlier seeds that do not block the shape.
 template <class Scan> GPUSIM_SHARED void field_add_seed(Scan& s, const FieldPoint& seed, Manifold* out) {
     int kept = 0;
     for (int m = 0; m < s.known; ++m) {
@@ -155,8 +154,8 @@ template <class Scan> GPUSIM_SHARED void field_add_seed(Scan& s, const FieldPoin
     s.seeds[kept] = seed;
 }
 
-// Compute the manifolds of a prepared scan: one per normal, for up to `most` normals more than 10 degrees apart (a wheel
-// in a groove touches both sides). Return the number of manifolds.
+// Compute up to `most` manifolds. Their normals are more than 10 degrees apart, as for a wheel in a groove. Return the
+// number of manifolds.
 template <class Scan>
 GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, int most, Manifold* out) {
     const bool single = SINGLE_POINT_SHAPES >> body.kind & 1;
@@ -179,7 +178,7 @@ GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, i
             if (!s.best[0].found) s.best[0] = deepest;
             field_add_deepest(s, deepest);
             field_merge(s);
-            field_add_deepest(s, deepest);  // the merge may have dropped it
+            field_add_deepest(s, deepest);  // field_merge may have removed it
         }
         field_put(field, s, deepest.n, out[s.known]);
         s.known = s.known + 1;
@@ -187,7 +186,6 @@ GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, i
     return s.known;
 }
 
-// Compute contacts of a height field (A) with a convex shape (B), deepest first.
 GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
     Shape body;
     FieldScan s;
@@ -195,7 +193,6 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
     return ground_manifolds(field, body, s, most, out);
 }
 
-// Compute only the deepest of these manifolds. Return the number of points.
 GPUSIM_SHARED int height_field_convex(const Shape& field, const Shape& b, double margin, Manifold& out) {
     out.count = 0;
     height_field_manifolds(field, b, margin, 1, &out);

@@ -3,11 +3,11 @@
 #include "shape.cuh"
 
 #define MESH_LEAF 4      // triangles in a leaf
-#define MESH_GRID 65535.0  // steps of the boxes' grid along each side of the mesh
+#define MESH_GRID 65535.0  // steps of the grid for box sides, along each side of the mesh
 
-// The tree holds the first num_solid triangles. The others belong to neighbor shapes, and only end edges and corners.
+// The tree contains the first num_solid triangles. The other triangles belong to neighbor shapes.
 struct MeshTables {
-    const int *corners, *beyond, *fan_start, *nodes, *fan;  // of triangles, triangles, vertices, the tree, vertices
+    const int *corners, *beyond, *fan_start, *nodes, *fan;  // corners, neighbors, triangles of vertices, tree
     int num_solid, num_nodes;
 };
 GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {
@@ -20,12 +20,12 @@ GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {
     m.nodes = m.fan_start + vertices + 1;
     m.fan = m.nodes + 4 * m.num_nodes;
 }
-// Return the step of the grid along axis k, m. A flat mesh has a grid too.
+// Return the grid step along axis k (m). It is positive for flat meshes too.
 GPUSIM_FN double mesh_step(const double* size, int k) {
     const double most = max_(max_(size[3] - size[0], size[4] - size[1]), size[5] - size[2]);
     return max_(size[3 + k] - size[k], max_(1e-6 * most, 1e-12)) / MESH_GRID;
 }
-// Get side k of a node's box, in steps of the grid: 0 to 2 lower, 3 to 5 upper.
+// Get side k of the box of a node, in grid steps. 0 to 2: lower sides. 3 to 5: upper sides.
 GPUSIM_FN int mesh_side(const int* node, int k) {
     const unsigned word = unsigned(node[k / 2]);
     return int(k % 2 ? word >> 16 : word & 65535u);

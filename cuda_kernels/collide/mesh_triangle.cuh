@@ -3,23 +3,23 @@
 #include "field_scan.cuh"
 #include "mesh_tables.cuh"
 
-#define MESH_INSIDE 1e-6  // of the shape's size: tolerance for points on the rim of a triangle
-#define MESH_FLAT 1e-6    // sine of an angle between triangles that make one plane
-#define MESH_LOOK 1e-3    // of the shape's size: distance past an open edge at which another triangle continues it
-#define MESH_LARGE 4.0    // of the shape's size: larger triangles are cut near the shape
-#define MESH_PARTLY 4     // result of a triangle's face: it has contacts, but its nearest point may be another triangle's
+#define MESH_INSIDE 1e-6  // relative to the shape's size: tolerance for points on the rim of a triangle
+#define MESH_FLAT 1e-6    // triangles are in one plane if the sine of their angle is below this
+#define MESH_LOOK 1e-3    // relative to the shape's size: maximum gap between open edges that continue each other
+#define MESH_LARGE 4.0    // relative to the shape's size: larger triangles are clipped near the shape
+#define MESH_PARTLY 4     // result of mesh_face: contacts, but another triangle may be nearer
 #define MESH_LIST 24
-#define MESH_CORNERS 9    // most corners of a triangle after cuts along three axes
+#define MESH_CORNERS 9    // maximum number of corners of a triangle after clipping along three axes
 
-// Scan with the tables of the mesh. The box and the ball around the shape include the margin. The first scan lists the
-// triangles that may have contacts: `listed` of them, more than MESH_LIST if the list is too short.
+// Scan of a mesh. The box and the ball around the shape include the margin. The first scan lists the triangles that may
+// have contacts. If `listed` exceeds MESH_LIST, the list is too short.
 struct MeshScan : FieldScan, MeshTables {
     double lower[3], upper[3], ball;
     int listed, list[MESH_LIST];
 };
 
-// Return the radius of a ball that holds a symmetric shape and is centered on it. A triangle outside the ball has no
-// contact, since the shape's points over it have their feet in the ball too.
+// Return the radius of a ball that contains a symmetric shape and has the same center. A triangle
+// outside the ball has no contact.
 GPUSIM_FN double mesh_ball(const Shape& s) {
     const double* z = s.size;
     if (s.kind == SHAPE_BOX) return norm3(z);
@@ -27,15 +27,15 @@ GPUSIM_FN double mesh_ball(const Shape& s) {
     return s.kind == SHAPE_HULL || s.kind == SHAPE_CONE || s.kind == SHAPE_SUPERELLIPSOID ? UNBOUNDED : shape_extent(s);
 }
 
-// A triangle. n points to the side where most of the shape is: `side` is -1 if the corners run clockwise from there.
-// outward: unit vectors in the plane, perpendicular to edge k (corner k to k + 1).
+// Triangle with its normal n towards most of the shape. `side` is -1 if the corners run clockwise, seen from that side.
+// outward: unit vectors in the plane, perpendicular to the edges.
 struct MeshTriangle {
     int number;
     const int* vertex;
     double corner[9], n[3], outward[9], side;
 };
 
-// Walk through the triangles of all leaves that overlap a box, in ascending order of the nodes.
+// Iterator over the triangles of all leaves that overlap a box.
 struct MeshWalk {
     int node, triangle, last, low[3], high[3];
 };
@@ -71,13 +71,13 @@ GPUSIM_FN double mesh_height(const MeshTriangle& t, const double* p) {
     subtract3(p, t.corner, d);
     return dot3(d, t.n);
 }
-// Return by how much a point is outside edge k, along the plane.
+// Return how far a point is outside edge k, along the triangle's plane.
 GPUSIM_FN double mesh_level(const MeshTriangle& t, int k, const double* p) {
     double d[3];
     subtract3(p, t.corner + 3 * k, d);
     return dot3(d, t.outward + 3 * k);
 }
-// Return whether q is beyond the plane through p perpendicular to n, by more than the tolerance of a normal.
+// Return whether q is beyond the plane through p with the normal n, by more than the tolerance.
 GPUSIM_FN bool mesh_rises(const double* p, const double* q, const double* n) {
     double d[3];
     subtract3(q, p, d);
@@ -92,8 +92,7 @@ GPUSIM_FN void mesh_aside(const MeshTriangle& t, int k, const double* q, double*
     const double share = dot3(d, edge) / dot3(edge, edge);
     for (int c = 0; c < 3; ++c) d[c] = d[c] - share * edge[c];
 }
-// Return whether the triangle with the far corner q beyond edge k rises from the plane through the edge perpendicular
-// to n, by more than the tolerance of a normal. In a sliver, q may be far along the edge.
+// Return whether the triangle with the corner q beyond edge k rises above the plane through the edge with the normal n.
 GPUSIM_FN bool mesh_rises_beyond(const MeshTriangle& t, int k, const double* q, const double* n) {
     double d[3];
     mesh_aside(t, k, q, d);
@@ -131,7 +130,7 @@ GPUSIM_FN void mesh_normal(const double* corner, double* n) {
     for (int k = 0; k < 3; ++k) n[k] = n[k] / length;
 }
 
-// Return the height of the middle of the shape over the plane of a triangle. All shapes but hulls and cones are symmetric.
+// Return the height of the shape's middle above the plane of a triangle.
 GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
     if (s.body->kind != SHAPE_HULL && s.body->kind != SHAPE_CONE) return mesh_height(t, s.body->center);
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
@@ -142,7 +141,7 @@ GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
     return 0.5 * (mesh_height(t, high) + mesh_height(t, low));
 }
 
-// Get triangle `number`. Return false if its box does not reach the box and the ball around the shape.
+// Get a triangle. Return false if it does not reach the box and the ball around the shape.
 GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t) {
     t.number = number;
     t.vertex = s.corners + 3 * number;
@@ -169,7 +168,7 @@ GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t)
     return true;
 }
 
-// Return whether the surface falls away past an edge, or ends. Otherwise no edge or corner of it gives a normal.
+// Return whether the surface falls away beyond an edge, or ends there. Otherwise, edges and corners give no contact.
 GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
     for (int k = 0; k < 3; ++k) {
         const int beyond = s.beyond[3 * t.number + k];
@@ -181,7 +180,7 @@ GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
     return false;
 }
 
-// Return whether any triangle is within this distance of a point.
+// Return whether a triangle is within this distance of a point.
 GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double distance) {
     double lower[3], upper[3], corner[9], weight[3], v[3];
     for (int k = 0; k < 3; ++k) {
@@ -197,7 +196,7 @@ GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double dista
     }
     return false;
 }
-// Return whether other triangles continue the surface past an open edge at x. Their corners need not match.
+// Return whether other triangles continue the surface past an open edge at x.
 GPUSIM_SHARED bool mesh_continues(const MeshScan& s, const double* x, const double* outward) {
     const double look = MESH_LOOK * s.size;
     double p[3];
@@ -205,8 +204,7 @@ GPUSIM_SHARED bool mesh_continues(const MeshScan& s, const double* x, const doub
     return mesh_is_near(s, p, 0.1 * look);
 }
 
-// Like field_blocks of a height field: whether the surface at x rises in front of the shape as it slides on another
-// contact as deep.
+// Return whether the surface at x blocks a shape that slides along the contact ``other``.
 GPUSIM_SHARED bool field_blocks(const MeshScan& s, const FieldPoint& other, const FieldPoint& x) {
     const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
     const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;

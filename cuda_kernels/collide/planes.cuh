@@ -1,8 +1,8 @@
-// Half space against any convex shape: the points of the shape that face it.
+// Half space against a convex shape. The contact points are the corners of the shape that face the half space.
 #pragma once
 #include "convex.cuh"
 
-// Get corners that may touch, relative to the shape's center. A box shows a face, of a cap four corners are enough.
+// Get the corners that may touch, relative to the center of the shape. Four corners of a cap are enough.
 GPUSIM_SHARED int plane_candidates(const Shape& b, const double* back, double* polygon, int* ids) {
     const double zero[3] = {0.0, 0.0, 0.0};
     if (b.kind == SHAPE_BOX) {
@@ -23,7 +23,6 @@ GPUSIM_SHARED int plane_candidates(const Shape& b, const double* back, double* p
     return 4;
 }
 
-// Compute contact points of a half space and a convex shape of the kinds 1 to 8, 10 and 11. Return out.count.
 GPUSIM_SHARED int plane_convex(const Shape& a, const Shape& b, double margin, Manifold& out) {
     const double n[3] = {a.turn[2], a.turn[5], a.turn[8]}, back[3] = {-n[0], -n[1], -n[2]};
     const double radius = core_radius(b), extent = shape_extent(b);

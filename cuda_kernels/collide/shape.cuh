@@ -1,16 +1,16 @@
-// Data of the narrow phase: a shape in its pose, and the contact points of a pair. All numbers are double, in the world
-// frame and in SI units.
+// Input and output of the narrow phase: a shape with its pose, and the contact points of a pair. All numbers are
+// double, in SI units and in the world frame.
 #pragma once
 #include "../math/platform.cuh"
 #include "../math/rotations.cuh"
 
-#define FACE_CORNERS 16  // most corners of a facing polygon
+#define FACE_CORNERS 16  // maximum number of corners of a facing polygon
 #define UNBOUNDED 1e30
 
 struct Shape {
     int kind;
     int num_points, num_faces;
-    const double* size;           // 8 numbers, their meaning depends on the kind
+    const double* size;           // 8 sizes, whose meaning depends on the kind
     const double* points;         // hull: vertices (num_points, 3), height field: heights (num_points)
     const int* face_first;        // hull: the vertices of face f are face_vertex[face_first[f] .. face_first[f + 1]),
     const int* face_vertex;       //   counterclockwise seen from outside
@@ -18,12 +18,13 @@ struct Shape {
     double center[3], turn[9];    // x_world = center + turn x_shape
 };
 
-// Contact points. gap of point k = normal . (b_k - a_k), negative for overlap. b_k - a_k is parallel to the normal.
+// Contact points. The gap of point k is normal . (b_k - a_k), negative for overlap. b_k -
+// a_k is parallel to the normal.
 struct Manifold {
     int count;
     double normal[3];       // unit, from A to B
     double a[12], b[12];    // points on A's and on B's surface
-    int feature[4];         // stable from step to step, unique among the points
+    int feature[4];         // feature numbers, different for each point, and the same in the next step
 };
 
 // Return the radius by which a shape's core is inflated.
@@ -33,20 +34,20 @@ GPUSIM_FN double core_radius(const Shape& s) {
     return 0.0;
 }
 
-// Return the radius of a barrel at a height: the radius in the middle minus the fall of the arc.
+// Return the radius of a barrel at a height.
 GPUSIM_FN double barrel_radius(const double* size, double height) {
     const double square = height * height;
     return size[0] - square / (size[2] + sqrt_(size[2] * size[2] - square));
 }
 
-// Return the length scale of a pair's tolerances: about the greatest extent of the shape from its middle.
+// Return the length scale of the tolerances: about the maximum extent of the shape from its center.
 GPUSIM_FN double shape_extent(const Shape& s) {
     const double* z = s.size;
     if (s.kind == SHAPE_SPHERE || s.kind == SHAPE_WHEEL) return z[0];
     if (s.kind == SHAPE_CAPSULE) return z[0] + z[1];
     if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL) return max_(z[0], z[1]);
     if (s.kind == SHAPE_HULL) {
-        // Half the distance of two vertices. A better estimate would have to visit all of them.
+        // Half the distance of two vertices is a cheap estimate.
         const double* p = s.points + 3 * (s.num_points / 2);
         const double d[3] = {p[0] - s.points[0], p[1] - s.points[1], p[2] - s.points[2]};
         return 0.5 * norm3(d);
@@ -62,7 +63,7 @@ GPUSIM_FN void plane_bounds(const Shape& s, double* lower, double* upper) {
     }
 }
 
-// Compute bounds around the box (+-x, +-y, low to high) of the shape frame.
+// Compute the bounds of the box (+-x, +-y, low to high) in the shape frame.
 GPUSIM_FN void turned_box_bounds(const Shape& s, double x, double y, double low, double high, double* lower,
                                  double* upper) {
     for (int k = 0; k < 3; ++k) {

@@ -1,27 +1,26 @@
-// Two smooth round shapes (sphere, ellipsoid, superellipsoid): tracking of the contact.
+// Contact of two smooth shapes (sphere, ellipsoid, superellipsoid).
 //
-// Nearest points solve the equations (1) of Kosenko, Gerasimov and Stavrovskiy 2015. Both points lie on their surfaces,
-// and both gradients point along the line that joins them. In the unit normal n instead of the points, this means that
+// At the contact, both surface gradients are parallel to the line between the nearest points (Kosenko, Gerasimov and
+// Stavrovskiy 2015, eq. 1). So the unit normal n minimizes
 //   f(n) = h_A(n) + h_B(n) - n.d,   h: support functions (the shapes are symmetric), d: from A's center to B's,
-// is stationary on the sphere of directions. -f is the gap. There are two unknowns instead of eight, and every n gives
-// a lower bound of the gap. Newton's method starts from the last step's normal. Each step must reduce f.
+// -f is the gap along n. Newton's method starts from the normal of the last step. Each step must reduce f.
 #pragma once
 #include "convex.cuh"
 #include "shape.cuh"
 
 #define SMOOTH_STEPS 40
-#define SMOOTH_TURN 1e-9       // converged: the next step would rotate the normal by less,
-#define SMOOTH_APART 1e-9      // and the points miss the normal by less than this share of the size
-#define SMOOTH_STUCK 1e-14     // a step that rotates the normal by less changes nothing
-#define SMOOTH_LONGEST 0.7     // longest step, rad
-#define SMOOTH_DEEP 0.05       // of the size: deeper overlaps try other directions too
+#define SMOOTH_TURN 1e-9       // converged: the next step rotates the normal by less than this (rad),
+#define SMOOTH_APART 1e-9      // and the distance of the points from the normal is below this, relative to the size
+#define SMOOTH_STUCK 1e-14     // a smaller rotation (rad) does not change the result
+#define SMOOTH_LONGEST 0.7     // maximum step (rad)
+#define SMOOTH_DEEP 0.05       // relative to the size: for deeper overlaps, try other directions too
 #define SMOOTH_FLOOR 1e-6      // superellipsoids have infinite second derivatives where a coordinate is 0
 
-// f at a normal, its gradient, and its second derivatives along the tangents.
+// f at a normal, with its gradient and second derivatives along the tangents.
 struct SmoothPoint {
-    double n[3], f, gradient[3], on_a[3], on_b[3];  // points from A's center, world frame
-    double t1[3], t2[3], a[3], b[3];  // tangents, entries 11, 12, 22 of the second derivatives of h_A and h_B
-    double step[2];                   // next Newton step, along the tangents
+    double n[3], f, gradient[3], on_a[3], on_b[3];  // points are relative to A's center, in the world frame
+    double t1[3], t2[3], a[3], b[3];  // tangents, and entries 11, 12, 22 of the second derivatives of h_A and h_B
+    double step[2];                   // next Newton step along the tangents
 };
 
 // Compute two unit vectors perpendicular to n and to each other.
@@ -31,7 +30,7 @@ GPUSIM_FN void tangents(const double* n, double* t1, double* t2) {
     t2[0] = b; t2[1] = s + n[1] * n[1] * a; t2[2] = -n[1];
 }
 
-// Evaluate an ellipsoid's support function in its frame: point (its gradient), second derivatives along t and u.
+// Compute the point (gradient) and second derivatives along t and u of an ellipsoid's support function, in its frame.
 GPUSIM_FN void ellipsoid_support(const double* size, bool ball, const double* n, const double* t, const double* u,
                                  double* point, double* form) {
     double m[3], p[3], q[3];
@@ -48,7 +47,7 @@ GPUSIM_FN void ellipsoid_support(const double* size, bool ball, const double* n,
     form[2] = (dot3(q, q) - qm * qm) / h;
 }
 
-// Lq norm of (x, y): its first derivatives s, and weights w = (x/norm)^(q - 2) of the second ones.
+// Lq norm of (x, y), with first derivatives s and the weights w = (x/norm)^(q - 2) of the second derivatives.
 struct PowerNorm {
     double norm, sx, sy, wx, wy;
 };
@@ -62,7 +61,7 @@ GPUSIM_SHARED PowerNorm power_norm(double x, double y, double q) {
     return {norm, wu * u, wv * v, wu, wv};
 }
 
-// Evaluate the dual of the surface's norm: ((a|x|, b|y|) in L_q2, c|z|) in L_q1, q = 2/(2 - e).
+// Compute the dual norm of the surface: ((a|x|, b|y|) in L_q2, c|z|) in L_q1, q = 2/(2 - e).
 GPUSIM_SHARED void superellipsoid_form(const double* size, const double* n, const double* t, const double* u,
                                        double* point, double* form) {
     const double q1 = 2.0 / (2.0 - size[3]), q2 = 2.0 / (2.0 - size[4]);
@@ -88,7 +87,7 @@ GPUSIM_SHARED void superellipsoid_form(const double* size, const double* n, cons
             + inner * (ring.wx * q[0] * q[0] + ring.wy * q[1] * q[1] - qr * qr);
 }
 
-// Compute point and second derivatives of a shape's support function. n, t, u and point: in the world, from its center.
+// Compute the point and the second derivatives of a shape's support function, in the world frame, from its center.
 GPUSIM_FN void smooth_support(const Shape& s, const double* n, const double* t, const double* u, double* point,
                               double* form) {
     double local_n[3], local_t[3], local_u[3], local[3];
@@ -114,14 +113,14 @@ GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, co
     p.f = dot3(p.n, p.gradient);
 }
 
-// Compute the safeguarded Newton step along the tangents. A convex model replaces f where f is not convex.
+// Compute the safeguarded Newton step along the tangents. Where f is not convex, use a convex model of f.
 GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* step) {
     double m11 = p.a[0] + p.b[0] - p.f, m12 = p.a[1] + p.b[1], m22 = p.a[2] + p.b[2] - p.f;
     const double middle = 0.5 * (m11 + m22), half = 0.5 * (m11 - m22);
     const double spread = sqrt_(half * half + m12 * m12), least = middle - spread;
     const double scale = p.a[0] + p.b[0] + p.a[2] + p.b[2] + abs_(p.f);
     if (least < 1e-10 * scale) {
-        // Magnitudes replace the eigenvalues. Along a convex axis the step stays Newton's.
+        // Use the absolute values of the eigenvalues. Along a convex axis, the step is Newton's step.
         const double low = max_(-least, 1e-3 * scale), high = max_(abs_(middle + spread), 1e-3 * scale);
         const double x = spread > 0.0 ? half / spread : 1.0, y = spread > 0.0 ? m12 / spread : 0.0;
         m11 = 0.5 * (low + high) + 0.5 * (high - low) * x;
@@ -138,7 +137,7 @@ GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* s
     }
 }
 
-// Follow f down from p. Return 1 if converged, 0 if not, -1 if the shapes are apart by more than the margin.
+// Decrease f from p. Return 1 if converged, 0 if not, or -1 if the gap exceeds the margin.
 GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d, double margin, double size,
                                  SmoothPoint& p) {
     for (int k = 0; k < SMOOTH_STEPS; ++k) {
@@ -148,7 +147,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
         if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
-        // Near a flat side points move far while f hardly falls. Then f decides. The last step moves the points.
+        // Near a flat side, the points move far while f hardly changes. The method then converges by f.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
         if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
         double share = 1.0;
@@ -158,7 +157,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
             double n[3];
             for (int i = 0; i < 3; ++i) n[i] = p.n[i] + share * (s1 * p.t1[i] + s2 * p.t2[i]);
             smooth_at(a, b, d, n, q);
-            // Near the end f changes by less than round-off.
+            // Near the minimum, f changes by less than round-off.
             fell = q.f <= p.f + 1e-4 * share * slope + 4e-16 * size;
             share = 0.3 * share;
         }
@@ -168,7 +167,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
     return 0;
 }
 
-// A deep overlap has several ways out: restart from a principal axis if that way is shorter.
+// For a deep overlap, restart from a principal axis. Return whether this gives a shorter way out.
 GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
     bool better = false;
     double best = p.f - 1e-9 * size;
@@ -187,7 +186,7 @@ GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double
     return better;
 }
 
-// Like smooth_smooth, but return -1 for the general routine if not converged.
+// Like smooth_smooth, but return -1 if not converged. Then the general routine is necessary.
 GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
     const double size = shape_extent(a) + shape_extent(b);
@@ -212,7 +211,7 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     turn_back3(a.turn, p.n, guess);
     out.count = 0;
     if (state < 0) return 0;
-    // Displacement of the points in the next step.
+    // Motion of the points in the next step.
     const double s1 = p.step[0], s2 = p.step[1];
     const double a1 = p.a[0] * s1 + p.a[1] * s2, a2 = p.a[1] * s1 + p.a[2] * s2;
     const double b1 = p.b[0] * s1 + p.b[1] * s2, b2 = p.b[1] * s1 + p.b[2] * s2;
@@ -229,7 +228,7 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     return 1;
 }
 
-// Compute the one contact of two shapes out of sphere, ellipsoid, superellipsoid. `guess`: last normal in A's frame.
+// Compute the contact point of two smooth shapes. `guess` is the last normal in A's frame.
 GPUSIM_FN int smooth_smooth(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const int count = smooth_track(a, b, margin, guess, out);
     return count < 0 ? convex_convex(a, b, margin, guess, out) : count;

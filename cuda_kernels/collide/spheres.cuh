@@ -1,10 +1,10 @@
-// Spheres and capsules against each other and against boxes, cylinders and cones: closed forms, exact at any depth.
-// Normals point from A to B.
+// Closed forms for spheres and capsules against each other and against boxes, cylinders and
+// cones. Normals point from A to B.
 #pragma once
 #include "shape.cuh"
 
-#define ROUND_NEAR 1e-10            // of the size: a shorter difference of points has no usable direction
-#define CAPSULE_PARALLEL_SINE2 1e-4 // capsules more parallel than this (sine squared) touch in two points
+#define ROUND_NEAR 1e-10            // relative to the size: a shorter vector between points has no useful direction
+#define CAPSULE_PARALLEL_SINE2 1e-4 // parallel if the square of the sine is below this
 
 GPUSIM_FN void put_point(Manifold& out, int k, const double* on_a, double gap, int feature) {
     for (int i = 0; i < 3; ++i) {
@@ -14,7 +14,7 @@ GPUSIM_FN void put_point(Manifold& out, int k, const double* on_a, double gap, i
     out.feature[k] = feature;
 }
 
-// Contact of two balls with radii p and q around given centers. `spare` is the unit normal if the centers coincide.
+// Compute the contact of two balls with the radii p and q. If the centers coincide, the normal is `spare`.
 GPUSIM_FN int ball_ball(const double* center_a, double p, const double* center_b, double q, const double* spare,
                         double margin, int feature, Manifold& out) {
     const double d[3] = {center_b[0] - center_a[0], center_b[1] - center_a[1], center_b[2] - center_a[2]};
@@ -38,7 +38,7 @@ GPUSIM_FN int sphere_sphere(const Shape& a, const Shape& b, double margin, Manif
     return ball_ball(a.center, a.size[0], b.center, b.size[0], up, margin, 0, out);
 }
 
-// Set the one contact of a sphere with another shape. `normal` is a unit vector in B's frame.
+// Set the contact point of a sphere with another shape. `normal` is a unit vector in B's frame.
 GPUSIM_FN int sphere_contact(const Shape& a, const Shape& b, const double* normal, double gap, Manifold& out) {
     turn3(b.turn, normal, out.normal);
     double on_a[3];
@@ -67,7 +67,7 @@ GPUSIM_SHARED int sphere_box(const Shape& a, const Shape& b, double margin, Mani
         for (int k = 0; k < 3; ++k) d[k] = d[k] / distance;
         return sphere_contact(a, b, d, distance - a.size[0], out);
     }
-    // The center is inside: out through the nearest face.
+    // The center is inside: the nearest face gives the normal.
     int best = 0;
     for (int k = 1; k < 3; ++k)
         if (h[k] - abs_(c[k]) < h[best] - abs_(c[best])) best = k;
@@ -75,7 +75,7 @@ GPUSIM_SHARED int sphere_box(const Shape& a, const Shape& b, double margin, Mani
     return sphere_contact(a, b, d, abs_(c[best]) - h[best] - a.size[0], out);
 }
 
-// Direction (x, z) and gap from the point (radial, z) to the half-plane outline of a solid of revolution.
+// Direction (x, z) and gap from the point (radial, z) to the outline of a solid of revolution.
 struct Outline {
     double x, z, gap;
 };
@@ -94,7 +94,7 @@ GPUSIM_FN Outline cone_outline(double radial, double z, double radius, double ha
     const double slant = sqrt_(radius * radius + 4.0 * half * half);
     const double nx = 2.0 * half / slant, nz = radius / slant;  // outward normal of the side
     const double side = (radial - radius) * nx + (z + half) * nz;
-    const double along = (radius - radial) * nz + (z + half) * nx;  // from the rim to the apex
+    const double along = (radius - radial) * nz + (z + half) * nx;  // position along the side, from the rim to the apex
     const double base = -half - z;
     if (side <= 0.0 && base <= 0.0) {
         if (side > base) return {-nx, -nz, side};
@@ -143,7 +143,8 @@ GPUSIM_SHARED int sphere_capsule(const Shape& a, const Shape& b, double margin, 
     return ball_ball(a.center, a.size[0], nearest, b.size[0], spare, margin, 0, out);
 }
 
-// Set two points at the ends of the stretch that both capsules share, with the normal of `out`. Return 0 without one.
+// Set two points at the ends of the overlap of parallel capsules, with the normal of `out`.
+// Return 0 without an overlap.
 GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
                               double c, double margin, Manifold& out) {
     const double middle = dot3(d, u), reach = b.size[1] * abs_(c);
@@ -164,7 +165,8 @@ GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, c
     return n;
 }
 
-// Compute the nearest points of two segments: s along u from A's center, t along v from B's. d = B - A, c = u.v.
+// Compute the nearest points of two segments. s is along u from A's center, t is along v from
+// B's center. d = B - A, c = u.v.
 GPUSIM_FN void nearest_on_segments(const double* u, const double* v, const double* d, double c, double half_a,
                                    double half_b, double* s, double* t) {
     const double du = dot3(d, u), dv = dot3(d, v), sine2 = 1.0 - c * c;
@@ -188,12 +190,12 @@ GPUSIM_SHARED int capsule_capsule(const Shape& a, const Shape& b, double margin,
         on_a[k] = a.center[k] + s * u[k];
         on_b[k] = b.center[k] + t * v[k];
     }
-    // Axes that cross separate along their common normal, collinear axes sideways.
+    // If the axes cross, the normal is their common normal. If they are collinear, it is any perpendicular direction.
     cross3(u, v, spare);
     const double sine2 = dot3(spare, spare), sine = sqrt_(sine2);
     for (int k = 0; k < 3; ++k) spare[k] = sine2 > 1e-12 ? spare[k] / sine : a.turn[3 * k];
     if (ball_ball(on_a, a.size[0], on_b, b.size[0], spare, margin, 2, out) == 0) return 0;
-    // Capsules end to end have a normal along the axis and so one point.
+    // Capsules end to end have a normal along the axis, and only one contact point.
     const double lean = dot3(out.normal, u);
     if (sine2 < CAPSULE_PARALLEL_SINE2 && lean * lean < CAPSULE_PARALLEL_SINE2) {
         const int n = capsule_stretch(a, b, u, v, d, c, margin, out);

@@ -2,14 +2,14 @@
 #pragma once
 #include "shape.cuh"
 
-#define FACE_COSINE 0.995     // a face whose normal is within 5.7 degrees of a direction faces it
-#define EDGE_SINE 0.1         // an edge within 5.7 degrees of perpendicular to a direction faces it too
-#define CAP_UPRIGHT 1e-4      // a cap tilted by less (rad) has fixed corners
+#define FACE_COSINE 0.995     // a face faces a direction if its normal is within 5.7 degrees of the direction
+#define EDGE_SINE 0.1         // an edge faces a direction if it is within 5.7 degrees of perpendicular
+#define CAP_UPRIGHT 1e-4      // the corners of a cap with a smaller tilt (rad) are fixed
 #define HALF_ROOT 0.7071067811865476
-#define TOP_RIM 16            // point ids of a cylinder, cone or barrel outside its caps, whose corners are 0 .. 15
+#define TOP_RIM 16            // feature numbers on the sides of cylinders, cones and barrels. Caps have 0 to 15
 #define BOTTOM_RIM 17
 
-// Compute the point of the disk of this radius farthest along d. If d is perpendicular to the disk, this is its center.
+// Compute the point of the disk farthest along d, or the center if d is perpendicular to the disk.
 GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
     const double length = sqrt_(d[0] * d[0] + d[1] * d[1]);
     const double scale = length > 1e-12 * abs_(d[2]) ? radius / length : 0.0;
@@ -17,14 +17,14 @@ GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
     out[1] = scale * d[1];
 }
 
-// Compute the point where the arc has this normal, or a point on the rim where the arc ends.
+// Compute the point of the arc with this normal, or a point on the rim if the arc has no such normal.
 GPUSIM_FN void barrel_support(const double* size, const double* d, double* out) {
     const double length = norm3(d);
     out[2] = length > 0.0 ? clamped(size[2] * (d[2] / length), -size[1], size[1]) : 0.0;
     disk_support(barrel_radius(size, out[2]), d, out);
 }
 
-// Compute the gradient of the dual norm: two nested Lp norms, as for the surface.
+// Compute the gradient of the dual norm, which consists of two nested Lp norms.
 GPUSIM_SHARED void superellipsoid_support(const double* size, const double* d, double* out) {
     const double q1 = 2.0 / (2.0 - size[3]), q2 = 2.0 / (2.0 - size[4]);
     const double x = size[0] * abs_(d[0]), y = size[1] * abs_(d[1]), z = size[2] * abs_(d[2]);
@@ -60,8 +60,8 @@ GPUSIM_FN int hull_support(const Shape& s, const double* d, double* out) {
     return best;
 }
 
-// Compute the support point of the core along d, both in the shape frame. Return the vertex number of a box (bit k set
-// if coordinate k is positive) or of a hull, otherwise 0.
+// Compute the support point of the core along d, in the shape frame. Return the number of the vertex for boxes and
+// hulls, otherwise 0. Bit k of a box's vertex number is set if coordinate k is positive.
 GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
     const double* z = s.size;
     if (s.kind == SHAPE_HULL) return hull_support(s, d, out);
@@ -100,7 +100,7 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
     return 0;
 }
 
-// Compute how far a round shape reaches below and above its center along the world axis k.
+// Compute how far a round shape extends below and above its center along the world axis k.
 GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
     const double *z = s.size, axial = s.turn[3 * k + 2], radial = sqrt_(max_(0.0, 1.0 - axial * axial));
     double low = 0.0, high = z[0];
@@ -124,7 +124,7 @@ GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) 
     *above = high;
 }
 
-// Compute the box around a shape in the world, without a margin. For a height field this reads all heights.
+// Compute the bounding box of a shape in the world frame, without a margin.
 GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
     if (s.kind == SHAPE_PLANE) {
         plane_bounds(s, lower, upper);
@@ -144,7 +144,7 @@ GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
     }
 }
 
-// Compute the support point of the core along a world direction of any length, in the world.
+// Compute the support point of the core along a world direction of any length, in the world frame.
 GPUSIM_FN void support(const Shape& s, const double* direction, double* point, int* vertex) {
     double d[3], p[3];
     turn_back3(s.turn, direction, d);
@@ -157,12 +157,11 @@ GPUSIM_FN void set3(double* out, double x, double y, double z) {
     out[0] = x; out[1] = y; out[2] = z;
 }
 
-// Get the corner of a box with this number.
 GPUSIM_FN void box_corner(const double* size, int vertex, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = (vertex >> k) & 1 ? size[k] : -size[k];
 }
 
-// Get the face, edge or vertex of a box that faces d (unit). From here on d and the polygon are in the shape frame.
+// Get the face, edge or vertex of a box that faces the unit vector d, in the shape frame.
 GPUSIM_FN int box_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double size[3] = {abs_(d[0]), abs_(d[1]), abs_(d[2])};
     const int vertex = (d[0] < 0.0 ? 0 : 1) + (d[1] < 0.0 ? 0 : 2) + (d[2] < 0.0 ? 0 : 4);
@@ -197,7 +196,7 @@ GPUSIM_FN int hull_face(const Shape& s, const double* d, double* cosine) {
     return best;
 }
 
-// Return the other end of the vertex's edge that is closest to perpendicular to d, or -1 if none is close enough.
+// Return the other end of the edge at a vertex that is closest to perpendicular to d, or -1 if no edge faces d.
 GPUSIM_FN int hull_edge(const Shape& s, int vertex, const double* d) {
     int other = -1;
     double least = EDGE_SINE;
@@ -223,7 +222,7 @@ GPUSIM_SHARED int hull_facing(const Shape& s, const double* d, double* polygon, 
     if (cosine >= FACE_COSINE) {
         const int first = s.face_first[face], corners = s.face_first[face + 1] - first;
         count = corners < FACE_CORNERS ? corners : FACE_CORNERS;
-        // Of a face with too many corners, take some, evenly spaced.
+        // If a face has too many corners, take evenly spaced corners.
         for (int i = 0; i < count; ++i) ids[i] = s.face_vertex[first + i * corners / count];
     } else {
         double point[3];
@@ -236,8 +235,8 @@ GPUSIM_SHARED int hull_facing(const Shape& s, const double* d, double* polygon, 
     return count;
 }
 
-// Get eight corners on a cap's rim, counterclockwise seen from outside. Those of a tilted cap start at its outermost
-// point. Those of an upright cap are fixed to the shape, so that contact points do not jump.
+// Get eight corners on the rim of a cap, counterclockwise seen from outside. The corners of an upright cap are fixed to
+// the shape, so that contact points do not jump.
 GPUSIM_FN int cap_facing(double radius, double height, const double* d, double* polygon, int* ids) {
     const double tilt = sqrt_(d[0] * d[0] + d[1] * d[1]);
     const double x = tilt > CAP_UPRIGHT ? radius * d[0] / tilt : radius, y = tilt > CAP_UPRIGHT ? radius * d[1] / tilt : 0.0;
@@ -270,7 +269,7 @@ GPUSIM_FN int cylinder_facing(const Shape& s, const double* d, double* polygon, 
     return 2;
 }
 
-// Get an end if the side has no such normal, otherwise a point of the arc or of an end's rim.
+// Get an end face, or a point on the arc or a rim.
 GPUSIM_FN int barrel_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double half = s.size[1];
     if (abs_(d[2]) >= max_(FACE_COSINE, half / s.size[2]))
@@ -285,7 +284,7 @@ GPUSIM_FN int cone_facing(const Shape& s, const double* d, double* polygon, int*
     if (-d[2] >= FACE_COSINE) return cap_facing(radius, -half, d, polygon, ids);
     const double across = sqrt_(d[0] * d[0] + d[1] * d[1]);
     const double slant = sqrt_(radius * radius + 4.0 * half * half);
-    // Positive if the apex lies farther along d than the rim.
+    // Positive if the apex is farther along d than the rim.
     const double rise = (2.0 * half * d[2] - radius * across) / slant;
     const bool side = abs_(rise) <= EDGE_SINE;
     double rim[2];
@@ -335,7 +334,8 @@ GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const dou
     return count;
 }
 
-// Get the face, edge or point of the core that faces a direction: 1, 2 or more corners in the world, with stable ids.
+// Get the face, edge or point of the core that faces a direction: 1 or more corners in the world
+// frame, with feature numbers.
 GPUSIM_FN int face_polygon(const Shape& s, const double* direction, double* polygon, int* ids) {
     return facing_from(s, direction, s.center, polygon, ids);
 }

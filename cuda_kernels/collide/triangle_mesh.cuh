@@ -1,15 +1,13 @@
-// Triangle mesh against convex shapes (gpusim/reference/collide/mesh_ground.py). The contacts of each triangle near the
-// shape go through the search for manifolds of height fields.
-//
-// Face: the part of the shape in front of the triangle counts, measured along its normal. The normal points to the side
-// where most of the shape is. A shape that has sunk in counts only if no surface next to the triangle is a shorter way
-// out. Edges and corners: nearest points of the shape and the triangle. They count only if no triangle around them rises
-// beyond the plane through the contact. So edges inside a plane or a valley give no normal, and nothing catches on them.
+// Triangle mesh against convex shapes (gpusim/reference/collide/mesh_ground.py). The search for manifolds is the same
+// as for height fields. The normal of a triangle points to the side where most of the shape is. A shape that penetrates
+// a triangle makes contact with its face if no surface next to the triangle is a shorter way out. Contacts at edges and
+// corners count only if no adjacent triangle rises above the plane of contact. Therefore edges inside a plane or valley
+// cause no ghost collisions.
 #pragma once
 #include "mesh_triangle.cuh"
 
-// Return whether the shape is clear of the triangle sooner if it moves out of the plane through x perpendicular to n than
-// through the triangle's face. That needs the whole triangle on one side of the plane, which n is turned away from.
+// Return whether a motion along n (or -n) by less than `depth` frees the shape from the triangle. The whole triangle
+// must be on one side of the plane through x with the normal n.
 GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n, double depth) {
     double least = 0.0, most = 0.0, d[3], out[3], back[3], nearest[3], size = 0.0;
     for (int k = 0; k < 3; ++k) {
@@ -31,8 +29,8 @@ GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const d
     return dot3(d, out) + s.radius < depth - FIELD_TIE * s.size;
 }
 
-// Return whether a surface around the triangle is a shorter way out than its face: the plane of another triangle around
-// a corner, or the plane that ends it at an open edge.
+// Return whether another surface is a shorter way out than the face of the triangle. This can be the plane of an
+// adjacent triangle, or a plane through an open edge.
 GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t, const double* foot, double depth) {
     for (int k = 0; k < 3; ++k)
         for (int i = s.fan_start[t.vertex[k]]; i < s.fan_start[t.vertex[k] + 1]; ++i) {
@@ -57,10 +55,9 @@ GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t
     return false;
 }
 
-// Return the feature of a contact that belongs to a triangle.
 GPUSIM_FN int mesh_feature(const MeshTriangle& t, int k) { return FIELD_CELLS + t.number % 8192 * 7 + k; }
 
-// Clip the polygon (n corners) to the part in front of the triangle. Ids of new corners are -1 - edge.
+// Clip the polygon (n corners) to the part in front of the triangle. New corners get the id -1 - edge.
 GPUSIM_SHARED int mesh_clip(const MeshScan& s, const MeshTriangle& t, double* polygon, int* ids, int n) {
     double old[3 * FIELD_CORNERS];
     int old_ids[FIELD_CORNERS];
@@ -88,7 +85,7 @@ GPUSIM_SHARED int mesh_clip(const MeshScan& s, const MeshTriangle& t, double* po
     return n;
 }
 
-// Take contacts with the triangle's own face. Return FIELD_FAR, FIELD_MET, FIELD_MISSED or MESH_PARTLY.
+// Add contacts with the face of the triangle. Return FIELD_FAR, FIELD_MET, FIELD_MISSED or MESH_PARTLY.
 GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3], polygon[3 * FIELD_CORNERS], foot[3];
@@ -117,8 +114,8 @@ GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
     return met || inside ? FIELD_MET : MESH_PARTLY;
 }
 
-// Return whether the surface has this normal at the point x on the triangle's rim: nothing around x rises beyond the
-// plane through x perpendicular to n. Inside the rim the face decides.
+// Return whether n is a normal of the surface at the point x on the triangle's rim. No adjacent triangle may rise above
+// the plane through x with the normal n.
 GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n) {
     bool on[3];
     int count = 0, edge = 0;
@@ -143,8 +140,8 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
     return true;
 }
 
-// Get the part of the triangle near the shape as a polygon, relative to the triangle's first corner. Nearest points of a
-// triangle that is much larger than the shape would lose digits. Return the number of corners.
+// Clip the triangle to the region near the shape, relative to the first corner. Otherwise, round-off would be large for
+// a triangle much larger than the shape. Return the number of corners.
 GPUSIM_SHARED int mesh_near_part(const MeshScan& s, const MeshTriangle& t, double* polygon) {
     bool large = false;
     for (int k = 0; k < 9; ++k) {
@@ -172,7 +169,7 @@ GPUSIM_SHARED int mesh_near_part(const MeshScan& s, const MeshTriangle& t, doubl
     return n;
 }
 
-// Describe a polygon of the triangle as a flat hull. It points to the given arrays.
+// Make a flat hull from a polygon of the triangle.
 GPUSIM_FN void mesh_hull(const MeshTriangle& t, int n, double* size, const double* points, double* normals, int* first,
                          int* vertex, Shape& out) {
     for (int k = 0; k < 3; ++k) {
@@ -197,7 +194,7 @@ GPUSIM_FN void mesh_hull(const MeshTriangle& t, int n, double* size, const doubl
     for (int k = 0; k < 9; ++k) out.turn[k] = k % 4 == 0 ? 1.0 : 0.0;
 }
 
-// Take contacts with edges and corners of the triangle.
+// Add contacts with the edges and corners of the triangle.
 GPUSIM_SHARED void mesh_rim(MeshScan& s, const MeshTriangle& t) {
     double size[8], points[3 * MESH_CORNERS], normals[6], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
     int first[3], vertex[2 * MESH_CORNERS];
@@ -215,7 +212,7 @@ GPUSIM_SHARED void mesh_rim(MeshScan& s, const MeshTriangle& t) {
     }
 }
 
-// Take all contacts with a triangle. Return whether there may be any.
+// Add all contacts with a triangle. Return whether the triangle may have contacts.
 GPUSIM_FN bool mesh_take(MeshScan& s, int number) {
     MeshTriangle t;
     const int met = mesh_triangle(s, number, t) ? mesh_face(s, t) : FIELD_FAR;
@@ -224,7 +221,6 @@ GPUSIM_FN bool mesh_take(MeshScan& s, int number) {
     return rim || met == FIELD_MET || met == MESH_PARTLY;
 }
 
-// Scan all triangles near the shape.
 GPUSIM_SHARED void field_scan(MeshScan& s) {
     for (int k = 0; k < 5; ++k) s.best[k].found = false;
     const bool first = s.listed < 0, all = first || s.listed > MESH_LIST;
@@ -240,7 +236,6 @@ GPUSIM_SHARED void field_scan(MeshScan& s) {
 }
 GPUSIM_FN void field_rescue(MeshScan&, const Shape&) {}
 
-// Compute contacts of a triangle mesh (A) with a convex shape (B), deepest first: up to `most` manifolds.
 GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, double margin, int most, Manifold* out) {
     Shape body;
     MeshScan s;
@@ -256,14 +251,12 @@ GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, dou
     return ground_manifolds(mesh, body, s, most, out);
 }
 
-// Compute only the deepest of these manifolds. Return the number of points.
 GPUSIM_SHARED int triangle_mesh_convex(const Shape& mesh, const Shape& b, double margin, Manifold& out) {
     out.count = 0;
     triangle_mesh_manifolds(mesh, b, margin, 1, &out);
     return out.count;
 }
 
-// Compute the contacts of a height field or a triangle mesh (A).
 GPUSIM_SHARED int any_ground_manifolds(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
     if (a.kind == SHAPE_TRIANGLE_MESH) return triangle_mesh_manifolds(a, b, margin, most, out);
     return height_field_manifolds(a, b, margin, most, out);

@@ -1,6 +1,7 @@
-// Stage broad_phase: close pairs of shapes, sorted by number (gpusim/reference/contacts/broad_phase.py). Up to 64 shapes use a
-// list of all pairs that may touch. More shapes use a grid whose cells are buckets of a hash table. Pairs are counted
-// before they are written, so their order does not depend on threads.
+// Stage broad_phase: find close pairs of shapes, in ascending order
+// (gpusim/reference/contacts/broad_phase.py). For up to 64 shapes, a list contains all pairs that may
+// touch. For more shapes, the kernels use a grid whose cells are buckets of a hash table. The kernels count
+// the pairs before they write them, so that the order does not depend on threads.
 #pragma once
 #include "../collide/support.cuh"
 #include "../solve/positions.cuh"
@@ -12,17 +13,16 @@ template <class T> GPUSIM_FN void copy_numbers(const T* from, T* to, int count) 
 template <class T> GPUSIM_FN void clear_numbers(T* to, int count) {
     for (int k = 0; k < count; ++k) to[k] = T(0);
 }
-// Return the duration of the coming step, all substeps together.
 GPUSIM_FN double step_time(const World& w) { return w.h * w.substeps(); }
 
-// Get shape i in the world for the narrow phase.
+// Get shape i with its world pose for the narrow phase.
 GPUSIM_FN void take_shape(const World& w, int i, Shape& s) {
     describe_shape(w, i, s);
     for (int k = 0; k < 3; ++k) s.center[k] = w.shape_position()[3 * i + k];
     for (int k = 0; k < 9; ++k) s.turn[k] = w.shape_rotation()[9 * i + k];
 }
 #if GPUSIM_SHAPES > 2
-// Compute the box around the box of a triangle mesh, whose corners are in its size.
+// Compute the bounds of a triangle mesh, whose size contains its box.
 GPUSIM_FN void mesh_bounds(const Shape& s, double* lower, double* upper) {
     for (int k = 0; k < 3; ++k) {
         double middle = s.center[k], reach = 0.0;
@@ -35,7 +35,7 @@ GPUSIM_FN void mesh_bounds(const Shape& s, double* lower, double* upper) {
     }
 }
 #endif
-// Compute the bounds of a shape. A height field's lowest and highest point are in size[5] and size[6].
+// Compute the bounds of a shape. For a height field, size[5] and size[6] are the lowest and the highest point.
 GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
 #if GPUSIM_SHAPES > 2
     if (s.kind == SHAPE_TRIANGLE_MESH) return mesh_bounds(s, lower, upper);
@@ -44,7 +44,7 @@ GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
     turned_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
 }
-// Return by how much to widen the box of shape i: half the margin plus the body's motion in a step, gravity included.
+// Return how far to widen the box of shape i: half the margin plus the motion of its body in a step.
 GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     const double time = step_time(w), margin = 0.5 * w.contact_margin();
     double velocity[3], momentum[3];
@@ -65,13 +65,13 @@ GPUSIM_FN int bucket_of(const World& w, const int* cell) {
     const unsigned x = unsigned(cell[0]) * 73856093u, y = unsigned(cell[1]) * 19349663u, z = unsigned(cell[2]) * 83492791u;
     return int((x ^ y ^ z) & unsigned(w.buckets() - 1));
 }
-// Return a cell number. It is clamped, so that it fits an int32.
+// Return the index of a grid cell, clamped to the range of int32.
 GPUSIM_FN int cell_number(double x) {
     const double bounded = clamped(x, -1e9, 1e9);
     const int down = int(bounded);
     return double(down) > bounded ? down - 1 : down;
 }
-// Return whether a shape is larger than a cell. The bucket after the last one holds these shapes.
+// Return whether a shape is larger than a cell. Such shapes are in the bucket after the last one.
 GPUSIM_FN bool is_large(const World& w, int i) {
     bool large = false;
     for (int k = 0; k < 3; ++k) large |= !(w.fat_upper()[3 * i + k] - w.fat_lower()[3 * i + k] <= w.grid_cell()[0]);
@@ -107,8 +107,8 @@ GPUSIM_PHASE void place_shape(const World& w, int i) {
     for (int k = 0; k < 3; ++k) within = within && lower[k] >= wide_lower[k] && upper[k] <= wide_upper[k];
     if (!within) set_flag(w.searching());
 }
-// The grid search uses wide boxes, grown by a share of a cell. Its result is valid until a shape leaves its wide box,
-// because close pairs have overlapping wide boxes. Search again if another world has used the slab since.
+// The grid search uses wide boxes, enlarged by a fraction of a cell. Its result is valid until a shape leaves its wide
+// box. The search is also necessary if another world has used the slab.
 GPUSIM_PHASE void start_search(const World& w, int) { *w.searching() = *w.search_owner() != w.id + 1; }
 GPUSIM_PHASE void widen_shape(const World& w, int i) {
     const double more = WIDER * w.grid_cell()[0];
@@ -134,13 +134,13 @@ GPUSIM_SHARED void sort_numbers(int* list, int count) {
         numbers[at] = value;
     }
 }
-// Threads enter members in arbitrary order.
+// Sort the shapes of a bucket, because threads add them in arbitrary order.
 GPUSIM_PHASE void sort_bucket(const World& w, int k) {
     sort_numbers(w.bucket_shape() + w.bucket_start()[k], w.bucket_start()[k + 1] - w.bucket_start()[k]);
 }
 
-// Prefix sums of a list of ``count`` numbers in three phases: sums of SCAN_PARTS parts, their prefix sums, the rest.
-// The numbers are whole, so the number of parts does not change the sums.
+// Compute prefix sums of ``count`` integers in three phases: the sums of SCAN_PARTS parts, the prefix sums of these
+// sums, and the prefix sums of each part.
 #if defined(GPUSIM_ONE_THREAD)
 #define SCAN_PARTS 1
 #else
@@ -164,7 +164,7 @@ GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
 }
 GPUSIM_PHASE void scan_sums(const World& w, int) {
     int sum = 0;
-    const int parts = min_(SCAN_PARTS, max_(w.places(), w.bucket_places()));  // the others are empty
+    const int parts = min_(SCAN_PARTS, max_(w.places(), w.bucket_places()));  // all other parts are empty
     for (int part = 0; part < parts; ++part) {
         const int own = w.scan_sum()[part];
         w.scan_sum()[part] = sum;
@@ -189,11 +189,11 @@ GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
     return find_in(w.exclude_start(), w.exclude(), a, b) < 0;
 }
-// Return how many manifolds a pair can have. It gets as many entries (a candidate list already contains it that often).
+// Return the maximum number of manifolds of a pair. A candidate list contains the pair that often.
 GPUSIM_FN int pair_places(const World& w, int a, int b) {
     return w.split_pairs() ? max_(w.shape_manifolds()[a], w.shape_manifolds()[b]) : 1;
 }
-// Bounding boxes of shapes: those of this step, or the wide ones.
+// Bounding boxes of shapes in this step, or the wide boxes.
 struct Boxes {
     const double *lower, *upper;
 };
@@ -204,7 +204,7 @@ GPUSIM_FN bool overlap(const Boxes& boxes, int a, int b) {
     return low_a[0] <= up_b[0] && low_b[0] <= up_a[0] && low_a[1] <= up_b[1] && low_b[1] <= up_a[1] &&
            low_a[2] <= up_b[2] && low_b[2] <= up_a[2];
 }
-// Sorted partners of a shape. The first ``room`` of them are written, ``stride`` numbers apart.
+// Sorted list of a shape's partners. The first ``room`` partners are in memory, ``stride`` numbers apart.
 struct Partners {
     int shape, count, room, stride;
     int* out;
@@ -252,14 +252,14 @@ GPUSIM_SHARED int find_partners(const World& w, int i, Boxes boxes, int* out, in
         for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
     return p.count;
 }
-// Return the number of shapes larger than a cell, LARGE at most. In models with many shapes, the search for their
-// partners is split into PARTS parts. So no thread walks over all shapes.
+// Return the number of large shapes, at most LARGE. In models with many shapes, PARTS threads search the partners of
+// each large shape.
 GPUSIM_FN int large_shapes(const World& w) {
     if (!w.large_parts()) return 0;
     return min_(w.bucket_start()[w.buckets() + 1] - w.bucket_start()[w.buckets()], LARGE);
 }
 GPUSIM_FN int large_shape(const World& w, int n) { return w.bucket_shape()[w.bucket_start()[w.buckets()] + n]; }
-// Return the index of a shape among the large ones, or -1.
+// Return the index of a shape in the list of large shapes, or -1.
 GPUSIM_FN int large_number(const World& w, int i) {
     const int count = large_shapes(w);
     for (int n = 0; n < count; ++n)
@@ -267,7 +267,8 @@ GPUSIM_FN int large_number(const World& w, int i) {
     return -1;
 }
 GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
-// Find the partners of a large shape in a part of the shapes. Return their number, write the first ``room`` as pairs.
+// Find the partners of a large shape in one part of all shapes. Return their number, and
+// write the first ``room`` pairs.
 GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
     const Boxes boxes = close_boxes(w);
@@ -291,12 +292,12 @@ GPUSIM_PHASE void list_large(const World& w, int item) {
     for (int before = item - item % PARTS; before < item; ++before) place += w.large_count()[before];
     if (place < w.pairs()) large_partners(w, item, w.pair_shapes() + 2 * place, w.pairs() - place);
 }
-// Item: a shape. Find the later shapes whose wide boxes overlap its own.
+// Item: a shape. Find the shapes with higher indices whose wide boxes overlap the wide box of this shape.
 GPUSIM_PHASE void find_neighbors(const World& w, int i) {
     if (large_number(w, i) >= 0) return;
     w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
-// Find the later shapes close to shape i. Return their number and write the first ``room`` as pairs.
+// Find the close shapes with higher indices. Return their number, and write the first ``room`` pairs.
 GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     const Boxes boxes = close_boxes(w);
     int count = 0;
@@ -316,7 +317,7 @@ GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     }
     return count;
 }
-// Item: a shape, or one past the last for the end of the list.
+// Item: a shape. There is one more item, for the end of the list.
 GPUSIM_PHASE void count_pairs(const World& w, int i) {
     const int large = i < w.touchable() ? large_number(w, i) : -1;
     int count = 0;

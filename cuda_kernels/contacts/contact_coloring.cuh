@@ -1,12 +1,11 @@
-// Stage color_contacts: greedy coloring of manifolds, so that no two of a color share a moving body
-// (gpusim/reference/contacts/contact_coloring.py). The order scatters neighbors. Each body has a bit mask of used colors.
-// Manifolds without a color are the overflow. With the direct solver, those on articulated bodies are solved in turn.
+// Stage color_contacts: greedy coloring of manifolds (gpusim/reference/contacts/contact_coloring.py). Each body has a
+// bit mask of its used colors.
 #pragma once
 #include "../tickets.cuh"
 #include "broad_phase.cuh"
 
 GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
-// Return whether the direct solver includes joints in every solve of this manifold.
+// Return whether the direct solver solves this manifold through the joints of its bodies.
 GPUSIM_FN bool is_articulated(const World& w, int m) {
     return w.direct() && (w.body_articulated()[side_body(w, m, 0)] || w.body_articulated()[side_body(w, m, 1)]);
 }
@@ -14,7 +13,6 @@ GPUSIM_PHASE void clear_colors(const World& w, int b) {
     w.body_colors()[2 * b] = w.body_colors()[2 * b + 1] = 0;
     w.body_parts()[b] = 0;
 }
-// Return entry k of the order: a one-to-one mix of the numbers below 2^bits.
 GPUSIM_FN unsigned mixed(unsigned k, int bits) {
     const unsigned mask = bits < 32 ? (1u << bits) - 1u : 0xffffffffu;
     const int shift = (bits + 1) / 2;
@@ -34,7 +32,7 @@ GPUSIM_FN int first_free(unsigned low, unsigned high, int colors) {
         if (!((c < 32 ? low >> c : high >> (c - 32)) & 1u)) return c;
     return OVERFLOW;
 }
-// Return the first color that no manifold of these bodies has. ``others``: other threads take colors at the same time.
+// Return the lowest color that both bodies do not use. ``others``: other threads may color manifolds at the same time.
 GPUSIM_FN int free_color(const World& w, int m, bool others) {
     unsigned masks[2] = {0u, 0u};
     for (int side = 0; side < 2; ++side) {
@@ -51,7 +49,7 @@ GPUSIM_FN int choose_color(const World& w, int m, bool others) {
     const int color = free_color(w, m, others);
     for (int side = 0; color >= 0 && side < 2; ++side) {
         const int b = side_body(w, m, side);
-        // A static body has many manifolds, which may take their colors at the same time.
+        // A static body may have several manifolds of one color.
         if (!w.dynamic()[b]) continue;
         int* mask = w.body_colors() + 2 * b + (color >= 32);
         const int bit = int(1u << (color & 31));
@@ -60,7 +58,6 @@ GPUSIM_FN int choose_color(const World& w, int m, bool others) {
     }
     return color;
 }
-// One item colors all manifolds in turn.
 GPUSIM_PHASE void color_pairs(const World& w, int) {
     const int count = *w.pair_count(), bits = bits_for(count);
     *w.touching() = 0;
@@ -73,13 +70,13 @@ GPUSIM_PHASE void color_pairs(const World& w, int) {
         *w.touching() += w.pair_points()[m] > 0;
     }
 }
-// Return a manifold's list: first the colors, then the overflow at max_colors, then the articulated at max_colors + 1.
+// Return the list of a manifold: its color, max_colors for the overflow, or max_colors + 1 for articulated manifolds.
 GPUSIM_FN int list_of(const World& w, int m) {
     const int color = w.manifold_color()[m];
     return color == OVERFLOW ? w.max_colors() : (color == ARTICULATED ? w.max_colors() + 1 : color);
 }
 GPUSIM_FN int whole_lanes(int count) { return (count + GPUSIM_LANES - 1) / GPUSIM_LANES * GPUSIM_LANES; }
-// Mark the lanes that a list leaves empty.
+// Mark the unused lanes of a list.
 GPUSIM_FN void fill_up(const World& w, int list) {
     const int first = w.color_first()[list], size = w.color_size()[list];
     for (int place = first + size; place < first + whole_lanes(size); ++place) w.color_member()[place] = -1;
@@ -103,11 +100,10 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
             w.color_member()[place] = m;
         }
 }
-// The same colors and lists by many threads, for big worlds. Blocks take parts of the order as tickets. A manifold
-// takes its color when all earlier ones that share a body with it have theirs (Jones and Plassmann 1993). So the result
-// is that of one thread. The order of a body's manifolds in its list does not matter.
+// Parallel coloring for large worlds (Jones and Plassmann 1993). Blocks take parts of the order as tickets. A manifold
+// waits until all earlier manifolds on its bodies have colors. The result is the same as with one thread.
 #define UNCOLORED -4
-// Return the rank of manifold m in the order, by inverting the mix. Shifts by half the bits are their own inverse.
+// Return the rank of manifold m in the order (inverse of ``mixed``).
 GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
     const unsigned mask = bits < 32 ? (1u << bits) - 1u : 0xffffffffu;
     const int shift = (bits + 1) / 2;
@@ -137,7 +133,7 @@ GPUSIM_PHASE void enter_incidents(const World& w, int m) {
         if (w.dynamic()[b]) w.incident()[w.incident_start()[b] + take_number(w.incident_cursor() + b)] = m;
     }
 }
-// Return whether all earlier manifolds that share a body with m have colors. Continue from ``side`` and ``n``.
+// Return whether all earlier manifolds on the bodies of m have colors. Continue at ``side`` and ``n``.
 GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, int& n) {
     const unsigned own = rank_of(m, bits);
     for (; side < 2; ++side, n = 0) {
@@ -151,7 +147,7 @@ GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, i
     }
     return true;
 }
-// A ticket gives each thread of the block one entry of the order. Manifolds without a free color need not wait.
+// Item: a ticket. Each thread of the block colors one manifold. Manifolds without a free color need not wait.
 GPUSIM_PHASE void color_in_turns(const World& w) {
     const int count = *w.pair_count(), bits = bits_for(count);
     for (;;) {
@@ -168,7 +164,7 @@ GPUSIM_PHASE void color_in_turns(const World& w) {
         } while (any_of_block(w, waits));
     }
 }
-// Lists by counting: members of each list in each part of the pairs, then starts of the lists, then positions.
+// Make the lists by counting: the members of each list in each part of the pairs, then the starts of the lists.
 GPUSIM_PHASE void count_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = min_(count, (part + 1) * size);
     const int lists = w.max_colors() + 2;
@@ -209,7 +205,7 @@ GPUSIM_FN int list_size(const World& w, int list) { return w.color_size()[list];
 GPUSIM_FN int overflow_size(const World& w) { return list_size(w, w.max_colors()); }
 GPUSIM_FN int articulated_size(const World& w) { return list_size(w, w.max_colors() + 1); }
 GPUSIM_FN int list_member(const World& w, int list, int i) { return w.color_member()[w.color_first()[list] + i]; }
-// List the overflow sides that act on each body, in rising order. There is one item.
+// List the overflow sides of each body in ascending order. There is one item.
 GPUSIM_PHASE void list_overflow(const World& w, int) {
     const int count = overflow_size(w);
     if (!count) return;
@@ -227,7 +223,7 @@ GPUSIM_PHASE void list_overflow(const World& w, int) {
     for (int b = w.bodies(); b > 0; --b) start[b] = start[b - 1];
     start[0] = 0;
 }
-// The same by many threads: sides are counted, entered in any order, and sorted.
+// Make the same lists with many threads: count the sides, add them in any order, and sort them.
 GPUSIM_PHASE void clear_overflow(const World& w, int b) {
     if (overflow_size(w)) w.part_start()[b] = w.incident_cursor()[b] = 0;
 }
@@ -251,7 +247,7 @@ GPUSIM_PHASE void sort_overflow(const World& w, int b) {
     w.body_parts()[b] = w.part_start()[b + 1] - first;
     sort_numbers(w.part_side() + first, w.body_parts()[b]);
 }
-// Return into how many parts the mass of a body splits for this manifold.
+// Return the number of parts into which the mass of a body splits for this manifold.
 GPUSIM_FN real parts_of(const World& w, int m, int b) {
     return w.manifold_color()[m] == OVERFLOW ? real(max_(w.body_parts()[b], 1)) : real(1);
 }

@@ -1,5 +1,4 @@
-// Contacts are searched once per step, and boxes keep their points while they rotate in its substeps. On rolling
-// surfaces the point moves over the surface, so it is recomputed in every substep (gpusim/reference/contacts/contact_follow.py).
+// Contact points on rolling surfaces, recomputed in every substep (gpusim/reference/contacts/contact_follow.py).
 #pragma once
 #include "contact_record.cuh"
 #include "narrow_phase.cuh"
@@ -9,7 +8,7 @@ GPUSIM_FN bool follows(const World& w) { return GPUSIM_SHAPES && w.rolling_shape
 GPUSIM_PHASE void follow_shape(const World& w, int i) {
     if (follows(w)) pose_shape(w, i);
 }
-// Keep a vector fixed in the world while the frame rotates.
+// Transform components for a rotated frame, so that the vector stays fixed in the world.
 GPUSIM_FN void turn_frame(const real* before, const real* frame, real* part) {
     real own[3];
     for (int k = 0; k < 3; ++k) own[k] = before[k] * part[0] + before[3 + k] * part[1] + before[6 + k] * part[2];
@@ -37,8 +36,8 @@ GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) 
     r[AT_SHEAR + 1] = shear[2];
 }
 #if GPUSIM_SHAPES > 1
-// For a pair with several entries, find the manifold whose normal is nearest to that of entry m. Return 0 if that
-// manifold may belong to another entry.
+// For a pair with several entries, find the manifold whose normal is nearest to the normal of entry m. Return 0 if this
+// manifold is nearer to another entry.
 GPUSIM_SHARED int collide_along(const World& w, int m, const Shape& a, const Shape& b, const double* n, Manifold& out) {
     const int first = m - places_before(w.pair_shapes(), m);
     const int places = places_from(w.pair_shapes(), first, *w.pair_count());
@@ -54,7 +53,6 @@ GPUSIM_SHARED int collide_along(const World& w, int m, const Shape& a, const Sha
     return out.count;
 }
 #endif
-// Find the contact points of pair entry m again.
 GPUSIM_FN int collide_again(const World& w, int m, const double* kept, Manifold& found) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
     Shape shape_a, shape_b;
@@ -79,7 +77,7 @@ GPUSIM_FN void follow_lane(const World& w, int place) {
     double* kept = w.record_anchor() + anchor_at(place);
     Manifold found;
     const int count = collide_again(w, m, kept, found);
-    // If nothing touches any more, or the point has passed a seam, keep the old point until the end of the step.
+    // If there is no contact, or the point has passed a seam, keep the old point until the end of the step.
     if (!count || (w.seam_pairs() && covered_manifold(w, a, b, found))) return;
     for (int j = 0; j < 3; ++j) {
         r[AT_BEND + j] = real(found.normal[j] - kept[LANES * (24 + j)]);

@@ -1,10 +1,9 @@
-// Points of the records at the current poses, in double precision: arms from both centers of mass to the middle of each
-// gap, and the gap.
+// Positions of contact points at the current poses, in double precision: arms from both centers of mass, and gaps.
 #pragma once
 #include "contact_record.cuh"
 #include "../joints/curvature.cuh"
 
-// Access to a part of an item's lanes, as many as a vector has doubles.
+// Access to some lanes of an item: as many lanes as a vector contains doubles.
 template <class T> struct PartLane;
 template <> struct PartLane<double> {
     static MEMBER double load(const double* from) { return *from; }
@@ -26,7 +25,6 @@ template <> struct PartLane<WideDouble> {
     static MEMBER void set(WideDouble& x, int lane, double value) { reinterpret_cast<double*>(&x)[lane] = value; }
 };
 #endif
-// Poses of both bodies.
 template <class T> struct Poses {
     T position[6], rotation[18];
 };
@@ -48,7 +46,7 @@ template <class T> GPUSIM_FN void world_anchor(Lane r, int side, const T* rotati
         out[k] = choose(rolls, own[k], T(row[0] * own[0] + row[1] * own[1] + row[2] * own[2]));
     }
 }
-// Compute the arms of a point (A, then B), and return its gap.
+// Compute the arms of a point (A, then B), and return the gap.
 template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const double* anchor, const T* normal, T* arms) {
     typedef PartLane<T> Part_;
     world_anchor(r, 0, poses.rotation, anchor, arms);
@@ -56,7 +54,7 @@ template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const 
     T apart[3];
     for (int j = 0; j < 3; ++j) apart[j] = (poses.position[3 + j] - poses.position[j]) + (arms[3 + j] - arms[j]);
     const T gap = dot3(normal, apart);
-    // A rolling surface takes the point along with its body, and the other body's point stays under it.
+    // A rolling surface carries the point along with its body. The point of the other surface stays under it.
     const T rolls_a = Part_::number(&r[AT_ROLLS]), rolls_b = Part_::number(&r[AT_ROLLS + 1]);
     const T share = 0.5 * (1.0 - rolls_a + rolls_b);
     for (int j = 0; j < 3; ++j) {
@@ -66,7 +64,7 @@ template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const 
     }
     return gap;
 }
-// Compute for lanes from ``place`` on: gaps, the middle of the manifold, and its points relative to the middle.
+// Compute the gaps, the center of the manifold, and the points relative to the center, for lanes from ``place`` on.
 template <class T> GPUSIM_FN void place_lanes(const World& w, int place, int lanes, int points) {
     typedef PartLane<T> Part_;
     Lane r = lane_at(w, place);

@@ -1,16 +1,16 @@
-// Contact laws by socket: soft normal forces, impacts, friction (equations: gpusim/reference/contacts/contact_laws.py, Kosenko
-// and others 2015). A law's numbers are those of gpusim.ContactLaw.numbers().
+// Contact laws: soft normal forces, impacts and friction (equations: gpusim/reference/contacts/contact_laws.py).
+// gpusim.ContactLaw.numbers() returns the parameters of a law.
 #pragma once
 #include "broad_phase.cuh"
 #include "../math/lanes.cuh"
 #include "../joints/rows.cuh"
 
-// Return the row of the material that was set for this pair, or -1.
+// Return the row of the pair's own material, or -1.
 GPUSIM_FN int given_row(const World& w, int m) {
     const int own = find_in(w.include_start(), w.include(), w.pair_shapes()[2 * m], w.pair_shapes()[2 * m + 1]);
     return own >= 0 ? w.include_material()[own] : -1;
 }
-// Return E* and law of this material, or null.
+// Return E* and the law of the pair's own material, or null.
 GPUSIM_FN const double* given_material(const World& w, int m) {
     const int row = given_row(w, m);
     return row >= 0 ? in_global(w.pair_materials() + 2 * row) : nullptr;
@@ -29,7 +29,6 @@ GPUSIM_FN double pair_modulus(const World& w, int m) {
     const int *shapes = w.pair_shapes() + 2 * m;
     return given ? in_global(given)[0] : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
 }
-// Compute the elastic force and its slope at a depth, N and N/m.
 GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double depth, double* force, double* slope) {
     if (int(law[0]) == LAW_SPRING) {
         *force = law[4] * depth;
@@ -47,7 +46,7 @@ GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double de
     *force = law[4] * (GPUSIM_PI * depth * depth) * (radius - depth / 3.0);
     *slope = law[4] * GPUSIM_PI * depth * (2.0 * radius - depth);
 }
-// Set the row of a soft normal force: p = P - D u over the kick, from the depth and the speed before it.
+// Set compliance and bias of a soft normal force. ``speed`` is the normal speed before the kick.
 GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     const double *law = pair_law(w, m), depth = -double(p[AT_GAP]), kick = kick_time(w), before = speed;
     p[AT_PUSH] = -real(NO_FORCE);
@@ -74,7 +73,6 @@ GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }
-// Return the speed after this substep's impact for a point or axis, or 0 (gpusim/reference/contacts/contact_laws.py).
 template <class N> GPUSIM_FN N impact_speed(const World& w, N restitution, N gap, N before, N kicked) {
     const N none = Every<N>::of(real(0));
     if (!any((restitution > real(0)) & (kicked < real(0)))) return none;
@@ -85,7 +83,7 @@ template <class N> GPUSIM_FN N impact_speed(const World& w, N restitution, N gap
     const auto hits = (restitution > real(0)) & (kicked < real(0)) & (square > real(0)) & !(now > real(0));
     return choose(hits & !(speed < real(2) * abs_(pull) * h), restitution * speed - real(0.5) * pull * h, none);
 }
-// Set the numbers of the friction law that sweeps need.
+// Set the parameters of the friction law for the sweeps.
 GPUSIM_FN void set_law_bias(const World& w, int m, Lane r) {
     const double* law = pair_law(w, m);
     r[AT_SPEED] = real(law[6]);
@@ -98,9 +96,8 @@ GPUSIM_FN void set_law_bias(const World& w, int m, Lane r) {
     r[AT_PATCH] = real(patch);
 }
 
-// Solve Coulomb friction of one point within the circle of radius ``most``. The result is the impulse that stops the
-// point, or the one on the circle opposite to the remaining velocity. mass: (k11, k12, k22), inverse: 1/determinant, u:
-// velocity with impulse p.
+// Solve Coulomb friction of a point, limited to a circle of radius ``most``. mass: entries k11, k12, k22 of the
+// response. inverse: 1/determinant. u: velocity, including the effect of the impulse p.
 template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1, N u2, N* p) {
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2], none = Every<N>::of(real(0));
     const N s1 = p[0] - (k22 * u1 - k12 * u2) * inverse, s2 = p[1] - (k11 * u2 - k12 * u1) * inverse;
@@ -108,11 +105,11 @@ template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1
     const auto slides = rubs & !(s1 * s1 + s2 * s2 <= most * most);
     N q1 = s1, q2 = s2;
     if (any(slides)) {
-        // (K + x) p = g with |p| = most, Newton's method on 1/|p| (More and Sorensen 1983).
+        // Solve (K + x) p = g with |p| = most, by Newton's method on 1/|p| (More and Sorensen 1983).
         const N g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
         N x = max_(N(sqrt_(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22)), none);
         for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
-            // p = r/det(K + x). With r instead of p, no division by the determinant is needed.
+            // p = r/det(K + x). Using r for p avoids dividing by the determinant.
             const N a = k11 + x, c = k22 + x, r1 = c * g1 - k12 * g2, r2 = a * g2 - k12 * g1;
             const N square = r1 * r1 + r2 * r2, bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2;
             x = max_(N(x + (sqrt_(square) - most * (a * c - k12 * k12)) * square / (bend * most)), none);
@@ -126,7 +123,7 @@ template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1
     p[0] = choose(rubs, q1, none);
     p[1] = choose(rubs, q2, none);
 }
-// Solve -g u with g = most/max(|u|, speed), implicit in u: (1 + K g) u = free velocity.
+// Apply the impulse -g u with g = most/max(|u|, speed), implicitly in u: (1 + K g) u = free velocity.
 template <class N> GPUSIM_FN void regularized(N most, N speed, const N* mass, N u1, N u2, N* p) {
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2];
     const N f1 = u1 - (k11 * p[0] + k12 * p[1]), f2 = u2 - (k12 * p[0] + k22 * p[1]);
@@ -135,7 +132,7 @@ template <class N> GPUSIM_FN void regularized(N most, N speed, const N* mass, N 
     p[0] = -g * ((c * f1 - b * f2) * scale);
     p[1] = -g * ((a * f2 - b * f1) * scale);
 }
-// Look up the factors f and t of a patch that slides and spins, ``spin`` at its rim (gpusim/contact/patch.py).
+// Interpolate the factors f and t of a patch (gpusim/contact/patch.py). ``spin`` is the speed of the rim due to spin.
 GPUSIM_FN void patch_factors(const World& w, int pressure, real slide, real spin, real* force, real* torque) {
     const double *table = w.patch_friction() + 2 * PATCH_NODES * pressure, s = double(slide) / (double(slide) + double(spin));
     const double place = s * (PATCH_NODES - 1);

@@ -1,28 +1,29 @@
-// Few contacts of worlds with joints, with the direct solver: Newton's method in contact space (equations:
-// gpusim/reference/contacts/contact_newton.py). A number of contact space is an impulse at a point along an axis of the
-// frame, or a torque impulse about one. The matrix R = F^T (C M^-1 C^T - W^T E^-1 W) F couples all numbers (Delassus matrix,
-// joints included). Newton's method ends after about two steps where sweeps take ten. Where it fails, sweeps continue.
+// Newton's method for few contacts of worlds with joints (equations: gpusim/reference/contacts/contact_newton.py). A
+// *number* is an impulse of a contact point along an axis of the frame, or a torque impulse about an axis. R = F^T (C
+// M^-1 C^T - W^T E^-1 W) F gives the velocities that unit impulses cause (Delassus matrix). If Newton's method fails,
+// the solver sweeps.
 #pragma once
 #include "../solve/contact_direct.cuh"
 
-// Rows of condensed_vector, one value for each number.
+// Rows of condensed_vector. Each row has one value per number.
 enum {
     AT_NOW,         // impulse
-    AT_VELOCITY,    // velocity with bias and compliance, zero if the number sticks
+    AT_VELOCITY,    // velocity, including bias and compliance
     AT_BEFORE,      // impulse at the start
     AT_COMPLIANCE,  // compliance
-    AT_SCALE,       // inverse of the number's own response
-    AT_SHARE,       // friction: radius by normal impulse
-    AT_LEAST,       // friction: radius without normal impulse
-    AT_MISSED,      // impulse minus its projection
+    AT_SCALE,       // inverse of the velocity that a unit impulse causes along itself
+    AT_SHARE,       // friction limit per unit of normal impulse
+    AT_LEAST,       // friction limit without normal impulse
+    AT_MISSED,      // distance from the projection
     AT_ALONG,       // unit vector of sliding friction
-    AT_ACROSS,      // radius over the distance of the free impulse
+    AT_ACROSS,      // friction limit divided by the norm of the free impulse
     AT_STEP,        // Newton step of the impulse
     AT_STEP_VELOCITY,
     AT_TRIAL,
     AT_TRIAL_VELOCITY,
 };
-// Rows of condensed_index. The normals of a friction number are AT_NORMAL, AT_NORMAL + 3, ... below AT_NORMAL_END.
+// Rows of condensed_index. The normal impulses that limit a friction number are AT_NORMAL,
+// AT_NORMAL + 3, ... below AT_NORMAL_END.
 enum { AT_KIND, AT_NORMAL, AT_NORMAL_END, AT_STATE, AT_UNKNOWN, AT_PLACE };
 enum { KIND_NORMAL, KIND_FIRST, KIND_SECOND, KIND_SPIN };
 enum { STATE_RELEASED, STATE_HELD, STATE_SLIDING };
@@ -30,8 +31,8 @@ enum { STATE_RELEASED, STATE_HELD, STATE_SLIDING };
 GPUSIM_FN real* vector_at(const World& w, int row) { return w.condensed_vector() + row * w.condensed_numbers(); }
 GPUSIM_FN int* index_at(const World& w, int row) { return w.condensed_index() + row * w.condensed_numbers(); }
 GPUSIM_FN real* column_at(const World& w, int number) { return w.condensed_response() + number * w.condensed_numbers(); }
-// A row of Newton's equations, with its right side behind, and the responses of all numbers to one (symmetric). Threads of
-// a GPU work on adjacent rows, so there the numbers of a column are adjacent.
+// Row of Newton's equations, with the right-hand side at the end, and row of R. On a GPU, the entries of a column are
+// adjacent in memory.
 #if WHOLE_BLOCKS
 GPUSIM_FN real* equation_at(const World& w, int row) { return w.condensed_row() + row * (w.condensed_numbers() + 8); }
 GPUSIM_FN const real* responses_at(const World& w, int number) { return column_at(w, number); }
@@ -48,12 +49,13 @@ GPUSIM_FN SpreadRow<const real> responses_at(const World& w, int number) {
 #endif
 GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 
-// Return how many numbers a manifold has, or too many for a law that Newton's method does not know.
+// Return the number of impulses of a manifold. For laws other than Coulomb's, return a
+// number that exceeds the capacity.
 GPUSIM_FN int contact_numbers(const World& w, ReadLane r) {
     if (r[AT_LAW] != real(LAW_COULOMB)) return w.condensed_numbers() + 1;
     return 3 * int(r[AT_COUNT]) + (r[AT_SPINNING] > real(0)) + 2 * (r[AT_ROLLING] > real(0));
 }
-// Number of manifolds of contact space: first the articulated ones, then those of free bodies.
+// Return the number of manifolds to solve. Articulated manifolds come first.
 GPUSIM_FN int condensed_size(const World& w) { return *w.condensed_count() ? *w.touching() : 0; }
 GPUSIM_FN bool has_path(const World& w, int n) { return n < articulated_size(w); }
 GPUSIM_FN int condensed_member(const World& w, int n) { return w.condensed_member()[n]; }
@@ -63,7 +65,7 @@ GPUSIM_FN void list_condensed(const World& w) {
     for (int list = 0; list < w.max_colors(); ++list)
         for (int i = 0; i < list_size(w, list); ++i) w.condensed_member()[n++] = list_member(w, list, i);
 }
-// Find where each manifold's numbers begin. The count is 0 if they do not fit, or if bodies overflow the colors.
+// Find the first number of each manifold. The count is 0 if the capacity is too small, or if there is an overflow.
 GPUSIM_PHASE void condense_list(const World& w, int) {
     const int size = *w.touching();
     int end = 0;
@@ -78,10 +80,10 @@ GPUSIM_PHASE void condense_list(const World& w, int) {
     *w.condensed_count() = fits ? end : 0;
     *w.condensed_fits() = *w.condensed_failed() = 0;
 }
-// The responses belong to the previous factor.
+// Mark R as invalid, because it depends on the factor.
 GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
 GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && !*w.condensed_failed(); }
-// Return whether sweeps are left out: where the responses are known, or where one sweep will not be enough.
+// Return whether to skip the sweep before Newton's method. A sweep is useless if a point is new or slides.
 GPUSIM_FN bool condenses_at_once(const World& w) {
     if (*w.condensed_count() == 0) return false;
     if (*w.condensed_fits()) return true;
@@ -108,7 +110,7 @@ GPUSIM_FN void set_torque(const World& w, ReadLane r, int number, int axis) {
         w.condensed_wrench()[6 * number + 3 + k] = r[AT_FRAME + 3 * axis + k];
     }
 }
-// Set the unit wrenches of the n-th manifold's numbers: points, then spinning, then rolling.
+// Set the unit wrenches of the n-th manifold: points, then spinning torque, then rolling torques.
 GPUSIM_PHASE void condense_manifold(const World& w, int n) {
     if (n >= condensed_size(w)) return;
     const ReadLane r = read_record(w, condensed_member(w, n));
@@ -131,7 +133,8 @@ GPUSIM_PHASE void condense_manifold(const World& w, int n) {
     }
 }
 
-// Add the effect of unit wrenches at one manifold on the twist at another, through shared bodies: six numbers a column.
+// Add the twist at one manifold due to unit wrenches at another manifold, through shared
+// bodies. Columns have six entries.
 GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* out) {
     for (int side = 0; side < 2; ++side)
         for (int other = 0; other < 2; ++other) {
@@ -146,7 +149,7 @@ GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* ou
             }
         }
 }
-// out -= W^T E^-1 W for one pivot: ``rows`` columns of W at one manifold, ``columns`` at the other.
+// out -= W^T E^-1 W for one pivot, with ``columns`` columns of W at the first manifold and ``rows`` at the second.
 GPUSIM_FN void take_pivot(int block, int rows, const real* to, int columns, const real* from, const real* inverse, real* out) {
     real share[MOST_ROWS], own[MOST_ROWS], other[MOST_ROWS];
     read_row(block, inverse, share);
@@ -163,7 +166,7 @@ GPUSIM_FN void take_pivot(int block, int rows, const real* to, int columns, cons
     }
 }
 #if WHOLE_BLOCKS
-// The same for blocks of six rows. V: Three or Six.
+// Version of take_pivot for blocks of six rows. V is Three or Six.
 template <class V> GPUSIM_FN void take_pivot_six(const real* to, int columns, const real* from, const real* inverse, real* out) {
     V own[6];
     for (int row = 0; row < 6; ++row) own[row] = V::strided(to + row, 6);
@@ -174,7 +177,7 @@ template <class V> GPUSIM_FN void take_pivot_six(const real* to, int columns, co
     }
 }
 #endif
-// Add the effect through the joints: sum over the pivots that both paths have.
+// Add the effect through the joints: the sum over the pivots in both paths.
 GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
     const int block = w.block(), rows = w.path_columns()[to], columns = w.path_columns()[from];
     const int ends[2] = {w.path_count()[from], w.path_count()[to]};
@@ -194,9 +197,9 @@ GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
         k += b <= a;
     }
 }
-// Item: an ordered pair of manifolds. The response is symmetric, so only one of two mirrored pairs is computed.
+// Item: an ordered pair of manifolds. R is symmetric, so the kernel computes only one of (i, j) and (j, i).
 GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * condensed_size(w); }
-// A wrench at a point without torques has only three columns, if its responses are those of a path.
+// Return the number of columns of a manifold: three for a point without torques.
 GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[n] : 6; }
 GPUSIM_PHASE void condense_pair(const World& w, int item) {
     const int size = condensed_size(w), from = item / size, to = item % size;
@@ -226,7 +229,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
 }
 GPUSIM_PHASE void keep_condensed(const World& w, int) { *w.condensed_fits() = 1; }
 
-// Set impulse and laws of a number. ``velocity``: that of the unit wrench, with the bias.
+// Set the impulse and the law of a number. ``velocity`` is along the unit wrench, including the bias.
 GPUSIM_FN void start_number(const World& w, int number, real impulse, real velocity, real compliance, real scale, real share, real least) {
     vector_at(w, AT_NOW)[number] = vector_at(w, AT_BEFORE)[number] = impulse;
     vector_at(w, AT_VELOCITY)[number] = velocity + compliance * impulse;
@@ -235,7 +238,7 @@ GPUSIM_FN void start_number(const World& w, int number, real impulse, real veloc
     vector_at(w, AT_SHARE)[number] = share;
     vector_at(w, AT_LEAST)[number] = least;
 }
-// Set the numbers of the n-th manifold, after sum_path if it has a path.
+// Set the numbers of the n-th manifold. If the manifold has a path, run sum_path first.
 GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     const Lane r = record(w, m);
     const real none = real(0);
@@ -264,7 +267,7 @@ GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     for (int d = 1; d < 3; ++d, ++at) start_number(w, at, r[AT_TORQUE + d], velocity(at), none, turn, r[AT_ROLLING], none);
 }
 
-// The projection of one element: a normal, a torque, or two tangents.
+// Projection of a normal impulse, a torque, or both tangential impulses.
 struct Projection {
     int state, width;
     real missed, other_missed, along, other_along, across;
@@ -299,7 +302,7 @@ GPUSIM_FN real condensed_load(const World& w, const real* impulse) {
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, impulse[at]);
     return load;
 }
-// List the unknowns. Numbers that are zero and stay so are none.
+// List the unknowns of Newton's equations: all numbers except zeros that stay zero.
 GPUSIM_FN void list_unknowns(const World& w) {
     const real* now = vector_at(w, AT_NOW);
     int unknowns = 0;
@@ -318,7 +321,7 @@ GPUSIM_FN void list_unknowns(const World& w) {
     }
     *w.newton_unknowns() = unknowns;
 }
-// Return the greatest of ``change`` in velocities of the numbers alone.
+// Return the maximum of |change - from|, converted to velocities.
 GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real* from) {
     real most = real(0);
     for (int at = 0; at < *w.condensed_count(); ++at)
@@ -328,8 +331,8 @@ GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real*
 GPUSIM_FN bool jams(const World& w) {
     return greatest_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
 }
-// End the iterations with a solution or a failure, or continue. A step that did not help is repeated with more damping.
-// ``before``: newton_square before the step, which rounding no longer lets fall near a solution.
+// End the iterations with a solution or a failure, or continue. If a step did not help, increase the damping.
+// ``before`` is newton_square before the step.
 GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
     const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
@@ -367,7 +370,7 @@ typedef real Eight __attribute__((vector_size(8 * sizeof(real)), aligned(alignof
 GPUSIM_FN Eight& eight(real* at) { return *reinterpret_cast<Eight*>(at); }
 GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Eight*>(at); }
 #endif
-// Set one of Newton's equations: the derivative of what is missed, with what is missed behind.
+// Set one of Newton's equations: a row of the derivative, and the distance from the projection.
 GPUSIM_FN void set_equation(const World& w, int row) {
     const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN), own = number[row];
     const int kind = index_at(w, AT_KIND)[own], state = index_at(w, AT_STATE)[own];
@@ -385,7 +388,7 @@ GPUSIM_FN void set_equation(const World& w, int row) {
         out[row] += vector_at(w, AT_COMPLIANCE)[own] * scale + *w.newton_damping();
         return;
     }
-    // Sliding: the impulse follows the direction of the free impulse, and the radius the normals.
+    // Sliding: the direction follows the free impulse, and the radius follows the normal impulses.
     const real along = vector_at(w, AT_ALONG)[own], across = vector_at(w, AT_ACROSS)[own];
     const real own_share = across * (real(1) - along * along);
     for (int k = 0; k < unknowns; ++k) out[k] = own_share * scale * response[number[k]];
@@ -415,7 +418,7 @@ GPUSIM_FN void substitute_number(const World& w, int k, int row) {
     if (row == k) vector_at(w, AT_STEP)[index_at(w, AT_UNKNOWN)[k]] = step;
     else equation_at(w, row)[unknowns] -= equation_at(w, row)[k] * step;
 }
-// Item: on a GPU one number, on a CPU all of them.
+// Item: one number on a GPU, all numbers on a CPU.
 GPUSIM_FN int condensed_items(const World& w) { return WHOLE_BLOCKS ? 1 : *w.condensed_count(); }
 GPUSIM_FN void move_numbers(const World& w, int item) {
     const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN);
@@ -433,7 +436,7 @@ GPUSIM_FN void move_numbers(const World& w, int item) {
     vector_at(w, AT_STEP_VELOCITY)[item] = sum;
 #endif
 }
-// Take the longest of the step, its half, its quarter, ... that brings the impulses closer to their projections.
+// Apply the step, or a half, a quarter, ... of the step, so that the impulses are closer to their projections.
 GPUSIM_FN void search_step(const World& w) {
     real *now = vector_at(w, AT_NOW), *velocity = vector_at(w, AT_VELOCITY);
     real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);
@@ -458,7 +461,7 @@ GPUSIM_FN void search_step(const World& w) {
     }
     judge_newton(w, better, before);
 }
-// Keep the impulses of the n-th manifold, and move its bodies. update_path does the same for the joints.
+// Store the impulses of the n-th manifold, and update the velocities of its bodies.
 GPUSIM_PHASE void leave_condensed(const World& w, int m, int n) {
     const int first = w.condensed_start()[n];
     Lane r = record(w, m);

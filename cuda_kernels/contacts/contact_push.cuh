@@ -1,11 +1,10 @@
-// Push-outs: displacements that correct penetration in the drift and leave velocities unchanged (equations:
+// Push-outs: position impulses that correct penetration in the drift (equations:
 // gpusim/reference/contacts/contact_push.py).
 #pragma once
 #include "../solve/contact_direct.cuh"
 
 GPUSIM_PHASE void start_push(const World& w, int i) { w.displacement()[i] = real(0); }
 GPUSIM_PHASE void start_push_row(const World& w, int row) { w.delta()[row] = real(0); }
-// Solve all points of a manifold in turn, without friction.
 template <class R, class N> GPUSIM_SHARED void push_points(R r, Sweep<N>& s) {
     const N none{};
     N frame[9];
@@ -24,7 +23,7 @@ template <class R, class N> GPUSIM_SHARED void push_points(R r, Sweep<N>& s) {
         apply(r, wrench, s);
     }
 }
-// Item i of a list: a color or the overflow.
+// Item: manifold i of a list (a color or the overflow).
 GPUSIM_PHASE void push_contact(const World& w, int list, int i) {
     const int place = list_place(w, list, i);
     Item r = item_at(w, place);
@@ -34,7 +33,7 @@ GPUSIM_PHASE void push_contact(const World& w, int list, int i) {
     move_item(w, place, r, list == w.max_colors(), s.wrench, w.displacement());
 }
 GPUSIM_PHASE void add_push_parts(const World& w, int b) { add_parts(w, b, w.displacement()); }
-// Push the n-th manifold on articulated bodies, with the joints' pending correction.
+// Push out the n-th articulated manifold. ``delta`` contains the pending correction of the joints.
 GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
@@ -44,7 +43,7 @@ GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
     move_sides(r, s.wrench, w.displacement());
     write_numbers<6>(s.wrench, w.path_wrench());
 }
-// Add the joints' effect on body b, and convert the speed to the drift's displacement.
+// Add the effect of the joints on body b, and convert the velocity to a displacement.
 GPUSIM_PHASE void end_push(const World& w, int b) {
     real moved[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
     if (w.direct() && articulated_size(w) > 0) impulse_response(w, b, w.delta(), moved);

@@ -1,13 +1,13 @@
-// Records of manifolds: all that the substeps of a step need, in the frame (normal, tangent, tangent). Wrenches are
-// about the middle of the manifold. Records are in sweep order, by color. They are filled from the state once per step.
-// Impulses, slips and arms persist in them between substeps, and return to the state at the end.
+// Records of manifolds: all data for the substeps of a step, in the frame (normal, tangent, tangent). Wrenches are
+// about the center of the manifold. Records are in the order of the sweeps. The stage color_contacts fills the records
+// from the state, and store_contacts copies impulses, slips and arms back.
 #pragma once
 #include "contact_coloring.cuh"
 #include "contact_tire.cuh"
 #include "../math/lanes.cuh"
 #include "../joints/rows.cuh"
 
-// Items of a phase over all records, and over one list. The last record of a list may have empty lanes.
+// Return the number of items of a phase over all records. The last record of a list may have unused lanes.
 GPUSIM_FN int record_items(const World& w) { return w.color_first()[w.max_colors() + 2] / ITEM_LANES; }
 GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) + ITEM_LANES - 1) / ITEM_LANES; }
 GPUSIM_FN int list_place(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
@@ -24,16 +24,15 @@ GPUSIM_FN Item item_at(const World& w, int place) {
     return reinterpret_cast<Wide*>(w.manifold()) + (place / LANES) * RECORD_SIZE;
 }
 #endif
-// Return the index of a record's points and normal in double precision.
+// Return the index of the points and the normal of a record in double precision.
 GPUSIM_FN int anchor_at(int place) { return (place / LANES) * (ANCHOR_SIZE * LANES) + place % LANES; }
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
 template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
-// Return whether a lane holds a record.
 GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
-// Lists fill their lanes from the first one.
+// The used lanes of a list come first.
 GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }
 
-// Gather ``count`` numbers per body, for one side of every lane.
+// Get ``count`` numbers per body, for one side of each lane.
 template <class T> GPUSIM_FN void gather(Lane r, int side, const T* from, int stride, int count, real* out) {
     const T* own = from + stride * int(r[AT_BODIES + side]);
     for (int k = 0; k < count; ++k) out[k] = real(own[k]);
@@ -49,7 +48,7 @@ template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int s
 }
 #endif
 
-// Gather (velocity, rate) of the bodies of one side.
+// Get the twists of the bodies on one side.
 GPUSIM_FN void gather_twist(Lane r, int side, const real* velocity, real* out) { gather(r, side, velocity, 6, 6, out); }
 #if ITEM_LANES > 1
 GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) {
@@ -59,14 +58,14 @@ GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) 
 }
 #endif
 
-// Compute tangents of a unit normal (Duff and others 2017). They jump where its z changes sign.
+// Compute tangents of a unit normal (Duff et al. 2017). They jump where the z component changes sign.
 template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
     const T sign = n[2] < T(0) ? T(-1) : T(1);
     const T a = T(-1) / (sign + n[2]), b = n[0] * n[1] * a;
     first[0] = T(1) + sign * n[0] * n[0] * a; first[1] = sign * b; first[2] = -sign * n[0];
     second[0] = b; second[1] = sign + n[1] * n[1] * a; second[2] = -n[1];
 }
-// Transform a world vector of the state to the frame, and back.
+// Transform a world vector to the frame, and back.
 GPUSIM_FN void to_frame(Lane r, const stored* kept, real* out) {
     const real own[3] = {real(kept[0]), real(kept[1]), real(kept[2])};
     for (int k = 0; k < 3; ++k)
@@ -82,7 +81,7 @@ GPUSIM_FN double combined_friction(int rule, double a, double b) {
     if (rule == COMBINE_MAX) return max_(a, b);
     return rule == COMBINE_MULTIPLY ? a * b : sqrt_(a * b);
 }
-// Combine arms of rolling or spinning friction. If one surface has 0, the other one's arm applies.
+// Combine the arms of rolling or spinning friction. If one surface has 0, the arm of the other surface applies.
 GPUSIM_FN double combined_arm(int rule, double a, double b) {
     if (!(a > 0.0) || !(b > 0.0)) return max_(a, b);
     return combined_friction(rule == COMBINE_MULTIPLY ? COMBINE_MEAN : rule, a, b);
@@ -92,7 +91,7 @@ GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
     const int row = given_row(w, m);
     int a = row >= 0 ? w.shapes() + row : w.pair_shapes()[2 * m], b = row >= 0 ? a : w.pair_shapes()[2 * m + 1];
     r[AT_RESTITUTION] = real(max_(w.shape_restitution()[a], w.shape_restitution()[b]));
-    int rule = COMBINE_MAX;  // for a surface and itself
+    int rule = COMBINE_MAX;  // for one surface
     if (row < 0) {
         const int rule_a = w.shape_rule()[a], rule_b = w.shape_rule()[b], above = (rule_a >> 2) - (rule_b >> 2);
         if (above == 0) rule = max_(rule_a, rule_b) & 3;
@@ -124,7 +123,7 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     to_frame(r, w.contact_impulse() + 3 * at, part);
     for (int j = 0; j < 3; ++j) p[AT_IMPULSE + j] = part[j];
     to_frame(r, w.contact_slip() + 3 * at, part);
-    // Tire bristles stay in the wheel's frame.
+    // The slip of a tire is in the frame of the wheel.
     const bool tire = r[AT_LAW] == real(LAW_TIRE);
     for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = tire ? real(w.contact_slip()[3 * at + j]) : part[j];
     stored before[6];
@@ -137,7 +136,7 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     put_anchor<6>(places, anchor + LANES * 6 * k);
     p[AT_AGE] = real(w.contact_age()[at]);
 }
-// Return whether a manifold has a torque about an axis of its frame. If the frame rotates, other torque is dropped.
+// Return whether the law has a friction torque about an axis of the frame.
 GPUSIM_FN bool has_torque(Lane r, const double* law, int axis) {
     const bool patch = r[AT_LAW] == real(LAW_CONTENSOU), tire = r[AT_LAW] == real(LAW_TIRE);
     if (axis == 0) return patch || r[AT_SPINNING] > real(0);
@@ -185,7 +184,7 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
     Item r = item_at(w, place);
 #if ITEM_LANES == 1
-    // The stages set all other numbers of a record that they read.
+    // The stages fill the rest of the record.
     if (is_filled(w, place)) {
         clear_record(r, AT_RESTITUTION / 2 * 2, FIRST_POINT);
         const int points = w.pair_points()[w.color_member()[place]];
@@ -198,9 +197,9 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
         for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
 }
-// Return whether a point bounced. Its next contact starts from zero.
+// Return whether a point bounced. Its next contact then starts without impulses.
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
-// Return the load for friction. A compliant rigid point rubs with its whole load, and with its push-out.
+// Return the normal impulse that limits friction.
 template <class R> GPUSIM_FN auto rubbing_load(R p) { return p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]; }
 template <class R> GPUSIM_FN auto sticks(R r, R p) {
     typedef NUMBER(R) N;
@@ -231,13 +230,13 @@ GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
     w.contact_age()[at] = int(p[AT_AGE]);
     w.contact_mode()[at] = !(rubbing_load(p) > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
 }
-// Store where a point that moves over a surface is now.
+// Store the current position of a point that moves over a surface.
 GPUSIM_FN void store_place(const World& w, int m, ReadLane r, const double* anchor) {
     if (!(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
     for (int j = 0; j < 3; ++j) w.pair_normal()[3 * m + j] = anchor[LANES * (24 + j)];
     for (int j = 0; j < 6 * w.pair_points()[m]; ++j) w.contact_anchor()[24 * m + j] = anchor[LANES * j];
 }
-// Item: records. At the end of a step, copy persistent data back to the state.
+// Item: records. At the end of a step, copy impulses, slips and arms to the state.
 GPUSIM_PHASE void store_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
     for (int place = item * ITEM_LANES; place < (item + 1) * ITEM_LANES; ++place) {

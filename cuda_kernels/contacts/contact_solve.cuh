@@ -1,12 +1,12 @@
-// Sweeps over manifolds: impulses of their points in turn, in terms of the bodies' relative twist. So a sweep reads and
-// writes both bodies once (gpusim/reference/contacts/contact_solve.py). The stages solve and relax use the same sweeps.
+// Sweeps over manifolds: solve the impulses of their points one after another
+// (gpusim/reference/contacts/contact_solve.py).
 #pragma once
 #include "contact_rows.cuh"
 #include "../joints/factor.cuh"
 
 template <class N> struct Sweep {
-    N twist[6];   // relative, at the middle of the manifold
-    N wrench[6];  // sum of the added wrenches, about the middle
+    N twist[6];   // relative twist at the center of the manifold
+    N wrench[6];  // sum of the wrenches so far, about the center
     N most;       // greatest change of an impulse
     N step[12];   // changes of the points' impulses
 };
@@ -22,16 +22,16 @@ template <class N> GPUSIM_FN void note_change(Sweep<N>& s, N change) {
     const N size = abs_(change);
     s.most = choose(size <= s.most, s.most, size);
 }
-// Compute the wrench of an impulse at a point, given in the frame.
+// Compute the wrench of an impulse, given in the frame, at a point.
 template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, const N* impulse, N* wrench) {
     for (int k = 0; k < 3; ++k) wrench[k] = frame[k] * impulse[0] + frame[3 + k] * impulse[1] + frame[6 + k] * impulse[2];
     cross3(place, wrench, wrench + 3);
 }
-// Compliances of points that joints may lock (contact_direct.cuh). Points of free bodies have none.
+// Additional compliance of points on bodies with joints (contact_direct.cuh). Other points have none.
 struct NoFloors {
     template <class N> MEMBER void add(int, const N*, N*) const {}
 };
-// Solve the normal impulse of point k, then its friction, with the normal's effect on it. Only live lanes change.
+// Solve the normal impulse of point k, then its friction. Only live lanes change.
 template <class R, class M, class N, class F>
 GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, N* step, Sweep<N>& s) {
     R p = point_record(r, k);
@@ -76,20 +76,17 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
     respond(r, wrench, moved);
     for (int k = 0; k < 6; ++k) s.twist[k] = choose(live, N(s.twist[k] + moved[k]), s.twist[k]);
 }
-// Return the greatest normal impulse.
 template <class R> GPUSIM_FN NUMBER(R) greatest_load(R r) {
     NUMBER(R) load{};
     for (int k = 0; k < most_points(r); ++k)
         load = choose(r[AT_COUNT] > real(k), max_(load, NUMBER(R)(point_record(r, k)[AT_IMPULSE])), load);
     return load;
 }
-// Return the sum of the normal impulses.
 template <class R> GPUSIM_FN NUMBER(R) total_normal(R r) {
     NUMBER(R) sum{};
     for (int k = 0; k < most_points(r); ++k) sum = sum + point_record(r, k)[AT_IMPULSE];
     return sum;
 }
-// Return the response of the relative rate along an axis to a torque about it.
 template <class R, class N> GPUSIM_FN N turn_response(R r, const N* axis) {
     N sum{};
     for (int i = 0; i < 3; ++i) {
@@ -103,7 +100,6 @@ template <class R, class N> GPUSIM_FN void push_torque(R r, const N* axis, N cha
     apply(r, wrench, s);
     note_change(s, change);
 }
-// Solve dry friction against rotation about one axis of the frame, with an arm of the load.
 GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) {
     if (!(arm > real(0))) return;
     const real most = arm * load;
@@ -113,7 +109,6 @@ GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) 
     r[AT_TORQUE + axis] = now;
     push_torque(r, about, now - old, s);
 }
-// Solve spinning friction about the normal, the torque that keeps a tread upright, and rolling resistance.
 GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     hold_turn(r, 0, r[AT_SPINNING], load, s);
@@ -126,7 +121,6 @@ GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     }
     hold_turn(r, 2, r[AT_ROLLING], load, s);
 }
-// Solve spinning friction about the normal, and rolling friction about the tangents within a circle.
 GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     real frame[9];
@@ -147,7 +141,6 @@ GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
         push_torque(r, frame + 3 + 3 * k, change, s);
     }
 }
-// Solve sliding and spinning of one patch (Contensou): secants -g u of the law, implicit in the velocities.
 GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real load = r[AT_FRICTION] * total_normal(r), patch = r[AT_PATCH];
     const int pressure = int(pair_law(w, m)[3]);
@@ -158,7 +151,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real slide = sqrt_(u1 * u1 + u2 * u2), rim = patch * abs_(spin), both = slide + rim;
     real force, torque;
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
-    // Below this speed the secant is that at this speed, so the patch sticks.
+    // Below this speed, the patch sticks.
     const real least = real(PATCH_STICK);
     const real g = load * force / max_(max_(slide, least * force), real(LEAST_NUMBER));
     const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(LEAST_NUMBER));
@@ -178,7 +171,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     r[AT_TORQUE] = now[2];
     apply(r, wrench, s);
 }
-// Solve what acts on the whole patch of one lane.
+// Solve the friction torques and patch friction of one lane.
 GPUSIM_FN void sweep_whole(const World& w, int m, Lane r, Sweep<real>& s) {
     if (r[AT_LAW] == real(LAW_CONTENSOU)) sweep_patch(w, m, r, s);
     else if (r[AT_LAW] == real(LAW_TIRE)) sweep_tire(r, s);
@@ -208,7 +201,7 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
     }
 }
 #endif
-// Solve all points of the manifolds in turn, then the patches as a whole. The wrench stays in ``s``.
+// Solve all points one after another, then patch friction and friction torques. ``s`` contains the wrench.
 template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
     const int points = most_points(r), passes = int(greatest_lane(r[AT_PASSES]));
     const N none{};
@@ -222,7 +215,7 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
         const N before = s.most;
         s.most = none;
         for (int k = 0; k < points; ++k) sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), floors, s.step + 3 * k, s);
-        // The last pass is the one that changes almost nothing.
+        // The passes end when a pass changes almost nothing.
         if (passes > 1) busy = choose(s.most > real(PASS_SETTLED) * greatest_load(r), busy, none);
         s.most = max_(before, s.most);
     }
@@ -239,7 +232,7 @@ template <class R, class N> GPUSIM_FN void start_sweep(R r, const real* velocity
     relative_twist(r, velocity, s.twist);
     s.most = N{};
 }
-// Add a change to the velocities of the bodies of one side.
+// Add velocity changes to the bodies on one side.
 GPUSIM_FN void add_twist(Lane r, int side, const real* change, real* velocity) {
     const int body = int(r[AT_MOVED + side]);
     for (int k = 0; body >= 0 && k < 6; ++k) velocity[6 * body + k] += change[k];
@@ -258,7 +251,7 @@ template <class R, class N> GPUSIM_FN void move_sides(R r, const N* wrench, real
         add_twist(r, side, moved, velocity);
     }
 }
-// An overflow manifold stores its changes for the sum over each body.
+// Store the velocity changes of an overflow manifold. add_parts sums them for each body.
 template <class R, class N> GPUSIM_FN void leave_parts(const World& w, int place, R r, const N* wrench) {
     for (int side = 0; side < 2; ++side) {
         N moved[6];
@@ -273,10 +266,8 @@ template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, 
     if (shared) leave_parts(w, place, r, wrench);
     else move_sides(r, wrench, velocity);
 }
-// Nonsmooth nonlinear conjugate gradients over the sweeps (Silcowitz-Hansen, Niebe and Erleben 2010). The change in a
-// sweep is the gradient. The previous search direction is added, scaled by beta = |change|^2/|change before|^2, unless
-// the changes grow. Squares are weighted with the masses, so they are energies. They are stored by pair, so their sum
-// does not depend on colors and lanes.
+// Nonsmooth nonlinear conjugate gradients (gpusim/reference/contacts/search_direction.py). The squares are stored by
+// pair, so that their sum does not depend on colors and lanes.
 template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     N sum{};
     for (int k = 0; k < most_points(r); ++k) {
@@ -288,7 +279,7 @@ template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, 
     for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
         w.sweep_square()[w.color_member()[place + l]] = lane_of(sum, l);
 }
-// Return the number of parts of the pair list that have members.
+// Return the number of parts of the pair list, for sums.
 GPUSIM_FN int square_parts(const World& w) {
     const int count = *w.pair_count(), size = part_size(count);
     return size ? (count + size - 1) / size : 0;
@@ -322,14 +313,14 @@ GPUSIM_PHASE void extend_pair(const World& w, int item) {
             p[AT_DIRECTION + j] = share > real(0) ? N(course + p[AT_DELTA + j]) : N{};
         }
     }
-    // The torque and the shear.
+    // friction torques and patch friction
     for (int j = 0; any(has_whole(r)) && j < 5; ++j) {
         const N now = r[AT_TORQUE + j], course = share * r[AT_WHOLE_DIRECTION + j];
         r[AT_WHOLE_DIRECTION + j] = share > real(0) ? N(course + (now - r[AT_WHOLE_SWEPT + j])) : N{};
         r[AT_TORQUE + j] = r[AT_WHOLE_SWEPT + j] = now + course;
     }
 }
-// Extend numbers first to end of an array along their search direction. ``swept``: values before the sweep.
+// Step numbers from ``first`` to ``end`` along their search direction. ``swept`` contains the values before the sweep.
 GPUSIM_FN void extend_numbers(real beta, int first, int end, real* now, real* direction, real* swept) {
     for (int i = first; i < end; ++i) {
         const real along = beta * direction[i], step = now[i] - swept[i];
@@ -386,7 +377,7 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
         r[AT_WHOLE_SWEPT + j] = r[AT_TORQUE + j];
     }
 }
-// Record the changes of a sweep, so that the sweeps can end when they are small.
+// Record the largest impulse change of a sweep.
 template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     raise_to(w.contact_change(), greatest_lane(s.most));
     raise_to(w.largest_load(), greatest_lane(greatest_load(r)));
@@ -400,7 +391,6 @@ GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     move_item(w, place, r, shared, s.wrench, w.twist());
     end_manifolds(w, place, r, ITEM_LANES, s);
 }
-// Compute the wrench of the impulses of the last kick.
 template <class R, class N> GPUSIM_FN void warm_wrench(R r, N* wrench) {
     N frame[9], torque[3], shear[3] = {N{}, r[AT_SHEAR], r[AT_SHEAR + 1]};
     take(r + AT_FRAME, 9, frame);
@@ -424,26 +414,26 @@ GPUSIM_SHARED void warm_item(const World& w, int place, bool shared) {
     warm_wrench(r, wrench);
     move_item(w, place, r, shared, wrench, w.twist());
 }
-// Add the overflow sides' changes of body b in their fixed order.
+// Add the changes of all overflow sides of body b, in a fixed order.
 GPUSIM_FN void add_parts(const World& w, int b, real* velocity) {
     if (!overflow_size(w) || !w.dynamic()[b]) return;
     for (int n = w.part_start()[b]; n < w.part_start()[b + 1]; ++n)
         for (int k = 0; k < 6; ++k) velocity[6 * b + k] += w.part_change()[6 * w.part_side()[n] + k];
 }
 GPUSIM_PHASE void add_contact_parts(const World& w, int b) { add_parts(w, b, w.twist()); }
-// Item i of a list: a color or the overflow.
+// Item: manifold i of a list (a color or the overflow).
 GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_item(w, list_place(w, list, i), list == w.max_colors()); }
 GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w, list_place(w, list, i), list == w.max_colors()); }
 
-// Item: records. After the drift, in which points in touch are compliant, velocities are solved without compliance.
-// Points that were pressed together in this substep leave with their impact speed. Impulses continue from their values.
+// Item: records. Make touching points rigid for the solve after the drift. Points with an
+// impact get their impact speed.
 GPUSIM_PHASE void relax_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
     const int place = item * ITEM_LANES;
     if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, place);
-    // Joined points yield too little to be solved again, except those that their spring has pushed out.
+    // Points on bodies with joints yield too little to solve them again, unless their spring has pushed them out.
     const bool joined = place >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);

@@ -1,17 +1,16 @@
-// Tires: wheel friction as that of a brush whose bristles deflect, roll on and slide (equations:
-// gpusim/reference/contacts/contact_tire.py). The tangents of a tire's manifold are those of the wheel, ahead and across.
+// Friction of tires by the brush model (equations: gpusim/reference/contacts/contact_tire.py).
 #pragma once
 #include "contact_laws.cuh"
 
 GPUSIM_FN bool is_tire(const double* law) { return int(law[LAW_AT_FRICTION]) == LAW_TIRE; }
-// Return the side of the pair that is the wheel.
+// Return the side (0 or 1) of the wheel.
 GPUSIM_FN int wheel_side(const World& w, int m) { return w.shape_kind()[w.pair_shapes()[2 * m + 1]] == SHAPE_WHEEL; }
 GPUSIM_FN void wheel_axle(const World& w, int m, double* axle) {
     const int shape = w.pair_shapes()[2 * m + wheel_side(w, m)];
     const double *turn = w.shape_turn() + 9 * shape, own[3] = {turn[2], turn[5], turn[8]};
     turn3(w.rotation() + 9 * w.shape_body()[shape], own, axle);
 }
-// Replace the normal's tangents by those of the wheel.
+// Set the tangents to the directions ahead and across of the wheel.
 GPUSIM_FN void tire_tangents(const World& w, int m, real* frame) {
     double axle[3];
     real own[3], ahead[3];
@@ -23,13 +22,13 @@ GPUSIM_FN void tire_tangents(const World& w, int m, real* frame) {
     for (int k = 0; k < 3; ++k) frame[3 + k] = ahead[k] / size;
     cross3(frame, frame + 3, frame + 6);
 }
-// Compute E and g of a drift: the share of a deflection that remains, and the deflection per slip speed, s.
+// Compute E and g of a drift: the remaining fraction of a deflection, and the deflection per slip speed (s).
 GPUSIM_FN void bristle_step(double h, double turn, double* kept, double* gain) {
     const double rest = 1.0 + 0.5 * turn * (1.0 + turn / 3.0 * (1.0 + 0.25 * turn)), total = 1.0 + turn * rest;
     *kept = 1.0 / total;
     *gain = h * rest / total;
 }
-// Set the effect of a kick on bristles and lean. ``before``: relative twist before the kick.
+// Set the data of bristles and camber torque. ``before``: relative twist before the kick.
 GPUSIM_FN void set_tire(const World& w, int m, Lane r, const real* before) {
     const double *law = pair_law(w, m), h = w.h, kick = kick_time(w);
     const int side = wheel_side(w, m), shape = w.pair_shapes()[2 * m + side];
@@ -65,7 +64,7 @@ GPUSIM_FN void set_tire(const World& w, int m, Lane r, const real* before) {
     r[AT_CAMBER + 1] = real(kick * (0.25 * h * stiff + square * law[LAW_AT_DAMPING_COEFFICIENT]));
     r[AT_CAMBER + 2] = real(width);
 }
-// Return the share of the stiffness that remains while sliding. theta is the value without force, b = beta/3.
+// Return the factor G of the friction force. ``theta`` is theta_0, and b is beta/3.
 template <class N> GPUSIM_FN N brush_share(N theta, N b) {
     const N one = Every<N>::of(real(1)), none = Every<N>::of(real(0)), c = one + b - theta;
     const auto sticks = c > none;
@@ -85,7 +84,7 @@ template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u
     const N f1 = u1 - (k11 * p[0] + k12 * p[1]), f2 = u2 - (k12 * p[0] + k22 * p[1]);
     const N e1 = r[AT_TIRE_KNOWN] + slope1 * f1, e2 = r[AT_TIRE_KNOWN + 1] + slope2 * f2;
     const N q1 = r[AT_TIRE_STIFFNESS], q2 = r[AT_TIRE_STIFFNESS + 1];
-    // (1 + G M) e = e_free. Sizes are those of the impulse without sliding, over the ellipse.
+    // (1 + G M) e = e_free. Sizes are sizes of the impulse without sliding, divided by the ellipse.
     const N m11 = slope1 * k11 * q1, m12 = slope1 * k12 * q2, m21 = slope2 * k12 * q1, m22 = slope2 * k22 * q2;
     const N s1 = q1 * r[AT_TIRE_SHARES], s2 = q2 * r[AT_TIRE_SHARES + 1];
     const N bound = max_(N(real(3) * most), small), least = Every<N>::of(real(TIRE_LEAST));
@@ -97,18 +96,16 @@ template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u
         const N x = s1 * d1, y = s2 * d2;
         size = sqrt_(N(x * x + y * y));
         if (step == TIRE_PASSES) break;
-        // ``falls``: relative decrease of size with G.
+        // ``falls``: relative decrease of the size per increase of G.
         const N w1 = m11 * d1 + m12 * d2, w2 = m21 * d1 + m22 * d2, t1 = (d * w1 - b * w2) / det, t2 = (a * w2 - c * w1) / det;
         const N falls = max_(N((x * s1 * t1 + y * s2 * t2) / max_(N(x * x + y * y), small)), none);
         const N free = max_(N(one - g * falls), least);
         g = brush_share(N(size / (free * bound)), N(real(1.0 / 3.0) * falls / free));
     }
-    // The residual of the passes must not leave the ellipse.
     g = g * min_(one, N(most / max_(N(g * size), small)));
     p[0] = choose(most > none, N(-q1 * g * d1), none);
     p[1] = choose(most > none, N(-q2 * g * d2), none);
 }
-// Return the torque impulse against leaning about the tangent ahead, at a rate with the torque ``old`` acting.
 GPUSIM_FN real camber_torque(Lane r, real load, real rate, real response, real old) {
     const real slope = r[AT_CAMBER + 1], now = (r[AT_CAMBER] - slope * (rate - response * old)) / (real(1) + slope * response);
     const real size = abs_(now), edge = load * r[AT_CAMBER + 2] * real(1.0 / 6.0);

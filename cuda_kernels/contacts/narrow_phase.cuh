@@ -1,5 +1,5 @@
-// Stage narrow_phase: contact points of close pairs, matched with those of the last step by feature. Points on rolling
-// surfaces are matched by position (gpusim/reference/contacts/narrow_phase.py).
+// Stage narrow_phase: find contact points of close pairs, and match them with points of the last step
+// (gpusim/reference/contacts/narrow_phase.py).
 #pragma once
 #include "contact_tire.cuh"
 #if GPUSIM_SHAPES
@@ -18,7 +18,7 @@ template <class P> GPUSIM_FN int find_pair(P pairs, int count, int a, int b) {
     }
     return -1;
 }
-// Count the entries of a pair with several entries in a sorted list: those before entry m, and those from m on.
+// Return whether entries m and n of a list are the same pair. A pair with several manifolds has several entries.
 template <class P> GPUSIM_FN bool same_pair(P pairs, int m, int n) {
     return pairs[2 * m] == pairs[2 * n] && pairs[2 * m + 1] == pairs[2 * n + 1];
 }
@@ -32,8 +32,7 @@ template <class P> GPUSIM_FN int places_from(P pairs, int m, int count) {
     while (m + n < count && same_pair(pairs, m, m + n)) ++n;
     return n;
 }
-// The last step's pairs are those of the state, which is kept until the end of this step. Return the first entry of a
-// pair in the last step, or -1. Both lists are sorted. If nothing moves, the entry is the same as now.
+// Return the first entry of a pair in the list of the last step, or -1. Both lists are sorted.
 GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     const int count = w.before_count();
     if (w.split_pairs()) {
@@ -43,13 +42,12 @@ GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     if (m < count && w.before_pair_shapes()[2 * m] == a && w.before_pair_shapes()[2 * m + 1] == b) return m;
     return find_pair(w.before_pair_shapes(), count, a, b);
 }
-// Store a point on a body's surface relative to the center of mass. It rotates with the body unless the surface rolls.
+// Store a surface point relative to the center of mass: in body axes, or in world axes for rolling surfaces.
 GPUSIM_FN void keep_anchor(const World& w, int shape, const double* point, double* out) {
     const int b = w.shape_body()[shape];
     subtract3(point, w.position() + 3 * b, out);
     if (!w.shape_rolls()[shape]) turn_back3(w.rotation() + 9 * b, out, out);
 }
-// Fill an unused point with zeros, whatever it held before.
 GPUSIM_FN void clear_point(const World& w, int at) {
     w.contact_age()[at] = 0;
     w.contact_mode()[at] = CONTACT_FLIGHT;
@@ -57,7 +55,7 @@ GPUSIM_FN void clear_point(const World& w, int at) {
     clear_numbers(w.contact_slip() + 3 * at, 3);
     clear_numbers(w.contact_arm() + 6 * at, 6);
 }
-// Set the number of points of pair m. Unused points hold zeros. Without points, the data of the pair are zeros too.
+// Set the number of points of pair m, and clear unused data.
 GPUSIM_FN void end_points(const World& w, int m, int count) {
     w.pair_points()[m] = count;
     for (int k = count; k < 4; ++k) {
@@ -70,7 +68,7 @@ GPUSIM_FN void end_points(const World& w, int m, int count) {
     clear_numbers(w.pair_force() + 3 * m, 3);
     clear_numbers(w.pair_torque() + 3 * m, 3);
 }
-// Return the square of the distance between point k and point j of the last step, on surfaces that roll.
+// Return the square of the distance between point k and point j of the last step, on rolling surfaces.
 GPUSIM_FN double way_from(const World& w, int m, int k, int old, int j) {
     double far = 0.0;
     for (int side = 0; side < 2; ++side) {
@@ -82,12 +80,12 @@ GPUSIM_FN double way_from(const World& w, int m, int k, int old, int j) {
     }
     return far;
 }
-// Return the square of the radius about which a shape rolls, or 0.
+// Return the square of a rolling shape's radius, or 0 for other shapes.
 GPUSIM_FN double round_size(const World& w, int shape) {
     const double radius = w.shape_rolls()[shape] ? w.shape_size()[8 * shape] : 0.0;
     return radius * radius;
 }
-// Return the last step's point nearest to point k of ``count``, or -1 if another point is nearer to it.
+// Return the point of the last step nearest to point k, or -1 if another of the ``count`` points is nearer to it.
 GPUSIM_FN int nearest_before(const World& w, int m, int k, int count, int old) {
     int best = -1;
     double least = 0.0;
@@ -108,7 +106,7 @@ GPUSIM_FN int same_feature_before(const World& w, int m, int k, int old) {
         if (w.before_contact_feature()[4 * old + j] == w.contact_feature()[4 * m + k]) return j;
     return -1;
 }
-// Copy from the last step what point k of ``count`` of pair m inherits.
+// Copy data of the matching point of the last step to point k of pair m.
 GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const int at = 4 * m + k;
     clear_point(w, at);
@@ -117,7 +115,7 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const bool rolls = w.shape_rolls()[pair[0]] || w.shape_rolls()[pair[1]];
     const int j = rolls ? nearest_before(w, m, k, count, old) : same_feature_before(w, m, k, old), from = 4 * old + j;
     const bool same = j >= 0 && w.before_contact_feature()[from] == w.contact_feature()[at];
-    // Another point of a disk may be near. A point farther away than the radius is no neighbor.
+    // A matching point must be closer than the radius.
     if (same || (j >= 0 && way_from(w, m, k, old, j) <= round_size(w, pair[0]) + round_size(w, pair[1]))) {
         copy_numbers(w.before_contact_impulse() + 3 * from, w.contact_impulse() + 3 * at, 3);
         copy_numbers(w.before_contact_slip() + 3 * from, w.contact_slip() + 3 * at, 3);
@@ -126,7 +124,7 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
         copy_numbers(w.before_contact_arm() + 6 * from, w.contact_arm() + 6 * at, 6);
         return;
     }
-    // Tire bristles continue over the seams of a surface.
+    // Bristles of a tire continue across the seams of a surface.
     if (w.before_pair_points()[old] > 0 && is_tire(pair_law(w, m)))
         copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 3 * at, 3);
 }
@@ -139,7 +137,7 @@ GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) 
         w.pair_torque()[3 * m + k] = met ? w.before_pair_torque()[3 * old + k] : stored(0);
     }
 }
-// Write ``count`` points to entry m of a pair. ``old`` is its entry in the last step, or -1.
+// Write ``count`` points to entry m of a pair. ``old`` is the matching entry of the last step, or -1.
 GPUSIM_FN void put_manifold(const World& w, int m, int old, int count, const Manifold& found) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
     end_points(w, m, count);
@@ -154,8 +152,8 @@ GPUSIM_FN void put_manifold(const World& w, int m, int old, int count, const Man
     match_pair(w, m, old, found.normal);
 }
 #if GPUSIM_SHAPES > 1
-// Choose which of ``count`` manifolds each entry of a pair takes, or -1. The ``known`` entries of the last step, from
-// ``old`` on, take those with the nearest normals.
+// Assign ``count`` manifolds to the entries of a pair. Each of the ``known`` entries of the last step gets the manifold
+// with the nearest normal. Unused entries get -1.
 GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, const Manifold* found, int* taken) {
     bool placed[MANIFOLDS];
     for (int k = 0; k < MANIFOLDS; ++k) {
@@ -185,7 +183,7 @@ GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, co
         taken[j] = i;
     }
 }
-// Find the manifolds of a pair with several entries, from m on.
+// Find the manifolds of a pair whose entries start at m.
 GPUSIM_SHARED void find_manifolds(const World& w, int m, int places) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
     const int known = old < 0 ? 0 : min_(places, places_from(w.before_pair_shapes(), old, w.before_count()));

@@ -1,5 +1,4 @@
-// Contacts at the seams of tiles: edges and side faces that a neighbor covers, and soft points that two tiles share
-// (gpusim/reference/contacts/seams.py). Points and normals are in the frame of the tiles' body.
+// Contacts at the seams of tiles (gpusim/reference/contacts/seams.py). Points and normals are in the body's frame.
 #pragma once
 #include "narrow_phase.cuh"
 
@@ -8,7 +7,7 @@ GPUSIM_FN void seam_place(const World& w, int tile, const double* x, double* out
     subtract3(x, w.shape_center() + 3 * tile, out);
     turn_back3(w.shape_turn() + 9 * tile, out, out);
 }
-// Cell of a height field, and the position in it.
+// Cell of a height field, and a position in this cell.
 struct SeamCell {
     int columns, rows, column, row;
     double at[2], u, v;
@@ -23,7 +22,7 @@ GPUSIM_FN void seam_cell(const Shape& s, const double* y, SeamCell& c) {
     c.u = c.at[0] - c.column;
     c.v = c.at[1] - c.row;
 }
-// Return the height of the surface under a point. Next to the field, use its rim.
+// Return the height of the surface below a point. Outside the field, use the height of the rim.
 GPUSIM_FN double seam_height(const Shape& s, const double* y) {
     SeamCell c;
     seam_cell(s, y, c);
@@ -31,7 +30,7 @@ GPUSIM_FN double seam_height(const Shape& s, const double* y) {
     if (c.v > c.u) return low[0] + c.u * (up[1] - up[0]) + c.v * (up[0] - low[0]);
     return low[0] + c.u * (low[1] - low[0]) + c.v * (up[1] - low[1]);
 }
-// Return whether a point is in a tile or at most ``space`` from it. Sharp corners reach somewhat farther.
+// Return whether a point is within ``space`` of a tile. Sharp corners extend farther.
 GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double space) {
     double y[3];
     Shape s;
@@ -55,13 +54,13 @@ GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double 
 struct SeamPlane {
     double y[3], n[3], space;
 };
-// Return whether the point q is beyond the plane by more than the space and the tolerance of a normal.
+// Return whether the point q is beyond the plane by more than the tolerances.
 GPUSIM_FN bool seam_beyond(const SeamPlane& p, const double* q) {
     double d[3];
     subtract3(q, p.y, d);
     return dot3(d, p.n) > SEAM_LEAN * norm3(d) + p.space;
 }
-// Return whether the triangles under a point, or next to it within the space, have a corner beyond the plane.
+// Return whether the height field extends beyond the plane near the point.
 GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
     SeamCell c;
     seam_cell(s, p.y, c);
@@ -87,7 +86,7 @@ GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
         }
     return false;
 }
-// Return whether a tile (for a height field: near x) reaches beyond the plane through x perpendicular to n.
+// Return whether a tile extends beyond the plane through x with the normal n. A height field must do so near x.
 GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const double* normal, double space) {
     SeamPlane p;
     Shape s;
@@ -116,7 +115,7 @@ GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
         if (seam_holds(w, w.seam()[i], x, seam_space(w, tile, w.seam()[i]))) return true;
     return false;
 }
-// Compute direction k of eight perpendicular to a normal, in the body's frame, from the tile's axis squarest to it.
+// Compute direction k of eight directions perpendicular to a normal, in the body's frame.
 GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, int k, double* out) {
     double n[3], e[3], f[3];
     turn_back3(w.shape_turn() + 9 * tile, normal, n);
@@ -133,7 +132,7 @@ GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, in
     turn3(w.shape_turn() + 9 * tile, out, out);
 }
 GPUSIM_FN double seam_look(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
-// Return whether the tile has a point near its point x, in the plane perpendicular to n, that no neighbor holds.
+// Return whether the tile contains a point near x, in the plane perpendicular to n, that is in no neighbor.
 GPUSIM_SHARED bool seam_is_bare(const World& w, int tile, const double* x, const double* n) {
     const double look = seam_look(w, tile);
     for (int k = 0; k < 8; ++k) {
@@ -153,7 +152,7 @@ GPUSIM_SHARED bool seam_covers(const World& w, int tile, const double* x, const 
     }
     return false;
 }
-// Compute the normal out of one side's shape, in the frame of its body.
+// Compute the outward normal of the shape on one side, in the frame of its body.
 GPUSIM_FN void seam_normal(const World& w, int m, int side, double* n) {
     turn_back3(w.rotation() + 9 * w.shape_body()[w.pair_shapes()[2 * m + side]], w.pair_normal() + 3 * m, n);
     for (int k = 0; k < 3 && side == 1; ++k) n[k] = -n[k];
@@ -172,7 +171,6 @@ GPUSIM_FN void seam_slope(const Shape& s, const double* y, double* n) {
     const double length = norm3(n);
     for (int k = 0; k < 3; ++k) n[k] = n[k] / length;
 }
-// Points of a manifold on a tile, and their outward normal.
 struct SeamPoints {
     int count;
     double x[12], n[3];
@@ -204,7 +202,7 @@ GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, doub
     }
     turn3(w.shape_turn() + 9 * tile, n, out);
 }
-// Return what a tile's neighbors do to points. SEAM_FACE hides small angles, so look along a normal that leans more.
+// Return how neighbors of a tile change points. The tolerance SEAM_FACE hides small angles, so the check uses a steeper normal.
 GPUSIM_SHARED int seam_verdict(const World& w, int tile, const SeamPoints& p) {
     double n[3], lean[3];
     seam_face(w, tile, p, n);
@@ -239,7 +237,7 @@ GPUSIM_FN void seam_turn(const World& w, int tile, int side, const SeamPoints& p
     turn3(w.rotation() + 9 * w.shape_body()[tile], normal, normal);
     for (int k = 0; k < 3 && side == 1; ++k) normal[k] = -normal[k];
 }
-// Return whether neighbors of one of the shapes take away all points found. Replace a normal that leans.
+// Return whether neighbors cover all points of a new manifold. If not, correct a leaning normal.
 GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, Manifold& found) {
     for (int side = 0; side < 2; ++side) {
         const int tile = side ? b : a;
@@ -255,12 +253,12 @@ GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, Manifold& foun
     }
     return false;
 }
-// Return the first entry of the pair of a neighbor with the other shape, or -1.
+// Return the first entry of the pair of a neighbor and the other shape, or -1.
 GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
     const int k = find_pair(w.pair_shapes(), *w.pair_count(), min_(neighbor, other), max_(neighbor, other));
     return k < 0 ? k : k - places_before(w.pair_shapes(), k);
 }
-// Return, as bits, the points of pair m with a soft law that pair k of a neighbor has too and keeps.
+// Return bits that mark the points of pair m with a soft law that pair k of a neighbor has too.
 GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     if (!(pair_law(w, m)[0] > 0.0) || pair_law(w, m) != pair_law(w, k)) return 0;
     double n[3], o[3];
@@ -279,7 +277,7 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     if (!bits || !(beyond || (all && k < m))) return 0;
     return seam_pair_verdict(w, k, at) == SEAM_GOES ? 0 : bits;
 }
-// Return whether the shape of one side rises by more than 45 degrees from the plane where pair k touches its neighbor.
+// Return whether the shape on one side rises by more than 45 degrees from the contact plane of pair k.
 GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     const double *x = seam_point(w, m, side, 0), diagonal = 0.70710678118654757;
     const int tile = w.pair_shapes()[2 * m + side];
@@ -295,7 +293,7 @@ GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     }
     return false;
 }
-// Return, as bits, the points that go and the normal that turns because of neighbors of the shape of one side.
+// Return bits that mark the points to remove and the normal to replace, because of neighbors on one side.
 GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     const int *pair = w.pair_shapes() + 2 * m, tile = pair[side], other = pair[1 - side];
     int bits = 0, verdict = -1;
@@ -311,21 +309,21 @@ GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     }
     return bits;
 }
-// Item: a pair entry. This phase reads the manifolds of other pairs, and the next phase changes them.
+// Item: a pair entry. This phase only reads manifolds. The phase drop_seam changes them.
 GPUSIM_PHASE void judge_seam(const World& w, int m) {
     int bits = 0;
     if (m < *w.pair_count() && w.pair_points()[m] > 0)
         for (int side = 0; side < 2; ++side) bits |= seam_goes(w, m, side);
     w.pair_seam()[m] = bits;
 }
-// Return whether an entry of the last step has points. Of several in a pair, only those with entry m's normal count.
+// Return whether an entry of the last step has points. If a pair has several entries, the normal must match entry m.
 GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
     if (!(w.before_pair_points()[old] > 0)) return false;
     if (pair_places(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;
     const double* before = w.before_pair_normal() + 3 * old;
     return !(abs_(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
 }
-// Continue a tire's bristles and impulses from another tile.
+// Transfer the bristles and impulses of a tire from another tile.
 GPUSIM_FN void take_over(const World& w, int m) {
     const int *pair = w.pair_shapes() + 2 * m, count = w.before_count(), own = pair_before(w, m, pair[0], pair[1]);
     if (own >= 0) {

@@ -1,9 +1,10 @@
-// Laws over several axes at once, as compliant rows u + G p = t, G = D^-1, t = G P (gpusim/reference/joints/coupled_laws.py).
+// Laws that couple several axes, as compliant rows u + G p = t, G = D^-1, t = G P
+// (gpusim/reference/joints/coupled_laws.py).
 #pragma once
 #include "factor.cuh"
 #include "laws.cuh"
 
-// Compute compliances and targets of law i as it is now.
+// Compute compliances and targets of law i.
 GPUSIM_FN void invert_coupled(const World& w, int i) {
     const CoupledLaw law = coupled_law(w, i);
     const int n = w.block();
@@ -18,7 +19,7 @@ GPUSIM_FN void invert_coupled(const World& w, int i) {
         target[r] = sum;
     }
 }
-// Direct solver: set diagonal compliances and targets of the rows of law i.
+// Direct solver: set the diagonal compliances and the targets of the rows of law i.
 GPUSIM_FN void fill_coupled(const World& w, int i) {
     const int n = w.block(), first = w.coupled_constraint()[i] * n;
     for (int r = 0; r < n; ++r) {

@@ -1,5 +1,4 @@
-// Stage curvature: the change of a row's value over the step beyond h J v, for velocity v, divided by h (equations:
-// gpusim/reference/joints/curvature.py).
+// Curvature bias of rows (equations: gpusim/reference/joints/curvature.py).
 #pragma once
 #include "rows.cuh"
 
@@ -14,12 +13,11 @@ GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
     turn3(rotation, change, out);
 }
 
-// Return whether all axes have the same inertia. The rate of a ball or a cube does not change direction.
 GPUSIM_FN mask is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
            (m[6] == real(0)) & (m[7] == real(0));
 }
-// Compute omega_mid = I(R_mid)^-1 L by Newton passes of the midpoint rule, in the body frame at the start.
+// Compute omega_mid by Newton passes of the midpoint rule, in the body frame at the start of the step.
 GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real half, real* rate) {
     real slope[9], cross[9];
     skew3(momentum, cross);
@@ -41,9 +39,7 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
         for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
     }
 }
-// Return whether the square of a body's rotation in a step, rad, is below round-off. Then nothing bends.
 GPUSIM_FN mask is_slow(real angle) { return !(angle > real(SLOW_TURN)); }
-// The same for body b over the substep, in the world frame.
 GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     double copy[9];
     const double* rotation = own_matrix(w.rotation(), b, copy);
@@ -58,7 +54,8 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
     for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
 }
 
-// Rotors (gpusim/reference/rotors.py): compute the axis in the world frame, and return the spin. Other bodies have zeros.
+// Compute the axis of a rotor in the world frame, and return its spin
+// (gpusim/reference/rotors.py). Other bodies give 0.
 GPUSIM_FN real rotor_spin(const World& w, int b, real* axis) {
     real own[3];
     for (int k = 0; k < 3; ++k) own[k] = real(w.rotor()[4 * b + k]);
@@ -66,7 +63,7 @@ GPUSIM_FN real rotor_spin(const World& w, int b, real* axis) {
     return dot3(w.twist() + 6 * b + 3, axis);
 }
 GPUSIM_FN real nutation(const World& w, int b, real spin) { return abs_(spin) * real(w.h) * real(w.rotor()[4 * b + 3]); }
-// Return the angle by which vectors of body b turn in the substep.
+// Return the rotation of body b in the substep, without the spin of a rotor.
 GPUSIM_FN real turn_angle_of(const World& w, int b) {
     const real *omega = w.twist() + 6 * b + 3, angle = real(w.h) * norm3(omega);
     if (!w.rotors() || !(w.rotor()[4 * b + 3] > 0.0)) return angle;
@@ -76,9 +73,9 @@ GPUSIM_FN real turn_angle_of(const World& w, int b) {
     return choose(nutation(w, b, spin) > real(MOST_NUTATION), angle, real(w.h) * norm3(swing));
 }
 
-// Compute the midpoint rate of body b and its rotation operators E (first 9 numbers) and T (last 9).
+// Compute omega_mid of body b, and its rotation operators E (first 9 numbers) and T (last 9 numbers).
 GPUSIM_PHASE void bend_body(const World& w, int b) {
-    // A CPU computes them in place, a GPU in registers.
+    // A CPU computes the operators in place, and a GPU in registers.
     real *middle = w.midpoint() + 3 * b, *place = w.turn() + 18 * b, copy[18], *turned = PAIRED ? copy : place;
     real* beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
@@ -109,7 +106,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     for (int k = 0; k < 3; ++k) middle[k] = choose(still, omega[k], middle[k]);
 }
 
-// Compute the change of a dot point's separation over the step, and its part beyond h J v.
+// Compute the change of the separation in a dot element over the step, and its part beyond h J v.
 GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* beyond) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
@@ -123,8 +120,8 @@ GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change,
     turn3(turn_a + 9, arm_a, of_a);
     subtract3(beyond, of_a, beyond);
 }
-// Compute what the dots of a point share if their axes u are in one body: the bias is u . share / h. With the turn
-// operators E, T of that body, share = T^T sep + beyond + E^T change.
+// Compute the sum T^T sep + beyond + E^T change for all dots of a point whose axes u are in one body. The bias is then
+// u . sum / h. T and E are the rotation operators of this body.
 GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* change, const real* beyond, real* share) {
     real of_u[3], copy[18];
     const real* turn = own_numbers<18>(w.turn() + 18 * w.dot_body_u()[e], copy);
@@ -133,7 +130,7 @@ GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* cha
     for (int k = 0; k < 3; ++k) share[k] = (share[k] + beyond[k]) + of_u[k];
 }
 
-// Compute a vector of a body after the step, world frame.
+// Compute a body's vector after the step, in the world frame.
 template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V* vector, double* out) {
     double turn[3], spin[4], matrix[9], both[9];
     for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * body + k]);
@@ -142,7 +139,6 @@ template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V
     product33(matrix, w.rotation() + 9 * body, both);
     turn3(both, vector, out);
 }
-// Return the bias of a rotation vector's length, from its exact value after the step. Its axis is fixed in no body.
 GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
     double q[8], vector[3];
@@ -158,7 +154,6 @@ GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
     return real(rate - double(dot3(u, turning)));
 }
-// Return the bias of an ordered rotation's angle, from its exact value after the step. Both bodies turn its axis.
 GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     double axis[3], ref_a[3], ref_b[3];
@@ -203,7 +198,7 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
 }
 
 #if GPUSIM_WRAPS
-// Places and vectors of bodies after the step, world frame.
+// Positions and vectors of bodies after the step, in the world frame.
 struct LaterPoses {
     const World& w;
     const double* position;
@@ -213,7 +208,7 @@ struct LaterPoses {
         for (int k = 0; k < 3; ++k) out[k] = position[3 * body + k] + w.h * double(w.twist()[6 * body + k]) + out[k];
     }
 };
-// Return J v of line e from what it keeps.
+// Return J v of line e, from the stored numbers of the element.
 GPUSIM_FN double line_rate(const World& w, int e, const real* keep) {
     const real *a = w.twist() + 6 * w.line_body_a()[e], *b = w.twist() + 6 * w.line_body_b()[e];
     real side_a[3], side_b[3], slip[3];
@@ -222,7 +217,7 @@ GPUSIM_FN double line_rate(const World& w, int e, const real* keep) {
     for (int k = 0; k < 3; ++k) slip[k] = (b[k] + side_b[k]) - (a[k] + side_a[k]);
     return double(dot3(keep + 9, slip));
 }
-// Return the bias of a wrapped path, from its exact length after the step. Its first line has that of both.
+// Return the bias of a wrapped path. The bias of both lines is stored with the first line.
 GPUSIM_FN real wrapped_bias(const World& w, int e, const real* keep) {
     const int i = w.line_wrap()[e] / 2, element = w.dots() + w.spins() + e;
     if (w.line_wrap()[e] % 2) return real(0);
@@ -237,7 +232,7 @@ GPUSIM_FN real wrapped_bias(const World& w, int e, const real* keep) {
 }
 #endif
 
-// With the direct solver, joints that are swept keep the bias of the kicked velocities, as with the colored solver.
+// With the direct solver, swept joints keep the bias of the kicked velocities.
 GPUSIM_FN bool keeps_bias(const World& w, int row) {
 #if GPUSIM_SWEPT
     return is_left_to_sweeps(w, row) && *w.since_factor() > 0;
@@ -245,9 +240,9 @@ GPUSIM_FN bool keeps_bias(const World& w, int row) {
     return (void)w, (void)row, false;
 #endif
 }
-// Store the bias of element e and of its row. ``angle``: the larger rotation of its bodies.
+// Store the bias of element e and of its row. ``angle`` is the larger rotation of both bodies.
 GPUSIM_FN void store_bias(const World& w, int e, real angle, real bias) {
-    // The expansion fails at large rotations. A bounded bias keeps the step stable there.
+    // Scale down the bias at large rotations, to keep the step stable.
     const mask far = angle > real(FULL_BIAS_BELOW);
     if (any(far)) {
         const real ratio = real(FULL_BIAS_BELOW) / angle;
@@ -267,7 +262,7 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
         return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, place));
 #endif
     if (first >= dots + spins) return store_bias(w, first, angle, line_bias(w, first - dots - spins, place));
-    // Points and angles of slow bodies change by h J v. Lines still bend.
+    // Dots and spins of slow bodies change by h J v, but lines still bend.
     const mask straight = is_slow(angle);
     if (all(straight)) {
         for (int e = first; e < part.end; ++e) store_bias(w, e, angle, real(0));
@@ -284,7 +279,6 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
         store_bias(w, e, angle, choose(straight, real(0), dot3(keep, share) * over));
     }
 }
-// Return the change of the polynomial of coupling c over the step beyond its slope times the change of x, divided by h.
 GPUSIM_SHARED double curve_bias(const World& w, int c, int e, double x) {
     Element element;
     evaluate(w, e, element, nullptr);

@@ -1,4 +1,4 @@
-// Elements: the scalar geometric functions behind all rows, their Jacobians and values (gpusim/reference/joints/elements.py).
+// Elements: the scalar geometric functions of all constraint rows (gpusim/reference/joints/elements.py).
 #pragma once
 #include "../math/euler_angles.cuh"
 #include "../math/rotations.cuh"
@@ -8,11 +8,11 @@
 #include "wrapping.cuh"
 #endif
 
-// Reals that an element keeps for the curvature stage, an even number. Dot: u, arm a, vector b, separation. Spin: u.
-// Line: arms, separation, unit, length.
+// Capacity for the numbers of an element that the curvature stage needs. It must be even. Dot: u, arm a, vector b,
+// separation. Spin: u. Line: arms, separation, unit vector, length.
 #define VECTORS 14
 
-// Elements of one item: on a CPU the dots of a point, which share most of their work, elsewhere one element.
+// Elements of one item. On a CPU, an item contains all dots of a point, because they share most of their work.
 struct ElementPart {
     int first, end;
 };
@@ -33,7 +33,7 @@ struct Element {
 struct DotVectors {
     double u[3], arm_a[3], vector_b[3], sep[3];
 };
-// Compute what the dots of one point share.
+// Compute the common vectors of the dots of one point.
 GPUSIM_FN void dot_point(const World& w, int e, DotVectors& v) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const double linear = w.dot_linear()[e];
@@ -50,7 +50,7 @@ GPUSIM_FN void dot_axis(const World& w, int e, DotVectors& v) {
 GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, real* keep) {
     dot_axis(w, e, v);
     const double linear = w.dot_linear()[e];
-    // If u rotates with the parent, its arm reaches to the child's point.
+    // If u rotates with the parent, the arm of the parent extends to the child's point.
     const double turns = w.dot_body_u()[e] == w.dot_body_a()[e] ? 1.0 : 0.0;
     double reach[3], side[3];
     for (int k = 0; k < 3; ++k) reach[k] = turns * v.sep[k] + v.arm_a[k];
@@ -69,7 +69,6 @@ GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, r
     copy3(v.sep, keep + 9);
 }
 
-// Compute the rotation vector of the child's frame in the parent's, at orientations qa, qb.
 GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
     double a[4], b[4];
     quaternion_product(qa, w.spin_frame_a() + 4 * e, a);
@@ -78,7 +77,7 @@ GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const 
     quaternion_product(a, b, a);
     rotation_vector_from_quaternion(a, out);
 }
-// Return the value of a spin element whose angle is not tracked. Compute its rotation vector and length too.
+// Return the value of a spin element that does not count full rotations. Also compute its rotation vector and length.
 GPUSIM_FN double spin_rotation(const World& w, int e, double* vector, double* length) {
     const double* q = w.orientation();
     relative_rotation(w, e, q + 4 * w.spin_body_a()[e], q + 4 * w.spin_body_b()[e], vector);
@@ -94,7 +93,7 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
     } else {
         double vector[3], length;
         out.value = spin_rotation(w, e, vector, &length);
-        // The total rotation changes along its own axis, which moves. At zero any axis will do.
+        // The total rotation changes along its own axis, which moves. At zero rotation, any axis works.
         if (w.spin_component()[e] == 3) {
             const mask turned = length > 1e-9;
             double frame[9], along[3];
@@ -126,7 +125,7 @@ struct LineVectors {
 #endif
 };
 #if GPUSIM_WRAPS
-// Places and vectors of bodies at the current poses, world frame.
+// Positions and vectors of bodies at the current poses, in the world frame.
 struct CurrentPoses {
     const World& w;
     template <class V> MEMBER void turn(int body, const V* vector, double* out) const {
@@ -138,7 +137,7 @@ struct CurrentPoses {
     }
 };
 #if !GPUSIM_WIDE
-// For groups of worlds, math/simd.cuh has a function that calls it for each lane.
+// For groups of worlds, math/simd.cuh has a version that calls the function for each lane.
 template <int N, int M, class F> GPUSIM_FN void each_lane(const double* in, double* out, F call) { call(in, out); }
 #endif
 template <class N> struct WrapAround {
@@ -151,7 +150,7 @@ GPUSIM_FN void wrap_path(const World& w, int i, const double* in, double* out) {
     const auto radius = w.wrap_radius()[i];
     each_lane<WRAP_INPUTS, WRAP_OUTPUTS>(in, out, WrapAround<decltype(radius)>{cylinder, sided, radius});
 }
-// Move the inner end of a wrapped path's line to its point of contact. The arc counts to the first line.
+// Move the inner end of a line of a wrapped path to the point of contact. Add the arc to the first line.
 GPUSIM_FN void wrap_line(const World& w, int wrap, LineVectors& v) {
     const int i = wrap / 2, body = w.wrap_body()[i];
     const bool second = wrap % 2 != 0;
@@ -188,7 +187,7 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
     LineVectors v;
     line_vectors(w, e, v);
     const double length = norm3(v.sep);
-    // Points that coincide have no line. Any direction will do for a moment.
+    // Coincident points have no line, so any direction works.
     const mask apart = length > 1e-12;
     double unit[3] = {0.0, 0.0, 1.0}, side[3];
     for (int k = 0; k < 3; ++k) unit[k] = choose(apart, v.sep[k] / choose(apart, length, double(1.0)), unit[k]);
@@ -208,7 +207,7 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
     keep[12] = real(length);
 }
 
-// Evaluate element e. Elements are numbered dots first, then spins, then lines.
+// Evaluate element e. The order of the elements is dots, spins, lines.
 GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
     if (e < w.dots()) {
         DotVectors v;
@@ -220,7 +219,7 @@ GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
     line_element(w, e - w.spins(), out, keep);
 }
 
-// Return the joint angle within half a turn, from the rotation matrices.
+// Return the joint angle between -pi and pi from the rotation matrices.
 GPUSIM_FN double wrapped_angle(const World& w, int k) {
     double axis[3], a[3], b[3], copy[9];
     turn3(own_matrix(w.rotation(), w.angle_owner()[k], copy), w.angle_axis() + 3 * k, axis);
@@ -228,9 +227,9 @@ GPUSIM_FN double wrapped_angle(const World& w, int k) {
     turn3(own_matrix(w.rotation(), w.angle_body_b()[k], copy), w.angle_ref_b() + 3 * k, b);
     return turned_angle(w.angle_middle()[k], axis, a, b);
 }
-// Return the joint angle counted over full turns. The change since the last step is below half a turn.
+// Return the joint angle, including full rotations. The change since the last step is below half a rotation.
 GPUSIM_SHARED double counted_angle(const World& w, int k) {
-    // Counting again at the same pose changes no bit.
+    // The count only gives full rotations, so that a second call at the same pose gives the same bits.
     const double wrapped = wrapped_angle(w, k);
     return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
 }

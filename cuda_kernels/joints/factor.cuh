@@ -1,10 +1,10 @@
-// Block LDL^T of A = J M^-1 J^T + gamma. It executes the operations that gpusim/compiler/elimination.py listed, level by
-// level (gpusim/reference/joints/factor.py). The diagonal blocks come first, one per constraint, then the entries of L.
+// Block LDL^T factorization of A = J M^-1 J^T + gamma (gpusim/reference/joints/factor.py).
+// gpusim/compiler/elimination.py lists the operations by level. In memory, the diagonal blocks come first, then the
+// blocks of L.
 #pragma once
 #include "rows.cuh"
 
-// Item of block products, and of vectors of constraint rows: one row on a GPU, the whole block on a CPU. A row of a
-// product stays in registers, so each number of the left factor is loaded once.
+// Item of block products and row vectors: one row on a GPU, a whole block on a CPU.
 GPUSIM_FN int row_items(const World& w, int blocks) { return WHOLE_BLOCKS ? blocks : blocks * w.block(); }
 struct RowPart {
     int block, row, end;
@@ -59,23 +59,22 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
     for (int row = at.row; row < at.end; ++row) product_row(w, at.block, row);
 }
 
-// Set ``weak`` if a pivot is a small part of the row's own response (``least``, null in a tree). Rows in loops may
-// depend on each other (gpusim/reference/joints/factor.py).
+// Set ``weak`` if a pivot is below a fraction of the row's own response (``least``, null in trees).
 GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
     if (least) raise_where(mask(pivot < in_slab(least)[row]), in_slab(weak), real(1));
 }
-// Return the scaled diagonal. Its memory then holds the least acceptable pivot, for watch_pivot.
+// Return the scaled diagonal. Its memory then contains the minimum pivot, for watch_pivot.
 GPUSIM_FN real take_diagonal(const World& w, int row) {
     const real shown = w.scaled_diagonal()[row];
     w.scaled_diagonal()[row] = real(WEAK_PIVOT) * real(w.heavy_share()[row]) * shown;
     return shown;
 }
-// Memory for parts of a pivot D = K E K^T with a unit lower triangle K: the upper part of K^T, by rows, and E^-1. Null:
-// they are not stored.
+// Memory for the parts of a pivot D = K E K^T: the upper part of K^T by rows, and E^-1. K is unit lower triangular. If
+// the pointers are null, the parts are not stored.
 struct Split {
     real *upper, *inverse;
 };
-// Invert a positive definite matrix of n rows in place, rows ``width`` numbers apart (Gauss-Jordan, no pivoting).
+// Invert a positive definite matrix in place (Gauss-Jordan without pivoting). ``width`` is the distance between rows.
 GPUSIM_SHARED void invert_block(
     real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr, Split split = {nullptr, nullptr}) {
     real* m = in_slab(matrix);
@@ -126,10 +125,10 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
 }
 #endif
 
-// Blocks of more numbers do not fit into the registers of a GPU's thread.
+// Larger blocks do not fit into the registers of a GPU thread.
 #define INVERT_IN_REGISTERS (GPUSIM_GPU && GPUSIM_MAX_BLOCK <= 6)
 #if INVERT_IN_REGISTERS
-// Write the inverse of a block to ``out``. The same operations, in registers.
+// Write the inverse of a block to ``out``, with the same operations in registers.
 GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least, real* weak, Split split) {
     real m[MOST_ROWS][MOST_ROWS], inverse[MOST_ROWS];
     EACH_ROW(r, n) read_row(n, from + n * r, m[r]);
@@ -151,13 +150,14 @@ GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least
 }
 #endif
 
-// Compute the diagonal of A, and the scale that keeps the compliance of free rows (1e30) out of the others.
+// Compute the diagonal of A, and the row scale. The scale keeps the round-off of free rows
+// (gamma = 1e30) out of other rows.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
     const real damping = (real(*w.factor_damping()) + *w.softening()) * real(w.heavy_share()[row]);
     real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
     shown = choose(shown > real(0), shown, real(1));
-    // A row whose bodies cannot move only has its compliance.
+    // If the bodies of a row cannot move, only the compliance remains.
     const real scale = w.axes() ? sqrt_(choose(own > real(0), own / shown, real(1))) : real(1);
     w.scale()[row] = scale;
     w.scaled_diagonal()[row] = shown * scale * scale;
@@ -202,8 +202,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     }
 }
 
-// The operations of one level: pivots, column, updates. For contacts (solve/contact_direct.cuh), the parts of a pivot replace
-// it.
+// Operations of one level: pivots, columns, updates. With contacts, the parts of a pivot (see Split) replace the pivot.
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
@@ -232,7 +231,7 @@ template <int N> GPUSIM_FN void divide_rows(const real* a, const real* d, real* 
         sum.store(out + N * row);
     }
 }
-// out -= L A^T for the updates of a target.
+// Compute out -= L A^T for all updates of a target.
 template <int N> GPUSIM_FN void update_rows(const World& w, int target, real* out) {
     Row<real, N> rest[N], column[N];
 #pragma GCC unroll 6
@@ -270,7 +269,7 @@ GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
         write_row(n, sum, out + row * n);
     }
 }
-// Subtract row ``row`` of L A^T for the updates of a target from ``out``.
+// Compute one row of this product.
 GPUSIM_FN void update_row(const World& w, int target, int row, real* out) {
     const int n = w.block(), square = n * n;
     real rest[MOST_ROWS], left[MOST_ROWS], right[MOST_ROWS];
@@ -298,7 +297,7 @@ GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
     for (int row = at.row; row < at.end; ++row) update_row(w, target, row, out + row * n);
 }
 
-// x = K^T x for a block, and back.
+// Compute x = K^T x for a block, and the inverse operation.
 #if WHOLE_BLOCKS
 template <int N> GPUSIM_FN void split_block(const real* k, real* x) {
 #pragma GCC unroll 6
@@ -346,9 +345,9 @@ GPUSIM_FN int level_edges(const World& w, int level) { return w.level_edge()[lev
 GPUSIM_FN int level_targets(const World& w, int level) { return w.level_target()[level + 1] - w.level_target()[level]; }
 GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[level + 1] - w.level_forward()[level]; }
 
-// Solves work in ``rhs``. The result is in ``delta``.
+// The solves use ``rhs``, and ``delta`` contains the result.
 GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
-// out -= M x for a block, or for its transpose if ``turned``.
+// Return row ``row`` of M x, or of M^T x if ``turned``.
 GPUSIM_FN real row_times_slab(int n, const real* m, int row, bool turned, const real* x) {
     real left[MOST_ROWS], right[MOST_ROWS], sum = real(0);
     if (!turned) read_row(n, m + row * n, left);
@@ -358,7 +357,7 @@ GPUSIM_FN real row_times_slab(int n, const real* m, int row, bool turned, const 
     return sum;
 }
 #if WHOLE_BLOCKS
-// out = sum of the columns (or rows, if ``turned``) times x.
+// Compute M x for a block, or M^T x if ``turned``.
 template <int N> GPUSIM_FN Row<real, N> block_times(const real* m, bool turned, const real* x) {
     Row<real, N> column[N], sum = Row<real, N>::zero();
     if (!turned) load_columns<N, N>(m, column);

@@ -1,8 +1,8 @@
-// Stage forward: the actuators' forces over a trial kick (gpusim/reference/joints/forward.py).
+// Stage forward: forces of actuators from a trial kick (gpusim/reference/joints/forward.py).
 #pragma once
 #include "laws.cuh"
 
-// Return the impulse of dry friction on an axis (gpusim/reference/joints/laws.py).
+// Return the dry friction impulse on an axis.
 GPUSIM_FN double friction_impulse(const World& w, int axis) {
     const int mode = w.mode()[axis], contact = mode & CONTACT_BITS;
     const double most = w.law_friction()[axis];
@@ -11,7 +11,7 @@ GPUSIM_FN double friction_impulse(const World& w, int axis) {
     loose_part(w, axis, mode, &impulse, &slope);
     return clamped(double(w.solved()[w.axis_row()[axis]] - impulse), -most, most);
 }
-// Compute the force of actuator term k on its axis over the trial kick, including its share of dry friction, N or N m.
+// Compute the force of actuator term k on its axis (N or N m), including its part of the dry friction.
 GPUSIM_PHASE void forward_term(const World& w, int k) {
     const ActuatorTerm& own = read_term(w, k);
     const int axis = w.actuator_term_axis()[k];

@@ -1,12 +1,10 @@
-// Stage prepare, second part: geometric stiffness of light bodies under tension
-// (gpusim/reference/joints/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, with K = sum of (r.F) (1 - r r^T/r^2) over
-// sides with r.F > 0. The share s grows with the growth per step. K rises at once and fades, so that the inertia does
-// not oscillate.
+// Stage prepare, second part: geometric stiffness of light bodies under tension (equations:
+// gpusim/reference/joints/geometric_stiffness.py).
 #pragma once
 #include "rows.cuh"
 
-// Compute K of body b, world axes, and its growth. K of the last kick applies if it exceeds the held one, which
-// otherwise fades. Return false if the body needs none.
+// Compute K of body b in world axes, and its growth g. K follows an increase at once, and a decrease over several
+// steps. Return false if the body needs no stiffening.
 GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) {
     for (int k = 0; k < 9; ++k) total[k] = real(0);
     const real kick = real(*w.kick_before());
@@ -48,7 +46,7 @@ GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) 
         product33_transposed(turned, turn, last);
         for (int k = 0; k < 9; ++k) total[k] = choose(fades, last[k] + real(STIFFNESS_FADE) * (total[k] - last[k]), total[k]);
     }
-    // The trace of I^-1 K is between the greatest square of a frequency and three times that.
+    // The trace of I^-1 K is between the maximum squared frequency and three times this value.
     real trace = real(0);
     const real* inverse = w.inertia_inverse() + 9 * b;
     for (int k = 0; k < 3; ++k) trace += dot3(inverse + 3 * k, total + 3 * k);
@@ -56,7 +54,7 @@ GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) 
     return kicked & (growth > real(STIFFNESS_THRESHOLD));
 }
 
-// Keep K for the next step, body axes.
+// Store K for the next step in body axes.
 GPUSIM_FN void keep_stiffness(const World& w, int b, mask stiff, const real* total) {
     real back[9], turned[9], own[9] = {};
     if (any(stiff)) {
@@ -68,7 +66,7 @@ GPUSIM_FN void keep_stiffness(const World& w, int b, mask stiff, const real* tot
     for (int k = 0; k < 9; ++k) w.tension_stiffness()[9 * b + k] = stored(choose(stiff, own[k], real(0)));
 }
 
-// Set the inverse inertia of body b for impulses.
+// Set the inverse inertia that the solver uses for body b.
 GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     real total[9], turn[9], turned[9], inertia[9], inverse[9], growth = real(0);
     const mask stiff = find_stiffness(w, b, total, growth);

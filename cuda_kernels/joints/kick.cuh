@@ -1,8 +1,8 @@
-// Stage kick: gravity and applied forces over the kick time, on angular momentum (gpusim/reference/joints/kick.py).
+// Stage kick: apply gravity and applied forces to the velocities (gpusim/reference/joints/kick.py).
 #pragma once
 #include "rows.cuh"
 
-// v += H (g + f/m), L += H tau, omega = I^-1 L of body b (walking-robot paper eq. 7 to 11).
+// v += H (g + f/m), L += H tau, omega = I^-1 L (walking-robot paper eq. 7 to 11).
 GPUSIM_PHASE void kick_body(const World& w, int b) {
     const real time = kick_time(w), inverse_mass = w.inverse_mass()[b];
     const bool moves = w.dynamic()[b] != 0;

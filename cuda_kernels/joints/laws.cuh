@@ -1,12 +1,12 @@
-// Law of an axis row, and its closed-form solution for one row (gpusim/reference/joints/laws.py).
+// Law of an axis row, and the solution for a single row (gpusim/reference/joints/laws.py).
 #pragma once
 #include "rows.cuh"
 
-// A mode is a piece (FREE to AT_UPPER), plus CLAMP_UP, CLAMP_DOWN or neither for clamped term j of the axis, shifted by
-// 2 j.
+// A mode is a piece (FREE to AT_UPPER). If clamped term j is at a bound, the mode also contains CLAMP_UP or CLAMP_DOWN,
+// shifted left by 2 j bits.
 #define CLAMP_BITS (CLAMP_UP | CLAMP_DOWN)
 
-// Part of one actuator in the law of its axis, as doubles in the array ``actuator_term``.
+// Part of the law of an axis row that comes from one actuator. The array ``actuator_term`` stores it as doubles.
 struct ActuatorTerm {
     double impulse, slope;                             // P - D u
     double clamped_impulse, clamped_slope, clamped_bound;     // clamp(Ps - Ds u, -S, S), for kinds that are ``clamped``
@@ -20,7 +20,7 @@ GPUSIM_FN const ActuatorTerm& read_term(const World& w, int k) {
 }
 
 #if !GPUSIM_WIDE
-// Law over several axes at once, P - D u, for coupled kinds. Row r of D begins at slope + r * width.
+// Law P - D u that couples several axes. Row r of D starts at slope + r * width.
 struct CoupledLaw {
     int count, width;
     const int* axis;
@@ -33,11 +33,11 @@ GPUSIM_FN CoupledLaw coupled_law(const World& w, int i) {
 }
 #endif
 
-// The clamped terms of axis k are at first_clamp to end_clamp - 1 in the arrays clamped_...
+// The clamped terms of axis k have the indices first_clamp to end_clamp - 1 in the arrays clamped_...
 GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
 GPUSIM_FN int end_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k + 1] : 0; }
 
-// Limits of axis k, open if they broke (signals/sense.cuh), combined with the stops of its actuators.
+// Limits of axis k, combined with the stops of its actuators. Broken joints have no limits (signals/sense.cuh).
 struct AxisStops {
     double lower, upper;
 };
@@ -55,12 +55,11 @@ GPUSIM_FN AxisStops axis_stops(const World& w, int k) {
     }
     return stops;
 }
-// Return the least velocity that keeps or brings the axis at its limit. gap > 0: the limit is exceeded.
+// Return the minimum velocity that keeps an axis within a lower limit, or moves it back. gap > 0: beyond the limit.
 GPUSIM_FN real limit_velocity(const World& w, real gap) {
     const real h = real(w.h);
     return choose(gap > real(0), min_(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
 }
-// Push back axes in loops that are far beyond a limit: a damper towards the speed of recovery.
 GPUSIM_FN void push_back(const World& w, int k) {
     const AxisStops stops = axis_stops(w, k);
     const real up = limit_velocity(w, real(stops.lower) - w.axis_position()[k]);
@@ -101,7 +100,7 @@ GPUSIM_PHASE void sum_law(const World& w, int k) {
     if (w.axis_in_loop()[k]) push_back(w, k);
 }
 
-// Set dry friction and velocity bounds of axis k.
+// Set the dry friction and velocity bounds of axis k.
 GPUSIM_PHASE void bound_law(const World& w, int k) {
     double friction = double(kick_time(w)) * w.friction()[k];
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) friction += read_term(w, w.axis_term()[n]).friction;
@@ -115,7 +114,7 @@ GPUSIM_PHASE void bound_law(const World& w, int k) {
 }
 
 #if !GPUSIM_WIDE
-// Compute P and D of axis k without friction, with each clamped term on its linear piece in a mode.
+// Compute P and D of axis k in a mode, without friction.
 GPUSIM_FN void loose_part(const World& w, int k, int mode, real* impulse, real* slope) {
     real clamped_impulse = real(0), clamped_slope = real(0);
     int clamps = mode;
@@ -131,7 +130,7 @@ GPUSIM_FN void loose_part(const World& w, int k, int mode, real* impulse, real* 
     *impulse = w.law_impulse()[k] + clamped_impulse;
     *slope = w.law_slope()[k] + clamped_slope;
 }
-// Compute P and D of the linear part of axis k in a mode, friction included.
+// Compute P and D of axis k in a mode, including friction.
 GPUSIM_FN void linear_part(const World& w, int k, int mode, real* impulse, real* slope) {
     const int contact = mode & CONTACT_BITS;
     loose_part(w, k, mode, impulse, slope);
@@ -150,8 +149,6 @@ GPUSIM_FN real solve_with_friction(real impulse, real slope, real free_velocity,
     *contact = velocity > stick ? SLIDE_UP : (velocity < -stick ? SLIDE_DOWN : STICK);
     return *contact == SLIDE_UP ? velocity - stick : (*contact == SLIDE_DOWN ? velocity + stick : real(0));
 }
-// Return, as bits, the clamped terms of axis k that are still linear but are at a bound where the law is solved.
-// ``velocity`` solves the law with these terms linear. The linear sum there is above, below or equal to the true one.
 GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
     int up = 0, down = 0, shift = 0;
     real excess = real(0);
@@ -169,8 +166,8 @@ GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
     }
     return excess > real(0) ? up : (excess < real(0) ? down : up | down);
 }
-// Solve u = free_velocity + response p with p on the law of axis k, for the row alone. Return u and the mode. Every
-// round except the last puts a clamped term at a bound for good (proof: gpusim/reference/joints/laws.py).
+// Solve u = free_velocity + response p for a single row, where p follows the law of axis k. Return u, and compute the
+// mode. Each round puts at least one more clamped term at a bound.
 GPUSIM_FN real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
     int contact, clamps = 0, found;

@@ -1,5 +1,4 @@
-// Mode switches of axis rows in the direct solver. Each row only moves to the adjacent piece of its law
-// (gpusim/reference/joints/modes.py).
+// Active-set switching of axis rows in the direct solver (gpusim/reference/joints/modes.py).
 #pragma once
 #include "laws.cuh"
 
@@ -8,19 +7,19 @@ GPUSIM_FN int next_clamp(int clamp, real effort, real most, real slack) {
     if (clamp == CLAMP_UP) return effort < most - slack ? 0 : clamp;
     return effort > -most + slack ? 0 : clamp;
 }
-// Return the next piece of a free or sliding row, from its velocity. A slide ends at the velocity ``turn`` against it.
+// Return the next piece of a free or sliding row, based on its velocity. ``turn`` is the
+// reverse velocity that ends a slide.
 GPUSIM_FN int next_loose(int contact, real velocity, real friction, real lower, real upper, real dead, real turn) {
     const bool rubs = friction > real(0), loose = contact <= SLIDE_DOWN;
     int next = contact;
     if ((contact == SLIDE_UP && velocity < -turn) || (contact == SLIDE_DOWN && velocity > turn)) next = STICK;
-    // Sliding up ends in sticking before the lower stop, unless this stop itself moves up.
+    // A row that slides up sticks before it reaches the lower stop, unless this stop itself moves up.
     if (loose && velocity < lower - dead && !(contact == SLIDE_UP && lower < real(0))) next = AT_LOWER;
     if (loose && velocity > upper + dead && !(contact == SLIDE_DOWN && upper > real(0))) next = AT_UPPER;
     if (contact == FREE && rubs) next = STICK;
     if (contact >= SLIDE_UP && contact <= STICK && !rubs) next = FREE;
     return next;
 }
-// Return the next piece of a sticking or stopped row, from its impulse beyond the linear part.
 GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lower, real upper, real slack, real dead) {
     const bool rubs = friction > real(0);
     if (contact == STICK && rubs) {
@@ -29,7 +28,7 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
         if (lower > dead) next = AT_LOWER;
         if (upper < -dead) next = AT_UPPER;
     }
-    // Piece next to each stop, and the friction at its edge.
+    // Piece next to each stop, and friction at the boundary of this piece.
     int above = lower > real(0) ? SLIDE_UP : (lower < real(0) ? SLIDE_DOWN : STICK);
     int below = upper < real(0) ? SLIDE_DOWN : (upper > real(0) ? SLIDE_UP : STICK);
     if (!rubs) above = below = FREE;
@@ -39,12 +38,12 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
     if (contact == AT_UPPER && rest > edge_below + slack) next = below;
     return next;
 }
-// Return the mode of axis k after one move of its piece, and of each clamped term that the solution has left.
+// Return the mode of axis k after moves of its piece and its clamped terms, by at most one piece.
 GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS;
     const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
-    // Contacts respond to each switch: a row could alternate between stick and slip (gpusim/reference/joints/modes.py).
+    // With contacts, a row may otherwise alternate between stick and slip forever (gpusim/reference/joints/modes.py).
     const int further = *w.switches() - CAREFUL_AFTER;
     const real share = real(TURN_SHARE) * real(1 << (further < MOST_DOUBLINGS ? (further > 0 ? further : 0) : MOST_DOUBLINGS));
     const real turn = touches(w) && further >= 0 ? max_(dead, share * friction * w.response()[k]) : dead;
@@ -58,7 +57,7 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     }
     const real rest = w.solved()[w.axis_row()[k]] - (w.law_impulse()[k] - w.law_slope()[k] * velocity + given);
     const int loose = next_loose(contact, velocity, friction, lower, upper, dead, turn);
-    // Equal stops lock the row. Either of them holds it in both directions.
+    // If both stops are equal, the row stays at its stop, whatever the sign of the impulse.
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }

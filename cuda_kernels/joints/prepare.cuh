@@ -1,11 +1,11 @@
-// Stage prepare: rotations, elements, Jacobian rows, M^-1 J^T and row velocities at the current poses
-// (gpusim/reference/joints/prepare.py). The kick covers the second half of the last substep and the first half of this one.
+// Stage prepare: rotations, elements, Jacobian, M^-1 J^T and row velocities at the current poses
+// (gpusim/reference/joints/prepare.py).
 #pragma once
 #include "elements.cuh"
 #include "geometric_stiffness.cuh"
 #include "rows.cuh"
 
-// Compute rotation matrix, world inertia and velocities before the kick for body b.
+// Compute rotation matrix, inverse inertia in world axes, and velocities before the kick.
 GPUSIM_PHASE void rotate_body(const World& w, int b) {
     double* rotation = w.rotation() + 9 * b;
     matrix_from_quaternion(w.orientation() + 4 * b, rotation);
@@ -23,7 +23,6 @@ GPUSIM_PHASE void rotate_body(const World& w, int b) {
 
 GPUSIM_PHASE void track_angle(const World& w, int k) { w.angle()[k] = counted_angle(w, k); }
 
-// Store value and Jacobian row of element e.
 GPUSIM_FN void store_element(const World& w, int e, const Element& element) {
     w.element_value()[e] = element.value;
     const int row = w.element_row()[e];
@@ -56,7 +55,7 @@ GPUSIM_PHASE void evaluate_element(const World& w, int item) {
     }
 }
 
-// Coupling row c combines elements over their bodies. A gear takes its offset from the first pose that it sees.
+// Combine the elements of coupling c. The first pose defines the offset of a gear.
 GPUSIM_PHASE void sum_coupling(const World& w, int c) {
     const int row = w.coupling_row()[c], first = w.coupling_start()[c];
     double value = 0.0;
@@ -80,7 +79,7 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
     w.coupling_value()[c] = value - w.coupling_offset()[c];
 }
 
-// Compute M^-1 J^T for one row of one side: item i = side * block + place.
+// Compute M^-1 J^T for one row of one side. The item is side * block + row.
 GPUSIM_PHASE void mass_row(const World& w, int i) {
     real row[6], matrix[9], copy[6];
     const int body = w.constraint_bodies()[i / w.block()];
@@ -94,9 +93,8 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
     if (PAIRED) write_numbers<6>(out, place);
 }
 
-// Set u- and u--, the mean rates of the axes over the last two drifts, or the bodies' rates right after a reset. These
-// are rates of the true coordinate, curvature included. J v at the new pose would miss the curvature, and a stiff
-// damper would turn that into a first-order force error.
+// Set the mean rates of the axes in the last two drifts. Right after a reset, use the rates of the bodies. The rates
+// include the curvature, because a stiff damper would otherwise have a first-order force error.
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
     const int element = w.axis_element()[k], mix = element - w.elements();
     w.axis_position()[k] = real(mix < 0 ? w.element_value()[element] : w.coupling_value()[mix]);

@@ -1,4 +1,4 @@
-// Limits of ropes, which move during a step (gpusim/reference/joints/ropes.py).
+// Moving limits of ropes (gpusim/reference/joints/ropes.py).
 #pragma once
 #include "laws.cuh"
 
@@ -7,7 +7,7 @@ GPUSIM_FN real limit_rate_of(const World& w, int k, int side) {
     const int r = w.ropes() ? w.axis_rope()[k] : -1;
     return r < 0 ? real(0) : real(w.limit_rate()[2 * r + side]);
 }
-// Return whether an actuator has a tighter stop on axis k than the written limit.
+// Return whether a stop of an actuator is tighter than the limit of axis k.
 GPUSIM_FN bool stops_before(const World& w, int k, int side, double goal) {
     bool tight = false;
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
@@ -16,14 +16,14 @@ GPUSIM_FN bool stops_before(const World& w, int k, int side, double goal) {
     }
     return tight;
 }
-// Move the limits of rope r over the substep, and add their rates to the velocity bounds of its axis.
+// Move the limits of rope r by one substep, and add the rates to the velocity bounds of its axis.
 GPUSIM_PHASE void move_limit(const World& w, int r) {
     const int k = w.rope_axis()[r], left = w.limit_left()[r] > 0 ? w.limit_left()[r] : w.substeps();
     const real position = w.axis_position()[k];
     for (int side = 0; side < 2; ++side) {
         double &now = w.limit_now()[2 * r + side], &rate = w.limit_rate()[2 * r + side];
         const double goal = side ? w.limit_upper()[k] : w.limit_lower()[k];
-        // A trial continues like the last substep if nothing was written since.
+        // If the limit was not written, a trial step continues like the last substep.
         if (!*w.forward_only() || now != goal) rate = (goal - now) / (double(left) * w.h);
         if (!(rate >= -LENGTH_SPEED && rate <= LENGTH_SPEED)) {
             now = goal;

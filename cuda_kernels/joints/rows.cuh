@@ -1,11 +1,11 @@
-// Rows and sides: their memory layout, and products with the Jacobian. A side is one slot of one constraint, with the
-// number constraint * slots + slot. A row has the number constraint * block + place.
+// Rows and sides, and products with the Jacobian. A side is one slot of one constraint, with the index constraint *
+// slots + slot. A row has the index constraint * block + row of the constraint.
 #pragma once
 #include "elements.cuh"
 #include "../math/block_rows.cuh"
 
 #if !GPUSIM_WIDE
-// Start a substep: set the last step's duration and reset peaks. The drift has stored this one's duration already.
+// Start a substep: set the duration of the last substep, and reset peaks.
 GPUSIM_PHASE void set_times(const World& w, int) {
     *w.step_last() = *w.step_before();
     *w.pushing() = 0;
@@ -17,11 +17,11 @@ GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
-// Sums over lists use at most PARTS parts of this size.
+// Return the size of a part if a list is split into at most PARTS parts.
 GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
 
 #if !GPUSIM_WIDE
-// Return whether there are contacts. Builds for models without shapes leave all contact code out.
+// Return whether there are contacts. Builds for models without shapes contain no contact code.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 #endif
 // Return whether sweeps solve constraint c instead of the factor.
@@ -33,7 +33,8 @@ GPUSIM_FN bool is_swept(const World& w, int c) {
 #endif
 }
 GPUSIM_FN bool is_left_to_sweeps(const World& w, int row) { return GPUSIM_SWEPT && is_swept(w, row / w.block()); }
-// Return the number of constraint c's coupled law, or -1, and its compliances (gpusim/reference/joints/coupled_laws.py).
+// Return the index of the coupled law of constraint c, or -1, and its compliances
+// (gpusim/reference/joints/coupled_laws.py).
 GPUSIM_FN int coupled_number(const World& w, int c) {
 #if GPUSIM_COUPLED
     return w.constraint_coupled()[c];
@@ -59,7 +60,7 @@ GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
     for (int s = 1; s < w.constraint_slots()[c]; ++s) sum += dot6(j + 6 * s * w.block(), twist + 6 * body[s]);
     return sum;
 }
-// Compute M^-1 J^T p of one body: the sum over its sides in their fixed order.
+// Compute M^-1 J^T p of one body: the sum over its sides in a fixed order.
 GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, real* out) {
     for (int k = 0; k < 6; ++k) out[k] = real(0);
     const int block = w.block();
@@ -80,10 +81,10 @@ GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, r
 #endif
     }
 }
-// Item: a body on a CPU, one or two of its six numbers on a GPU.
+// Item: a body on a CPU, one or two of its six velocity components on a GPU.
 constexpr int BODY_NUMBERS = WHOLE_BLOCKS ? 6 : PAIRED + 1;
 GPUSIM_FN int body_items(const World& w) { return 6 / BODY_NUMBERS * w.bodies(); }
-// Add the effect of impulses to velocities ``out`` (bodies, 6).
+// Add the effect of impulses to the velocities ``out``, (bodies, 6).
 GPUSIM_FN void add_impulses(const World& w, int item, const real* impulse, real* out) {
     real moved[BODY_NUMBERS] = {};
 #if WHOLE_BLOCKS
@@ -104,7 +105,7 @@ GPUSIM_FN void add_impulses(const World& w, int item, const real* impulse, real*
     for (int k = 0; k < BODY_NUMBERS; ++k) out[BODY_NUMBERS * item + k] += moved[k];
 }
 #if !GPUSIM_WIDE
-// Keep the residual of a solve: the largest error of its rigid rows. A world without joints skips the solve.
+// Store the residual of a solve: the maximum error of the rigid rows.
 GPUSIM_PHASE void end_solve(const World& w, int) {
     *w.residual_now() = *w.worst();
     *w.worst() = *w.worst_change() = real(0);
@@ -114,7 +115,7 @@ GPUSIM_PHASE void skip_solve(const World& w, int) {
     *w.unconverged() = 0;
 }
 #endif
-// The polynomial of the first term of curved coupling c, and its slope.
+// Return the polynomial of the first element of curved coupling c, and its slope.
 GPUSIM_FN double curve_value(const World& w, int c, double x) {
     return x * x * (w.coupling_curve()[3 * c] + x * (w.coupling_curve()[3 * c + 1] + x * w.coupling_curve()[3 * c + 2]));
 }

@@ -1,15 +1,14 @@
-// Paths of ropes around spheres and cylinders (equations: gpusim/reference/joints/wrapping.py). Only builds for models with such
-// ropes include it.
+// Paths of ropes around spheres and cylinders (equations: gpusim/reference/joints/wrapping.py).
 #pragma once
 #include "../math/detmath.cuh"
 #include "../math/rotations.cuh"
 
-// Numbers of a path: ends, first two axes of the surface, side point, center.
+// Input of a path: both ends, two axes of the surface, side point, center.
 #define WRAP_INPUTS 18
-// Both points of contact and the arc.
+// Output of a path: both points of contact, and the arc.
 #define WRAP_OUTPUTS 7
 
-// Circle of a surface, with the ends and the side point in its plane.
+// Circle on a surface, with the ends and the side point projected to its plane.
 struct WrapCircle {
     double radius, a[2], b[2], side[2];
 };
@@ -17,7 +16,7 @@ GPUSIM_FN double cross2(const double* a, const double* b) { return a[0] * b[1] -
 GPUSIM_FN double dot2(const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1]; }
 GPUSIM_FN double arcsine(double x) { return det::atan2(x, sqrt_(max_(1.0 - x * x, 0.0))); }
 
-// Return the square of the least distance of the segment between the ends from the center.
+// Return the square of the distance between the center and the segment between the ends.
 GPUSIM_FN double clearance(const WrapCircle& c) {
     const double along[2] = {c.b[0] - c.a[0], c.b[1] - c.a[1]}, square = dot2(along, along);
     const double share = clamped(-dot2(along, c.a) / (square > 0.0 ? square : 1.0), 0.0, 1.0);
@@ -29,7 +28,7 @@ GPUSIM_FN void tangent_point(const double* end, double square, double radius, do
     out[0] = (square * end[0] + reach * -end[1]) / over;
     out[1] = (square * end[1] + reach * end[0]) / over;
 }
-// Compute both points of contact and the angle of a path around the circle. Return whether it meets the circle.
+// Compute both points of contact and the angle of the arc. Return whether the path touches the circle.
 GPUSIM_FN bool wrap_outside(const WrapCircle& c, bool sided, double* first, double* second, double* angle) {
     const double square = c.radius * c.radius, sense = cross2(c.a, c.b);
     const double room_a = dot2(c.a, c.a) - square, room_b = dot2(c.b, c.b) - square;
@@ -42,7 +41,7 @@ GPUSIM_FN bool wrap_outside(const WrapCircle& c, bool sided, double* first, doub
     *angle = found < -WRAP_ROUNDING ? found + det::TWO_PI : max_(found, 0.0);
     return true;
 }
-// Compute the point of a path through the inside of the circle. Return whether it meets the circle.
+// Compute the point of contact of a path through the inside of the circle. Return whether the path touches the circle.
 GPUSIM_FN bool wrap_inside(const WrapCircle& c, double* point) {
     const double length_a = sqrt_(dot2(c.a, c.a)), length_b = sqrt_(dot2(c.b, c.b));
     if (!(length_a > c.radius && length_b > c.radius && clearance(c) > c.radius * c.radius)) return false;
@@ -64,7 +63,7 @@ GPUSIM_FN bool wrap_inside(const WrapCircle& c, double* point) {
     point[1] = c.radius * (sine * unit[0] + cosine * unit[1]);
     return true;
 }
-// Compute the axes of the plane of the circle. Return false if an end is in the center of a sphere.
+// Compute the axes of the plane of the circle. Return false if an end is at the center of a sphere.
 GPUSIM_FN bool wrap_plane(bool cylinder, const double* a, const double* b, const double* frame, double* x, double* y) {
     const double length_a = norm3(a), length_b = norm3(b);
     if ((length_a < length_b ? length_a : length_b) < WRAP_LEAST) return false;
@@ -74,14 +73,14 @@ GPUSIM_FN bool wrap_plane(bool cylinder, const double* a, const double* b, const
     double normal[3];
     for (int k = 0; k < 3; ++k) x[k] = a[k] / length_a;
     cross3(a, b, normal);
-    // With the ends and the center on one line any plane will do.
+    // If the ends and the center are on one line, any plane works.
     if (norm3(normal) < WRAP_LEAST) cross3(x, abs_(dot3(x, frame)) < 0.9 ? frame : frame + 3, normal);
     cross3(normal, x, y);
     const double length = norm3(y);
     for (int k = 0; k < 3; ++k) y[k] = y[k] / length;
     return true;
 }
-// Find the path for WRAP_INPUTS numbers, world frame, from the center: WRAP_OUTPUTS numbers.
+// Compute a path from WRAP_INPUTS numbers to WRAP_OUTPUTS numbers, relative to the center, in the world frame.
 GPUSIM_SHARED void wrap_around(bool cylinder, bool sided, double radius, const double* in, double* out) {
     const double *a = in, *b = in + 3, *side = in + 12;
     double x[3], y[3], z[3], touch[4], arc = 0.0;
@@ -99,7 +98,7 @@ GPUSIM_SHARED void wrap_around(bool cylinder, bool sided, double radius, const d
         if (met) {
             const double out_a[2] = {c.a[0] - touch[0], c.a[1] - touch[1]}, out_b[2] = {c.b[0] - touch[2], c.b[1] - touch[3]};
             const double leg_a = sqrt_(dot2(out_a, out_a)), leg_b = sqrt_(dot2(out_b, out_b)), low = dot3(a, z);
-            // Along a cylinder's axis, in proportion to the length.
+            // along the axis of a cylinder, in proportion to the length
             const double climb = (dot3(b, z) - low) / (leg_a + arc + leg_b);
             const double high_a = low + climb * leg_a, high_b = low + climb * (leg_a + arc), rise = cylinder ? climb * arc : 0.0;
             for (int k = 0; k < 3; ++k) {
@@ -115,7 +114,7 @@ GPUSIM_SHARED void wrap_around(bool cylinder, bool sided, double radius, const d
     out[6] = 0.0;
 }
 
-// Collect the WRAP_INPUTS numbers of path i. ``at`` gives places and vectors of bodies in the world.
+// Get the WRAP_INPUTS numbers of path i. ``at`` returns positions and vectors of bodies in the world frame.
 template <class W, class Poses, class T> GPUSIM_FN void wrap_inputs(const W& w, const Poses& at, int i, T* in) {
     const int body = w.wrap_body()[i], side = w.wrap_side_body()[i];
     T* center = in + 15;

@@ -1,9 +1,9 @@
-// Rows and columns of small blocks. On a CPU, N numbers side by side: every operation is that of each number alone, in
-// the order of the plain loops, so the bits are the same. On a GPU, one row in registers, which moves in pairs of numbers.
+// Rows and columns of small blocks. On a CPU, these types contain N numbers. Every operation has the same order as a
+// plain loop, so the bits are the same. On a GPU, a type contains one row in registers.
 #pragma once
 #include "platform.cuh"
 
-// On a CPU one item is a whole block, on a GPU a row of one.
+// An item is a whole block on a CPU, and one row on a GPU.
 #if GPUSIM_GPU || defined(GPUSIM_TEAM) || defined(GPUSIM_PLAIN)
 #define WHOLE_BLOCKS 0
 #else
@@ -13,11 +13,11 @@
 #include <immintrin.h>
 #endif
 
-// Numbers one by one: for groups of worlds, whose numbers are vectors, and processors without long vectors.
+// N separate numbers: for groups of worlds (each number is a vector), and for CPUs without long vectors.
 template <class T, int N> struct Numbers {
     T x[N];
     static MEMBER Numbers load(const T* from) { return strided(from, 1); }
-    // Load numbers that are ``stride`` apart: a column of a block.
+    // Load numbers that are ``stride`` apart, such as a column of a block.
     static MEMBER Numbers strided(const T* from, int stride) {
         Numbers out;
 #pragma GCC unroll 6
@@ -56,7 +56,7 @@ template <class T, int N> struct Numbers {
         return out;
     }
 };
-// Six numbers in a vector of four and one of two.
+// Six numbers: a vector of four and a vector of two.
 template <class T> struct FourAndTwo {
     static constexpr int COUNT = 6, WIDTH = 6;
     typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
@@ -90,7 +90,7 @@ template <class T> struct FourAndTwo {
     MEMBER FourAndTwo operator*(T x) const { return {a * x, b * x}; }
 };
 #if defined(__AVX512F__)
-// Up to eight numbers in one register, whose other lanes are zero.
+// Up to eight numbers in one register. The remaining lanes are zero.
 template <int N> struct Register {
     static constexpr __mmask8 USED = __mmask8((1 << N) - 1);
     __m512d v;
@@ -124,7 +124,7 @@ template <> struct RowType<double, 6> { typedef Register<6> type; };
 template <class T, int N> using Row = typename RowType<T, N>::type;
 template <class T> using Six = FourAndTwo<T>;
 
-// Return a block of six columns times a vector.
+// Return the product of a block with six columns and a vector.
 template <class T, class V> GPUSIM_FN V columns_times(const V (&column)[6], const T* x) {
     V sum = column[0] * x[0];
     for (int k = 1; k < 6; ++k) sum = sum + column[k] * x[k];
@@ -158,7 +158,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
     }
 }
 #endif
-// Return ``call`` with the number of rows N of a block, for the sizes that joints have.
+// Return ``call`` with the constant N equal to the number of rows n. Constraints of joints have these sizes.
 #define RETURN_BY_BLOCK(n, call)                                \
     do {                                                        \
         if ((n) == 6) { constexpr int N = 6; return call; }     \
@@ -166,7 +166,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
         if ((n) == 3) { constexpr int N = 3; return call; }     \
     } while (0)
 
-// Three numbers, in memory four.
+// Three numbers, with the size of four numbers in memory.
 template <class T> struct Three {
     static constexpr int COUNT = 3, WIDTH = 4;
     typedef T Values __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
@@ -182,7 +182,7 @@ template <class T> struct Three {
 };
 #endif
 
-// Rows or columns of a block. A GPU unrolls them, so that small arrays stay in registers.
+// Loops over rows of a block. A GPU unrolls them, so that small arrays stay in registers.
 constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
 #if GPUSIM_GPU
 #define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MOST_ROWS; ++c) if (c < (n))
@@ -191,8 +191,8 @@ constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
 #define EACH_ROW(c, n) for (int c = 0; c < (n); ++c)
 #define EACH_ROW_BACK(c, n) for (int c = (n); c-- > 0;)
 #endif
-// In global memory, a GPU moves two numbers in one access. Arrays of a slab and rows of an even number of numbers start
-// at a multiple of two numbers.
+// In global memory, a GPU reads or writes two numbers in one access. Arrays of a slab, and rows with an even number of
+// entries, are aligned to two numbers.
 #define PAIRED (GPUSIM_GPU && !GPUSIM_SHARED_SLAB)
 #if PAIRED && defined(FIXED_n_block)
 #define PAIRED_ROWS (FIXED_n_block % 2 == 0)
@@ -229,7 +229,8 @@ template <int N, class T> GPUSIM_FN void write_numbers(const T* from, T* out) {
     for (int c = 0; c < N; ++c) out[c] = from[c];
 #endif
 }
-// Return N numbers of a slab: a CPU's are in place, a GPU's in the registers ``copy``.
+// Return a pointer to N numbers of a slab. On a CPU, it points to the slab. On a GPU, it
+// points to the registers ``copy``.
 template <int N, class T> GPUSIM_FN const T* own_numbers(const T* from, T* copy) {
 #if PAIRED
     read_numbers<N>(from, copy);
@@ -238,7 +239,7 @@ template <int N, class T> GPUSIM_FN const T* own_numbers(const T* from, T* copy)
     return (void)copy, from;
 #endif
 }
-// The same for matrix b of an array of 3 x 3 matrices, which starts at an even place if b is even.
+// Return a pointer to matrix b of an array of 3 x 3 matrices. If b is even, the matrix is aligned to two numbers.
 template <class T> GPUSIM_FN const T* own_matrix(const T* matrices, int b, T* copy) {
     const T* from = matrices + 9 * b;
 #if PAIRED
@@ -254,7 +255,7 @@ template <class T> GPUSIM_FN const T* own_matrix(const T* matrices, int b, T* co
     return (void)copy, from;
 #endif
 }
-// Copy a row of n numbers. A row is written from ``first`` on, or from the pair of ``first``.
+// Copy a row of n numbers. The copy starts at ``first``, or at the pair that contains ``first``.
 template <class T> GPUSIM_FN void read_row(int n, const T* from, T* out) {
     EACH_ROW(c, n) {
 #if PAIRED_ROWS

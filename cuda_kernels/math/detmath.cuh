@@ -1,14 +1,14 @@
 // Elementary functions that give the same bits on every IEEE machine, on the CPU and on the GPU.
 //
-// CUDA and the C libraries round sin, exp and similar functions in different ways. So simulations that use them differ
-// between machines. This file uses only + - * / and sqrt, which IEEE 754 rounds in one way, comparisons, and integer
-// operations on the bits. The compiler must neither fuse a multiply with an add (--fmad=false, -ffp-contract=off) nor
-// reorder sums. Every returned NaN has the same bits too.
+// CUDA and the C libraries round sin, exp and similar functions differently, so results would differ between machines.
+// This file uses only comparisons, integer operations on bits, and + - * / and sqrt, which IEEE 754 defines exactly.
+// The compiler must not fuse a multiply with an add (--fmad=false, -ffp-contract=off), and must not reorder sums. All
+// returned NaNs have the same bits.
 //
-// Namespace det, each for double and for float:
+// Namespace det contains these functions for double and float:
 //   sin cos sincos exp expm1 log atan2 pow rsqrt round_even, and the constants PI HALF_PI TWO_PI
-// Doubles are within 1 ulp (expm1, atan2 and rsqrt within 1.5), sin and cos for |x| <= 1e6. See pow for its error.
-// Floats are computed in double with short polynomials and rounded once: within 0.6 ulp (rsqrt 1.5).
+// Errors for double: 1 ulp (expm1, atan2 and rsqrt: 1.5 ulp), for sin and cos up to |x| = 1e6. See pow for its error.
+// Errors for float: 0.6 ulp (rsqrt: 1.5 ulp), because the code computes in double.
 //
 // Polynomial coefficients: fdlibm 5.3 and, for float, its descendant FreeBSD msun, both
 // Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved. Developed at SunPro, a Sun Microsystems, Inc.
@@ -34,7 +34,6 @@
 #endif
 #endif
 
-// Long functions with several callers.
 #ifndef GPUSIM_SHARED
 #define GPUSIM_SHARED GPUSIM_FN
 #endif
@@ -97,10 +96,10 @@ GPUSIM_FN bool is_negative(double x) { return (to_bits(x) & SIGN_BIT) != 0; }  /
 // Return size >= 0 with the sign of another number.
 GPUSIM_FN double with_sign(double size, double sign) { return from_bits(to_bits(size) | (to_bits(sign) & SIGN_BIT)); }
 
-// Round to float once. Converting a NaN gives other bits on a GPU than on a CPU, so it is replaced.
+// Round to float once. A NaN is replaced, because its conversion gives different bits on GPUs and CPUs.
 GPUSIM_FN float narrow(double x) { return x != x ? float_nan() : (float)x; }
 
-// Return the nearest integer, ties to even, for |x| < 2^51. It loses the sign of a zero.
+// Return the nearest integer for |x| < 2^51, with ties to even. The sign of a zero is lost.
 GPUSIM_FN double round_small(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
 
 // 2^k for -1022 <= k <= 1023
@@ -137,8 +136,8 @@ struct Angle {  // hi + lo in about [-pi/4, pi/4], and the number of quarter tur
     int quarters;
 };
 
-// Cody-Waite reduction with pi/2 in three parts of 33 bits and a tail, for |x| <= 1e6: a part times n < 2^20 is exact.
-// It keeps all digits near multiples of pi/2, where almost everything cancels.
+// Cody-Waite reduction for |x| <= 1e6. pi/2 has three parts of 33 bits and a tail, so a part times n < 2^20 is exact.
+// This keeps all digits near multiples of pi/2, where most digits cancel.
 GPUSIM_FN Angle reduce_exactly(double x) {
     const double n = round_small(x * TWO_OVER_PI);
     const Sum a = subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11);
@@ -148,7 +147,7 @@ GPUSIM_FN Angle reduce_exactly(double x) {
     return {hi, tail - (hi - b.hi), (int)n};
 }
 
-// The same with parts of 22 bits, for n < 2^31. The absolute error is about 1e-16, also for small results.
+// Cody-Waite reduction with parts of 22 bits, for n < 2^31. The absolute error is about 1e-16, even for small results.
 GPUSIM_FN Angle reduce_wide(double x) {
     const double n = round_small(x * TWO_OVER_PI);
     const double a = (x - n * 1.570796012878418) - n * 3.139164164167596e-07;
@@ -185,7 +184,7 @@ template <class T> GPUSIM_FN T cos_kernel(T x, T lo) {
     return lead + (((1.0 - lead) - half) + (z * r - x * lo));
 }
 
-// The same for float results (msun k_sinf.c, k_cosf.c)
+// sin and cos on [-pi/4, pi/4] for float results (msun k_sinf.c, k_cosf.c)
 GPUSIM_FN double sin_kernel_short(double x) {
     const double z = x * x;
     const double s = z * x;
@@ -213,7 +212,7 @@ GPUSIM_FN double sin_of_short(Angle a) {
 
 GPUSIM_FN Angle quarter_ahead(Angle a) { return {a.hi, a.lo, a.quarters + 1}; }
 
-// Small enough for sin(x) = x. The reduction would lose the sign of -0.
+// Return whether sin(x) = x. The reduction would lose the sign of -0.
 GPUSIM_FN bool is_tiny_angle(double x) { return abs_(x) < 1.0e-9; }
 GPUSIM_FN bool is_angle(double x) { return abs_(x) <= MAX_ANGLE; }
 
@@ -235,7 +234,7 @@ GPUSIM_FN double exp_sum(double x, double tail) {
     return scale(1.0 - ((lo - (r * c) / (2.0 - c)) - hi), (int)k);
 }
 
-// exp for float results, of a number that is not NaN (msun e_expf.c). Results outside float's range stay outside.
+// exp for float results, for numbers other than NaN (msun e_expf.c). The result may be outside the range of float.
 GPUSIM_FN double exp_short(double x) {
     const double bounded = x > 200.0 ? 200.0 : (x < -200.0 ? -200.0 : x);
     const double k = round_small(bounded * INV_LN2);
@@ -258,7 +257,7 @@ GPUSIM_FN Binary split(double x) {
     return {from_bits((bits & 0x000fffffffffffffull) + root_half), (int)(bits >> 52) - 1023 - (denormal ? 54 : 0)};
 }
 
-// log of a positive, finite x as a sum (fdlibm e_log.c): lo is not small against hi, but hi has no error.
+// log of a positive, finite x as a sum (fdlibm e_log.c). hi is exact, and lo may be large.
 GPUSIM_FN Sum log_sum(double x) {
     const Binary b = split(x);
     const double k = (double)b.k;
@@ -309,14 +308,14 @@ GPUSIM_FN double atan_kernel_short(double t) {
                     + w * (-1.9999158382e-01 + w * -1.0648017377e-01));
 }
 
-// The angle is base ± (knot + atan(t)): a multiple of pi/2, then 0, atan(1/2) or pi/4, then a small remainder. The
-// three are added as hi + lo, so that only the last sum rounds.
+// The angle is base ± (knot + atan(t)): a multiple of pi/2, then 0, atan(1/2) or pi/4, then a small remainder. The sum
+// has two parts hi + lo, so that only the last addition rounds.
 template <bool SHORT>
 GPUSIM_FN double atan2_of(double y, double x) {
     const double ax = abs_(x), ay = abs_(y);
     const bool steep = ay > ax, left = is_negative(x);
     const double top = steep ? ax : ay, bottom = steep ? ay : ax;
-    // Equal ones first: both may be infinite. 0 / 0 counts as 0.
+    // Test equality first, because both may be infinite. 0 / 0 counts as 0.
     const double u = bottom == 0.0 ? 0.0 : (top == bottom ? 1.0 : top / bottom);
     const bool low = u < 0.4375, middle = u < 0.6875;
     const double t = (low ? u : (middle ? 2.0 * u - 1.0 : u - 1.0)) / (low ? 1.0 : (middle ? 2.0 + u : u + 1.0));
@@ -332,8 +331,8 @@ GPUSIM_FN double atan2_of(double y, double x) {
 
 }  // namespace detail
 
-// Sine and cosine of x in radians. Within 1 ulp for |x| <= 1e6, also near multiples of pi/2. Beyond that within 1e-15
-// absolute (float: 1 ulp and 1e-7). NaN for |x| > 2^31: a joint that far has lost its digits, and users notice a NaN.
+// Sine of x (rad). The error is 1 ulp for |x| <= 1e6, even near multiples of pi/2. For larger |x|, the error is 1e-15
+// absolute (float: 1 ulp and 1e-7). The result is NaN for |x| > 2^31, because such an angle has no accurate digits.
 GPUSIM_SHARED double sin(double x) {
     if (!detail::is_angle(x)) return detail::double_nan();
     return detail::is_tiny_angle(x) ? x : detail::sin_of(detail::reduce(x));
@@ -354,7 +353,7 @@ GPUSIM_FN float cos(float x) {
     return (float)detail::sin_of_short(detail::quarter_ahead(detail::reduce_short(x)));
 }
 
-// Both with one reduction and the same bits as sin and cos.
+// Compute sin and cos with one reduction. The bits are the same as those of sin and cos.
 GPUSIM_FN void sincos(double x, double* s, double* c) {
     if (!detail::is_angle(x)) {
         *s = *c = detail::double_nan();
@@ -375,7 +374,7 @@ GPUSIM_FN void sincos(float x, float* s, float* c) {
     *c = (float)detail::sin_of_short(detail::quarter_ahead(a));
 }
 
-// e^x: infinity above the range, denormals and then 0 below it.
+// Return e^x. The result is infinite above the range, and denormal or 0 below the range.
 GPUSIM_SHARED double exp(double x) { return detail::exp_sum(x, 0.0); }
 GPUSIM_FN float exp(float x) { return x != x ? detail::float_nan() : (float)detail::exp_short(x); }
 
@@ -399,14 +398,14 @@ GPUSIM_SHARED double expm1(double x) {
     const double t = 3.0 - q * half;
     const double e = z * ((q - t) / (6.0 - r * t));
     const double rest = (r * (e - c) - c) - z;  // e^r - 1 = r - rest
-    // 2^k (1 + r - rest) - 1. For k above 60 the 1 is far below an ulp.
+    // 2^k (1 + r - rest) - 1. For k > 60, the 1 is far below an ulp.
     const double one = k > 60.0 ? 1.0 : 1.0 - power_of_two(-(int)k);
     return scale(one - (rest - r), (int)k);
 }
 
 GPUSIM_FN float expm1(float x) { return detail::narrow(expm1((double)x)); }
 
-// Natural logarithm: -infinity at 0, NaN below it.
+// Natural logarithm: -infinity at 0, NaN for x < 0.
 GPUSIM_SHARED double log(double x) {
     if (x == 0.0) return -detail::infinity();
     if (!(x > 0.0)) return detail::double_nan();
@@ -431,9 +430,9 @@ GPUSIM_FN float atan2(float y, float x) {
     return x != x || y != y ? detail::float_nan() : (float)detail::atan2_of<true>(y, x);
 }
 
-// x^y for x >= 0, NaN below 0. The relative error is about 1e-16 + 3e-17 |y log x|, 2e-14 at the ends of the range.
-// Exact for y = 0, y = 1 and x = 1. As in C, y = 0 and x = 1 give 1 even if the other number is NaN. The sign of a zero
-// x is ignored.
+// Return x^y for x >= 0, and NaN for x < 0. The relative error is about 1e-16 + 3e-17 |y log x|, which is 2e-14 at the
+// ends of the range. The result is exact for y = 0, y = 1 and x = 1. As in C, pow(1, y) and pow(x, 0) are 1 even for
+// NaN. The sign of x = 0 is ignored.
 GPUSIM_SHARED double pow(double x, double y) {
     using namespace detail;
     if (y == 0.0 || x == 1.0) return 1.0;
@@ -461,14 +460,14 @@ GPUSIM_FN float pow(float x, float y) {
 GPUSIM_FN double rsqrt(double x) { return x >= 0.0 ? 1.0 / ::sqrt(x) : detail::double_nan(); }
 GPUSIM_FN float rsqrt(float x) { return x >= 0.0f ? 1.0f / ::sqrtf(x) : detail::float_nan(); }
 
-// Nearest integer, ties to even, keeping the sign of a zero (C's rint). A NaN is returned unchanged.
+// Return the nearest integer, with ties to even, and keep the sign of a zero (C's rint).
 GPUSIM_FN double round_even(double x) {
     const double size = detail::abs_(x);
     return size < 4503599627370496.0 ? detail::with_sign((size + 4503599627370496.0) - 4503599627370496.0, x) : x;
 }
 
 GPUSIM_FN float round_even(float x) {
-    // Through double, where the trick is exact too, because every float is a double.
+    // every float is a double, so the method for double is exact here too
     return x != x ? x : (float)round_even((double)x);
 }
 

@@ -1,9 +1,9 @@
-// Three rotations about axes that carry each other (equations: gpusim/model/euler_angles.py).
+// Three successive rotations (equations: gpusim/model/euler_angles.py).
 #pragma once
 #include "rotations.cuh"
 #include "world.cuh"
 
-// Replace the axis u of a rotation by the direction of its rate. ``other`` is the axis in the other body.
+// Replace the axis u of a rotation by the direction that gives its rate. ``other`` is the axis in the other body.
 GPUSIM_FN void ordered_direction(bool middle, double* u, const double* other) {
     if (middle) {
         double across[3];
@@ -15,8 +15,8 @@ GPUSIM_FN void ordered_direction(bool middle, double* u, const double* other) {
     const double sine = dot3(u, other), square = 1.0 - sine * sine, by = choose(square > TURNS_LOCKED, square, double(TURNS_LOCKED));
     for (int k = 0; k < 3; ++k) u[k] = (u[k] - sine * other[k]) / by;
 }
-// Return the angle within half a turn from vectors in the world frame. It is from a to b about the axis, or for the
-// middle rotation the elevation of b above the plane perpendicular to a.
+// Return an angle between -pi and pi from world vectors. It is the angle from a to b about the axis. For the middle
+// rotation, it is the elevation of b above the plane perpendicular to a.
 GPUSIM_FN double turned_angle(bool middle, const double* axis, const double* a, const double* b) {
     double side[3];
     cross3(a, b, side);

@@ -1,7 +1,7 @@
-// Records of manifolds in interleaved memory: number k of GPUSIM_LANES records, then number k + 1. So threads of a GPU,
-// or the lanes of a CPU's vectors, read adjacent memory. Code for records is written once, over the number type of an
-// item. A GPU's item is one record, a CPU's item all lanes at once. Lanes do not mix, and every operation is that of
-// one record. So the bits do not depend on the number of lanes.
+// Interleaved records of manifolds: number k of all GPUSIM_LANES records, then number k + 1 of all records.
+// Threads of a GPU and vectors of a CPU therefore access adjacent memory. The code for records is generic:
+// on a GPU, an item is one record, and on a CPU, an item contains all lanes. Lanes are independent, so the
+// bits do not depend on their number.
 #pragma once
 #include "world.cuh"
 #include "block_rows.cuh"
@@ -13,8 +13,8 @@
 #define ITEM_LANES GPUSIM_LANES
 #endif
 
-// Pointer to a number of a slab. In shared memory it is an offset, so that the compiler knows the address space. With
-// an assumption about the address space instead, NVRTC 12.9 drops the code.
+// Pointer into a slab. In shared memory, it is an offset, so that the compiler knows the address space. Assumptions
+// about the address space do not work, because NVRTC 12.9 drops the code.
 template <class T> struct InSlab {
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
     int at;
@@ -29,7 +29,7 @@ template <class T> struct InSlab {
     MEMBER InSlab operator+(int k) const { return {at + k}; }
 #endif
 };
-// One record: its numbers are LANES apart.
+// One record, whose numbers are LANES apart.
 struct Lane {
     InSlab<real> first;
     MEMBER real& operator[](int k) const { return first[LANES * k]; }
@@ -50,7 +50,7 @@ typedef double WideDouble;
 #else
 #include "vectors.cuh"
 typedef Vector<real> Wide;
-// The same number of bytes in double precision: a part of the lanes.
+// Lanes of as many doubles as fit into the same number of bytes.
 typedef Vector<double> WideDouble;
 #define DOUBLE_LANES (VECTOR_BYTES / int(sizeof(double)))
 typedef Wide* Item;
@@ -58,7 +58,6 @@ template <> struct NumberOf<Wide*> { typedef Wide type; };
 #endif
 #define NUMBER(R) typename NumberOf<R>::type
 
-// Return ``x`` in every lane.
 template <class N> struct Every {
     static MEMBER N of(real x) { return N::of(x); }
 };
@@ -74,7 +73,7 @@ template <class R, class N> GPUSIM_FN void take(R from, int count, N* out) {
 template <class R, class N> GPUSIM_FN void put(const N* from, int count, R out) {
     for (int k = 0; k < count; ++k) out[k] = from[k];
 }
-// The same for N numbers from an even place on.
+// Read N numbers of a record. The index of the first number is even.
 #if PAIRED && GPUSIM_LANES == 1
 template <int N, class R> GPUSIM_FN void take_numbers(R from, real* out) { read_numbers<N>(&from[0], out); }
 template <int N> GPUSIM_FN void put_numbers(const real* from, Lane out) { write_numbers<N>(from, &out[0]); }

@@ -1,5 +1,5 @@
-// Shim that lets NVRTC and a C++ compiler build the same sources. The code is also valid with one thread per block. So
-// on the CPU a block is one thread and the barrier is empty.
+// Definitions that let NVRTC and a C++ compiler compile the same sources. On a CPU, a block is one
+// thread, and barriers do nothing.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -7,18 +7,18 @@
 #define GPUSIM_FN static __device__ __forceinline__
 #define GPUSIM_PHASE static __device__ __noinline__
 #define MEMBER __device__ __forceinline__
-// Long functions with several callers: inlining would only lengthen the compilation.
+// Inlining long functions with several callers would only make the compilation longer.
 #define GPUSIM_SHARED static __device__ __noinline__
 #define GPUSIM_KERNEL extern "C" __global__
-// At most 256 threads per block, with registers for two such blocks on a multiprocessor.
+// At most 256 threads per block, with registers for two blocks on a multiprocessor.
 #define GPUSIM_BOUNDED_KERNEL extern "C" __global__ __launch_bounds__(256, 2)
-// The threads of a world are a tile of a warp, or the whole block.
+// A tile of a warp or a whole block computes a world.
 #define GPUSIM_BARRIER()                    \
     do {                                    \
         if (threads <= 32) __syncwarp(tile); \
         else __syncthreads();               \
     } while (0)
-// Loops over items stay loops: unrolling makes no run faster and every compilation longer.
+// Loops over items are not unrolled, because this would make the compilation longer and no step faster.
 #define GPUSIM_ROLLED _Pragma("unroll 1")
 #else
 #define GPUSIM_GPU 0
@@ -37,7 +37,7 @@
 #endif
 #define GPUSIM_ROLLED
 #endif
-// 1: a build that links collide.cu. 2: collide.cu itself. The linker finds shared functions by name.
+// 1: a build that links to collide.cu. 2: collide.cu itself. The linker finds shared functions by name.
 #if !defined(GPUSIM_LINKED)
 #define GPUSIM_LINKED 0
 #endif
@@ -49,7 +49,7 @@
 #if !defined(GPUSIM_SHARED_SLAB)
 #define GPUSIM_SHARED_SLAB 0
 #endif
-// Pointer to memory outside a block's own. The compiler then uses global addresses.
+// Pointer to global memory outside the slab.
 #if GPUSIM_GPU
 template <class T> GPUSIM_FN T* in_global(T* p) {
     __builtin_assume(__isGlobal(p));
@@ -58,7 +58,7 @@ template <class T> GPUSIM_FN T* in_global(T* p) {
 #else
 template <class T> GPUSIM_FN T* in_global(T* p) { return p; }
 #endif
-// Start of a world's slab. Builds with GPUSIM_SHARED_SLAB keep slabs in shared memory and only run steps.
+// Start of the slab of a world. Builds with GPUSIM_SHARED_SLAB have slabs in shared memory.
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
 extern __shared__ double shared_slab[];
 #define GPUSIM_SLAB (reinterpret_cast<char*>(shared_slab) + place)
@@ -67,14 +67,14 @@ extern __shared__ double shared_slab[];
 #else
 #define GPUSIM_SLAB base
 #endif
-// Array of a slab. In global memory it starts at a multiple of 16 bytes, so the compiler may load two numbers at once.
+// Array of a slab. In global memory, it is aligned to 16 bytes, so that the compiler may load two numbers at once.
 template <class T> GPUSIM_FN T* slab_array(char* bytes) {
 #if GPUSIM_GPU && !GPUSIM_SHARED_SLAB
     __builtin_assume(reinterpret_cast<unsigned long long>(bytes) % 16 == 0);
 #endif
     return reinterpret_cast<T*>(bytes);
 }
-// Pointer into a world's slab. A plain pointer does not say which memory the slab is in.
+// Pointer into a slab, which may be in shared or global memory.
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
 template <class T> GPUSIM_FN T* in_slab(T* p) {
     __builtin_assume(__isShared(p));
@@ -83,20 +83,20 @@ template <class T> GPUSIM_FN T* in_slab(T* p) {
 #else
 template <class T> GPUSIM_FN T* in_slab(T* p) { return in_global(p); }
 #endif
-// Line that calls a barrier, for builds that check barriers.
+// Number of the source line that calls a barrier, for builds that check barriers.
 #if !defined(GPUSIM_CALLER)
 #define GPUSIM_CALLER
 #endif
 
-// Number types: ``real`` for computations in a substep, ``stored`` for kept velocities, momenta and impulses.
+// Number types: ``real`` for the work arrays of a substep, ``stored`` for the arrays of the state.
 typedef GPUSIM_REAL real;
 typedef GPUSIM_STORED stored;
-// Types of conditions and integers that may differ between worlds. Code that is also compiled for groups of worlds
-// (simd.cuh) uses them to choose between values and does not branch.
+// Types of conditions and integers that may differ between worlds. Code for groups of worlds (simd.cuh) uses these
+// types without branches.
 typedef bool mask;
 typedef int whole;
 
-// Items of a phase are independent, so their order is free. Tests reverse it to prove this.
+// Items of a phase are independent. To prove this, tests reverse the order of the items.
 #if defined(GPUSIM_REVERSED)
 #define GPUSIM_ITEMS(count, first, stride) for (int i = (count) - 1 - (first); i >= 0; i -= (stride))
 #else
@@ -125,8 +125,8 @@ template <class T> GPUSIM_FN void copy_numbers(const T* from, T* to, int count, 
 #endif
 }
 
-// Return the world of an item, with ``each`` items per world. A 64-bit division takes as long as a small phase, so use
-// 32 bits if they suffice.
+// Return the world of an item, with ``each`` items per world. Use 32 bits if possible, because a 64-bit division takes
+// as long as a small phase.
 GPUSIM_FN int world_of(long long item, int each) {
     return item <= 0x7fffffffll ? int(unsigned(item) / unsigned(each)) : int(item / each);
 }
@@ -134,7 +134,7 @@ GPUSIM_FN int world_of(long long item, int each) {
 template <class T> GPUSIM_FN T max_(T a, T b) { return a > b ? a : b; }
 template <class T> GPUSIM_FN T min_(T a, T b) { return a < b ? a : b; }
 #if GPUSIM_GPU
-// For constants NVRTC would emit max and min, which may return another one of two zeros than the comparison.
+// NVRTC would replace such comparisons of constants by max and min, which may return the other one of +0 and -0.
 #define GPUSIM_CHOICE(name, comparison, type, form, letter)                                     \
     GPUSIM_FN type name(type a, type b) {                                                       \
         type chosen;                                                                            \
@@ -151,19 +151,19 @@ GPUSIM_CHOICE(min_, "lt", float, "f32", "f")
 #endif
 template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
 
-// Return what an actuator takes for a command; map: lower and upper end, factor, offset (model.control_map).
+// Return a command after limits, factor and offset. map: lower limit, upper limit, factor, offset.
 template <class T> GPUSIM_FN T mapped_command(T command, const T* map) {
     return map[2] * clamped(command, map[0], map[1]) + map[3];
 }
 template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
 template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }
-// Choose between two memory locations. The other one may still be unwritten.
+// Read one of two memory locations. The other one may be unwritten.
 template <class T> GPUSIM_FN T choose_at(bool mask, const T* yes, const T* no) { return mask ? *yes : *no; }
 GPUSIM_FN bool any(bool mask) { return mask; }
 GPUSIM_FN bool all(bool mask) { return mask; }
 
-// Atomic maximum of non-negative numbers. It is exact and so independent of the order. NaN is the greatest. The bits of
-// non-negative floating-point numbers have the same order as integers.
+// Atomic maximum of non-negative numbers, where NaN is the greatest. The result does not depend on the order. The bits
+// of non-negative floating-point numbers have the same order as integers.
 #if GPUSIM_GPU
 GPUSIM_FN void raise_to(double* target, double value) {
     atomicMax(reinterpret_cast<unsigned long long*>(target), static_cast<unsigned long long>(__double_as_longlong(abs_(value))));
@@ -179,8 +179,8 @@ GPUSIM_FN void raise_to(int* target, int value) { atomicMax(target, value); }
 GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
 GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
 GPUSIM_FN int take_number(int* target) { return atomicAdd(target, 1); }
-// Numbers that blocks of one launch exchange. A block reads one with ``fresh`` and then calls ``acquire``. It then sees
-// all that the writer wrote before the ``release`` that preceded the number.
+// Synchronization between blocks of one launch: a block reads a number with ``fresh`` and then calls ``acquire``. It
+// then sees all writes of another block before the ``release`` of this number.
 GPUSIM_FN int fresh(const int* at) { return *const_cast<const volatile int*>(at); }
 GPUSIM_FN void store_shared(int* at, int value) { *const_cast<volatile int*>(at) = value; }
 GPUSIM_FN void acquire() { __threadfence(); }
@@ -221,14 +221,13 @@ GPUSIM_FN void raise_to(int* target, int value) {
 }
 GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
-// Increment a counter and return its old value. It depends on threads, so entries stored under it must be sorted.
+// Increment a counter and return its old value. This value depends on threads, so sort the entries that use it.
 GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN int fresh(const int* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 GPUSIM_FN void store_shared(int* at, int value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
 GPUSIM_FN void acquire() { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 GPUSIM_FN void release() { __atomic_thread_fence(__ATOMIC_RELEASE); }
 #endif
-// Publish a number after all writes of this thread.
 GPUSIM_FN void publish(int* at, int value) {
     release();
     store_shared(at, value);

@@ -15,7 +15,7 @@ template <class T> GPUSIM_FN void cross3(const T* a, const T* b, T* out) {
 template <class T> GPUSIM_FN void subtract3(const T* a, const T* b, T* out) {
     out[0] = a[0] - b[0]; out[1] = a[1] - b[1]; out[2] = a[2] - b[2];
 }
-// out = m v. m and v may have other number types (poses are always double).
+// out = m v. m and v may have different number types, because poses are always double.
 template <class T, class M, class V> GPUSIM_FN void turn3(const M* m, const V* v, T* out) {
     const T a = T(v[0]), b = T(v[1]), c = T(v[2]);
     const T x = T(m[0]) * a + T(m[1]) * b + T(m[2]) * c;
@@ -46,14 +46,14 @@ template <class T> GPUSIM_FN void skew3(const T* v, T* out) {
     out[3] = v[2]; out[4] = T(0); out[5] = -v[0];
     out[6] = -v[1]; out[7] = v[0]; out[8] = T(0);
 }
-// [v]x [v]x. The sums are those of product33. Products with 0 are left out unless they determine the sign of a zero.
+// [v]x [v]x, with the same sums as product33. Products with 0 are omitted unless they change the sign of a zero.
 template <class T> GPUSIM_FN void skew_square3(const T* v, T* out) {
     const T x = v[0], y = v[1], z = v[2], xx = x * x, yy = y * y, zz = z * z, xy = x * y, xz = x * z, yz = y * z, none = T(0);
     out[0] = none - zz - yy; out[1] = -z * none + xy; out[2] = y * none + xz;
     out[3] = z * none + xy; out[4] = none - zz - xx; out[5] = -x * none + yz;
     out[6] = -y * none + xz; out[7] = x * none + yz; out[8] = none - yy - xx;
 }
-// Invert by cofactors. The result is not finite if m is singular.
+// Inverse by cofactors. If m is singular, the result is not finite.
 template <class T> GPUSIM_FN void inverse33(const T* m, T* out) {
     const T a = m[4] * m[8] - m[5] * m[7], b = m[5] * m[6] - m[3] * m[8], c = m[3] * m[7] - m[4] * m[6];
     const T scale = T(1) / (m[0] * a + m[1] * b + m[2] * c);
@@ -68,7 +68,7 @@ template <class Q> GPUSIM_FN void matrix_from_quaternion(const Q* q, double* m) 
     m[3] = 2.0 * (x * y) + 2.0 * (z * w); m[4] = y * y - x * x - z * z + w * w; m[5] = 2.0 * (y * z) - 2.0 * (x * w);
     m[6] = 2.0 * (x * z) - 2.0 * (y * w); m[7] = 2.0 * (y * z) + 2.0 * (x * w); m[8] = z * z - x * x - y * y + w * w;
 }
-// Hamilton product a * b: the rotation b followed by a.
+// Hamilton product a * b: first the rotation b, then a.
 template <class A, class B> GPUSIM_FN void quaternion_product(const A* a, const B* b, double* out) {
     const double x = a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1];
     const double y = a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0];
@@ -84,7 +84,7 @@ GPUSIM_FN void normalize4(double* q) {
     for (int k = 0; k < 4; ++k) q[k] = q[k] / length;
 }
 
-// Below this squared angle the power series replaces the quotient, which would divide 0 by 0.
+// Below this squared angle, use a power series, because the quotient is 0 / 0 at 0.
 #define SERIES_BELOW 1e-2
 
 // sin(x)/x as a function of x squared.

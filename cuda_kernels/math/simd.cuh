@@ -1,6 +1,6 @@
-// One number of WORLD_LANES worlds at once, on a CPU. Phases of a group of worlds use it instead of real, double and
-// int (simd_group.cuh). Every operation is that of each lane alone, in the order of the code for one world. So a world's
-// bits do not depend on its neighbors. Comparisons return a Truth: a bit or a mask of bits per lane.
+// One number of WORLD_LANES worlds, in a CPU vector. Wide phases use these types in place of real, double and int
+// (simd_group.cuh). Lanes are independent, and operations have the order of the code for one world. So the bits of a
+// world do not depend on other worlds. Comparisons return a Truth: a mask with one entry per lane.
 #pragma once
 #include "platform.cuh"
 #include "block_rows.cuh"
@@ -90,7 +90,7 @@ struct Truth {
 GPUSIM_FN bool any(Truth mask) { return mask.lanes() != 0; }
 GPUSIM_FN bool all(Truth mask) { return mask.lanes() == (1u << WORLD_LANES) - 1u; }
 
-// A float converts to double without a cast, as in the code for one world.
+// A float converts to double without a cast.
 template <class S, class T> constexpr bool widens = std::is_same<S, float>::value && std::is_same<T, double>::value;
 #define WIDE_MIXED template <class S, typename std::enable_if<widens<T, S>, int>::type = 0>
 template <class T> struct Wide {
@@ -127,7 +127,7 @@ template <class T> struct Wide {
     friend MEMBER Truth operator!=(Wide a, Wide b) { return !(a == b); }
 };
 typedef Wide<double> Double;
-// A float with a double gives a double, as in the code for one world.
+// The combination of float and double gives double.
 #undef WIDE_MIXED
 #define WIDE_MIXED(op)                                                                                                \
     template <class S, typename std::enable_if<widens<float, S>, int>::type = 0>                                      \
@@ -193,7 +193,7 @@ GPUSIM_FN Wide<float> abs_(Wide<float> x) {
 GPUSIM_FN Double with_last_bits(Double value, int mask, int bits) {
     return of_bits((bits_of(value) & ~(long long)mask) | (long long)bits);
 }
-// As in platform.cuh, for non-negative numbers, so that NaN is the greatest.
+// Atomic maximum for non-negative numbers, as in platform.cuh. NaN is the greatest.
 GPUSIM_FN void raise_where(Truth mask, Double* target, Double value) {
     const Words old = bits_of(*target), bits = bits_of(abs_(value));
     *target = choose(mask, of_bits(old < bits ? bits : old), *target);
@@ -211,7 +211,7 @@ GPUSIM_FN Truth not_zero(Words x) { return Truth(unsigned(_mm512_test_epi64_mask
 GPUSIM_FN Truth not_zero(Words x) { return Truth((Words)(x != 0)); }
 #endif
 
-// The operations of detmath.cuh, which has the comments.
+// Functions of detmath.cuh. See the comments there.
 namespace det {
 using ::det::TWO_PI;
 namespace detail = ::det::detail;
@@ -225,7 +225,7 @@ struct Angle {
     Double hi, lo;
     Words quarters;
 };
-// Error-free difference, as in detail::subtract.
+// Exact difference, as in detail::subtract.
 GPUSIM_FN Double subtract(Double a, Double b, Double* lo) {
     const Double d = a - b, t = d - a;
     *lo = (a - (d - t)) - (b + t);
@@ -283,7 +283,7 @@ GPUSIM_FN Double atan2(Double y, Double x) {
     const Double angle = with_sign(hi + (sign * detail::atan_kernel(t) + lo), y);
     return choose(is_nan(x) | is_nan(y), Double(detail::double_nan()), angle);
 }
-// Float functions run lane by lane, because few calls need them.
+// Float functions compute lane by lane, because there are few calls.
 GPUSIM_FN Wide<float> sin(Wide<float> x) {
     for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::sin(float(x.v[l]));
     return x;
@@ -298,7 +298,7 @@ GPUSIM_FN Wide<float> atan2(Wide<float> y, Wide<float> x) {
 }
 }  // namespace det
 
-// Call a function of N numbers with M results for each lane alone.
+// Call a function of N numbers with M results for each lane.
 template <int N, int M, class F> GPUSIM_FN void each_lane(const Double* in, Double* out, F call) {
     for (int l = 0; l < WORLD_LANES; ++l) {
         double from[N], to[M];
@@ -308,7 +308,6 @@ template <int N, int M, class F> GPUSIM_FN void each_lane(const Double* in, Doub
     }
 }
 
-// Numbers side by side (block_rows.cuh) are vectors one by one here.
 template <class T, int N> using Row = ::Numbers<T, N>;
 template <class T> using Six = Row<T, 6>;
 

@@ -2,11 +2,11 @@
 #pragma once
 #include "cylinder.cuh"
 
-// Distance from the axis minus the barrel's radius at that height. It is convex along a line, between the ends.
+// Distance from the axis minus the radius of the barrel at this height. Along a line, the function is convex.
 struct BarrelSide {
     const double* size;
     const Ray* ray;
-    // Decrease of the radius with the height.
+    // Slope of the decrease of the radius with the height.
     MEMBER double fall(double height) const { return height / sqrt_(size[2] * size[2] - height * height); }
     MEMBER double value(double s, double* slope) const {
         const double x = along(*ray, 0, s), y = along(*ray, 1, s), out = sqrt_(x * x + y * y);

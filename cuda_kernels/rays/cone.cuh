@@ -2,7 +2,7 @@
 #pragma once
 #include "cylinder.cuh"
 
-// Distance from the axis minus the cone's radius at that height. It is convex along a line.
+// Distance from the axis minus the radius of the cone at this height. Along a line, the function is convex.
 struct ConeSide {
     const double* size;
     const Ray* ray;

@@ -1,4 +1,4 @@
-// Ray against an ellipsoid: a ball in a stretched space (gpusim/shapes/ellipsoid.py).
+// Ray against an ellipsoid, which is a ball after scaling (gpusim/shapes/ellipsoid.py).
 #pragma once
 #include "ray.cuh"
 

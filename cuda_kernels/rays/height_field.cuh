@@ -1,11 +1,11 @@
-// Ray against a height field: the line passes through the cells of the grid. Over each triangle its height above the
-// ground is linear (gpusim/shapes/height_field.py).
+// Ray against a height field: traverse the grid cells along the line (gpusim/shapes/height_field.py). Above each
+// triangle, the height of the line over the triangle is linear.
 #pragma once
 #include "ray.cuh"
 
-#define FIELD_BOTTOM 5  // the face below, those around are 0 to 3 as for a box
+#define FIELD_BOTTOM 5  // number of the bottom face. Side faces have 0 to 3, as for a box
 
-// Line on the grid: column and row at s are at[k] + s rate[k].
+// Line on the grid. Column and row at s are at[k] + s rate[k].
 struct FieldLine {
     double at[2], rate[2];
     int cells[2];
@@ -23,11 +23,11 @@ GPUSIM_FN int field_cell(const FieldLine& g, int k, double s) {
     const int cell = int(clamped(g.at[k] + s * g.rate[k], 0.0, double(g.cells[k])));
     return cell < g.cells[k] ? cell : g.cells[k] - 1;
 }
-// Plane of a triangle: its height at the cell's corner, and its slopes by column and row.
+// Plane of a triangle: its height at the corner of the cell, and its slopes along columns and rows.
 struct FieldPlane {
     double corner, slope[2];
 };
-// Return the plane of the cell's triangle under the line at s.
+// Return the plane of the triangle below the line at ``at``.
 GPUSIM_FN FieldPlane field_plane(const Shape& s, const FieldLine& g, const int* cell, double at) {
     const int columns = g.cells[0] + 1;
     const double* h = s.points + cell[1] * columns + cell[0];
@@ -44,7 +44,7 @@ GPUSIM_FN double height_over(const FieldPlane& p, const FieldLine& g, const int*
     const double x = g.at[0] - cell[0] + s * g.rate[0], y = g.at[1] - cell[1] + s * g.rate[1];
     return along(r, 2, s) - (p.corner + p.slope[0] * x + p.slope[1] * y);
 }
-// Return where the line crosses a triangle's plane between two of its points, from above or (``sign`` -1) from below.
+// Return where the line crosses a triangle's plane between two points, from above, or with ``sign`` -1 from below.
 GPUSIM_FN double cross_triangle(const Shape& s, const FieldLine& g, const int* cell, const Ray& r, double sign, double from,
                                 double to, double* normal) {
     const FieldPlane p = field_plane(s, g, cell, 0.5 * (from + to));
@@ -55,7 +55,7 @@ GPUSIM_FN double cross_triangle(const Shape& s, const FieldLine& g, const int* c
     normal[2] = 1.0;
     return before > 0.0 ? from + (to - from) * (before / (before - after)) : from;
 }
-// Return where the line crosses the two triangles of a cell, between two points over the cell.
+// Return where the line crosses the triangles of a cell, between two points above the cell.
 GPUSIM_FN double cross_cell(const Shape& s, const FieldLine& g, const int* cell, const Ray& r, double sign, double from,
                             double to, double* normal) {
     const double apart = (g.at[0] - cell[0]) - (g.at[1] - cell[1]), rate = g.rate[0] - g.rate[1];
@@ -64,12 +64,12 @@ GPUSIM_FN double cross_cell(const Shape& s, const FieldLine& g, const int* cell,
     const double found = cross_triangle(s, g, cell, r, sign, from, split, normal);
     return found < NO_HIT ? found : cross_triangle(s, g, cell, r, sign, split, to, normal);
 }
-// Return where the line leaves a cell along k.
+// Return where the line leaves a cell along axis k.
 GPUSIM_FN double cell_end(const FieldLine& g, int k, int cell) {
     if (g.rate[k] == 0.0) return NO_HIT;
     return ((g.rate[k] > 0.0 ? cell + 1 : cell) - g.at[k]) / g.rate[k];
 }
-// Walk through all cells between two points of the line.
+// Traverse all cells between two points of the line.
 GPUSIM_FN double cross_field(const Shape& s, const FieldLine& g, const Ray& r, double sign, double from, double to,
                              double* normal) {
     int cell[2] = {field_cell(g, 0, from), field_cell(g, 1, from)};
@@ -98,7 +98,7 @@ GPUSIM_SHARED double ray_height_field(const Shape& s, const Ray& r, double* norm
         face_normal_of(walls.enter_face, normal);
         return walls.enter;
     }
-    // There is nothing to hit above the highest point, and a rising ray is out of the ground there.
+    // Above the highest point, the ray hits nothing.
     const double top = r.direction[2] != 0.0 ? (s.size[6] - r.origin[2]) / r.direction[2] : 0.0;
     if (!solid && r.direction[2] < 0.0) from = max_(from, top);
     if (r.direction[2] > 0.0) to = min_(to, max_(top + 1.0, from));

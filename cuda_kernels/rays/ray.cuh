@@ -1,15 +1,14 @@
-// Shared code of the ray tests (rays/*.cuh). Each test returns the first s >= start at which origin + s direction
-// crosses the surface, from outside or inside, or NO_HIT. It also computes the outward normal there, of any length.
-// NumPy: gpusim/shapes/casting.py and the shapes' files there.
+// Common code of the ray tests (rays/*.cuh). Each test returns the first s >= start at which the ray crosses the
+// surface, or NO_HIT. It also computes the outward normal there, of any length. NumPy: gpusim/shapes/casting.py.
 #pragma once
 #include "../collide/shape.cuh"
 
 #define NO_HIT det::detail::infinity()
-#define ROUND_SIDE -1  // no face: a round side
+#define ROUND_SIDE -1  // code for a round side, which is no face
 #define MOST_WALKS 64  // steps from outside to a smooth surface: a handful, except where a line barely touches it
 
-// Ray in the shape's frame, with a direction of length 1. The origin is the point of the line nearest to the shape's
-// middle, so that rays from far away lose no digits by cancellation. The ray begins at ``start``.
+// Ray in the frame of a shape, with a direction of length 1. The origin is the point of the line nearest to the center
+// of the shape, to reduce cancellation. The ray begins at ``start``.
 struct Ray {
     double origin[3], direction[3], start;
 };
@@ -18,7 +17,7 @@ GPUSIM_FN void point_at(const Ray& r, double s, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = along(r, k, s);
 }
 
-// Part of a line in a convex body, and the faces where it begins and ends. It is empty if enter > leave.
+// Part of a line inside a convex body, and the faces at both ends. If enter > leave, it is empty.
 struct Span {
     double enter, leave;
     int enter_face, leave_face;
@@ -42,7 +41,7 @@ GPUSIM_FN void cut_span(Span& span, double enter, double leave, int enter_face, 
         span.leave_face = leave_face;
     }
 }
-// Keep the half of the line where value + rate s <= 0.
+// Keep the part of the line where value + rate s <= 0.
 GPUSIM_FN void cut_half(Span& span, double value, double rate, int face) {
     if (rate == 0.0) {
         if (value > 0.0) make_empty(span);
@@ -51,12 +50,12 @@ GPUSIM_FN void cut_half(Span& span, double value, double rate, int face) {
     const double s = -value / rate;
     cut_span(span, rate < 0.0 ? s : -NO_HIT, rate < 0.0 ? NO_HIT : s, face, face);
 }
-// Keep the part between -half and half of coordinate k. The faces are 2 k (above) and 2 k + 1 (below).
+// Keep the part where coordinate k is between -half and half. The faces are 2 k (upper) and 2 k + 1 (lower).
 GPUSIM_FN void cut_slab(Span& span, const Ray& r, int k, double half) {
     cut_half(span, r.origin[k] - half, r.direction[k], 2 * k);
     cut_half(span, -r.origin[k] - half, -r.direction[k], 2 * k + 1);
 }
-// Cut at the roots of |p + s d| = radius, from p.d, |d|^2 and |p x d|^2 (the line's distance without cancellation).
+// Keep the part where |p + s d| <= radius. The arguments are p.d, |d|^2 and |p x d|^2, which avoids cancellation.
 GPUSIM_FN void cut_round(Span& span, double along_line, double square, double aside, double radius) {
     const double within = square * (radius * radius) - aside;
     if (!(within >= 0.0)) return make_empty(span);
@@ -86,8 +85,8 @@ GPUSIM_FN double first_end(const Span& span, double start, int* face) {
     return span.leave >= start ? span.leave : NO_HIT;
 }
 
-// Newton's method along the line (sign 1) or against it (-1), from ``from`` outside to at most ``to``. For a convex
-// function it never oversteps the first root. If the slope changes sign first, there is no root.
+// Newton's method along the line (sign 1) or against it (-1), from a point outside. For convex functions, it never
+// passes the first root. If the slope changes its sign first, there is no root.
 template <class Side> GPUSIM_FN double walk_to(const Side& side, double sign, double from, double to) {
     double s = sign * from;
     for (int k = 0; k < MOST_WALKS; ++k) {
@@ -103,8 +102,8 @@ template <class Side> GPUSIM_FN double walk_to(const Side& side, double sign, do
     }
     return sign * s;
 }
-// The same as first_end for a body enclosed by bounds and a convex function <= 0 (``side.value``, with its slope along
-// the line). ``side.flat`` returns whether a point on a face of the bounds is on the body too.
+// Like first_end, for a body inside bounds and a convex function (``side.value`` <= 0). ``side.flat`` returns whether a
+// point on a face of the bounds is on the body.
 template <class Side> GPUSIM_FN double first_side(const Side& side, const Span& bounds, double start, int* face) {
     if (is_empty(bounds) || bounds.leave < start) return NO_HIT;
     double s = bounds.enter;
@@ -122,7 +121,6 @@ template <class Side> GPUSIM_FN double first_side(const Side& side, const Span& 
     }
     return s >= start ? s : NO_HIT;
 }
-// Compute the normal of face 2 k or 2 k + 1 of a box.
 GPUSIM_FN void face_normal_of(int face, double* out) {
     out[0] = out[1] = out[2] = 0.0;
     out[face / 2] = face % 2 ? -1.0 : 1.0;

@@ -2,7 +2,7 @@
 #pragma once
 #include "ray.cuh"
 
-// Return (a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both.
+// Return (a^p + b^p)^(1/p) of non-negative numbers, and the derivatives with respect to a and b.
 GPUSIM_SHARED double power_norm(double a, double b, double p, double* by_a, double* by_b) {
     const double most = max_(a, b);
     *by_a = *by_b = 0.0;
@@ -14,7 +14,7 @@ GPUSIM_SHARED double power_norm(double a, double b, double p, double* by_a, doub
     *by_b = a < b ? by_most : by_least;
     return most * root;
 }
-// Two nested norms minus 1, which is convex.
+// Two nested norms minus 1. The function is convex.
 struct SuperSide {
     const double* size;
     const Ray* ray;

@@ -1,12 +1,12 @@
-// Ray against a triangle mesh: walk through the tree, and test the triangles of the leaves from both sides
-// (Moeller, Trumbore 1997; gpusim/shapes/mesh_casting.py).
+// Ray against a triangle mesh: search the tree, and test the triangles of the leaves from both sides (Moeller, Trumbore
+// 1997; gpusim/shapes/mesh_casting.py).
 #pragma once
 #include "../collide/mesh_tables.cuh"
 #include "ray.cuh"
 
-#define MESH_RIM 1e-12  // share of a triangle by which a ray may pass its rim, so that no ray slips through an edge
+#define MESH_RIM 1e-12  // barycentric tolerance at the rim, so that no ray passes between two triangles
 
-// Return whether the ray meets a node's box between its start and ``best``. The box is one step larger on each side.
+// Return whether the ray hits the box of a node before ``best``. The code enlarges the box by one grid step.
 GPUSIM_FN bool ray_meets_node(const Shape& s, const double* step, const Ray& r, const int* node, double best) {
     double enter = r.start, leave = best;
     for (int k = 0; k < 3; ++k) {

@@ -1,22 +1,22 @@
-// Inverse kinematics of many worlds, one thread each: damped least squares over levels of priority (equations:
+// Inverse kinematics of many worlds, with one thread per world: damped least squares with priority levels (equations:
 // gpusim/robotics/steps.py).
 #include "robotics_tree.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
-// Loops with independent rounds: several rounds at once, with the same bits.
+// Loop with independent iterations, for vector instructions. The bits do not change.
 #define SIDE_BY_SIDE _Pragma("omp simd")
 #else
 #define SIDE_BY_SIDE
 #endif
 #define APART __restrict__
 
-// Compute errors and rows of all tasks and loops.
+// Compute the errors and rows of all tasks and loops.
 GPUSIM_FN void find_rows(const Robot& r, const RobotWork& w, const double* target) {
     for (int k = 0; k < r.rows * r.freedoms; ++k) w.jacobian[k] = 0.0;
     for (int e = 0; e < r.elements; ++e) w.error[e] = -element_row(r, w, e, true);
     for (int goal = 0; goal < r.goals; ++goal) goal_rows(r, w, goal, target + r.goal_target[goal]);
 }
-// Compute, for every level, the posture weights times the distances to the postures.
+// Compute, for each level, the posture weights times the distances to the target postures.
 GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targets) {
     for (int k = 0; k < r.levels * r.freedoms; ++k) w.pull[k] = 0.0;
     for (int p = 0; p < r.postures; ++p) {
@@ -40,7 +40,7 @@ GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targ
         }
     }
 }
-// Compute the distances to the limits. A coordinate on a limit starts fixed if errors push it further there.
+// Compute the distances to the limits. A coordinate at a limit is fixed if the errors push it further.
 GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
     for (int j = 0; j < r.freedoms; ++j) {
         const int at = r.rate_at[j];
@@ -56,7 +56,6 @@ GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
         w.fixed[j] = 0.0;
     }
 }
-// Compute the lengths of the columns of each group of rows.
 GPUSIM_FN void find_levers(const Robot& r, const RobotWork& w) {
     for (int j = 0; j < r.freedoms; ++j)
         for (int at = r.rate_group_start[j]; at < r.rate_group_start[j + 1]; ++at) {
@@ -77,7 +76,7 @@ GPUSIM_FN double group_length(const Robot& r, int group, const double* vectors, 
     }
     return sqrt_(square);
 }
-// Compute D of a level. ``column`` holds the weight of each group.
+// Compute the damping D of a level. ``column`` contains the weight of each group.
 GPUSIM_FN void find_damping(const Robot& r, const RobotWork& w, int level, double caution) {
     for (int group = 0; group < r.groups; ++group) {
         const int first = r.group_level[group];
@@ -93,7 +92,7 @@ GPUSIM_FN void find_damping(const Robot& r, const RobotWork& w, int level, doubl
         w.damping[level * r.freedoms + j] = r.damping * r.damping + caution * sum;
     }
 }
-// Compute the lower half of C G C^T, and the right-hand side in ``force``.
+// Compute the lower triangle of C G C^T, and the right-hand side in ``force``.
 GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, double* y) {
     for (int a = 0; a < end; ++a) {
         y[a] = a < above ? 0.0 : w.error[a];
@@ -122,7 +121,7 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
         diagonal += a < above ? r.kept * diagonal + 1e-200 : 1.0 / r.row_weight[a];
     }
 }
-// Solve matrix y = y in place by L D L^T, two columns at a time. So each entry is loaded and stored half as often.
+// Solve matrix y = y in place by L D L^T. Two columns per loop halve the number of loads and stores.
 GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
     double *m = w.matrix, *APART first = w.column, *APART second = w.column + n;
     for (int k = 0; k < n; k += 2) {
@@ -153,7 +152,7 @@ GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
         for (int i = 0; i < k; ++i) y[i] -= row[i] * known;
     }
 }
-// Compute the step of one level from that of the levels above.
+// Compute the step of a level, starting from the step of the higher levels.
 GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
     const int above = r.level_start[level], end = r.level_start[level + 1];
     if (above == end && !r.level_pulls[level]) return;
@@ -187,7 +186,7 @@ GPUSIM_FN bool fix_reached(const Robot& r, const RobotWork& w) {
     }
     return reached;
 }
-// Compute dq for tasks with one priority. All levels share their limits.
+// Compute dq for tasks with one priority.
 GPUSIM_FN void find_step(const Robot& r, const RobotWork& w, int levels, double caution) {
     find_levers(r, w);
     for (int level = 0; level < levels; ++level) find_damping(r, w, level, caution);
@@ -214,7 +213,7 @@ GPUSIM_FN void move_posture(const Robot& r, const RobotWork& w) {
         normalize4(q);
     }
 }
-// Compute the errors in the posture that ``step`` leads to. The nodes keep the poses of that posture.
+// Compute the errors after ``step``. The nodes keep the poses after the step.
 GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target, const double* mass) {
     for (int k = 0; k < r.size; ++k) w.before[k] = w.posture[k];
     move_posture(r, w);
@@ -229,7 +228,8 @@ GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target
     }
     for (int k = 0; k < r.size; ++k) w.posture[k] = w.before[k];
 }
-// Return the share that a level may add. ``tried``: errors after all of it, ``gain``: linear gain of the levels above.
+// Return the fraction of its step that a level may add. ``tried``: errors after the whole step. ``gain``: linear gain
+// of the higher levels.
 GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, double leak, double share) {
     double ratio = 1.0;
     for (int other = 0; other < level; ++other) {
@@ -244,10 +244,10 @@ GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, doubl
     }
     return sqrt_(ratio);
 }
-// Shorten what a level adds to a step (``above``), so that it costs the levels above almost nothing.
+// Shorten the step that a level adds to ``above``, so that the errors of higher levels hardly increase.
 GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int left, const double* target, const double* mass) {
     const int rows = r.level_start[level];
-    // Tasks above finish after those below.
+    // Higher levels finish after lower levels.
     const int own = r.finishing * (level - 1), half = (r.iterations + 1) / 2, late = (own < half ? own : half) - left + 1;
     double leak = r.leak, share = 1.0;
     for (int k = 0; k < late && k < r.finishing; ++k) leak = leak * r.finer;
@@ -264,7 +264,7 @@ GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int le
     share = share * kept_share(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
 }
-// Limit what a level adds to a rotation of max_turn per joint.
+// Limit the rotation of each joint that a level adds to max_turn.
 GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
     double most = r.max_turn;
     for (int j = 0; j < r.freedoms; ++j)
@@ -272,7 +272,7 @@ GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
     const double share = r.max_turn / most;
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
 }
-// Find what is free for a level: what it does not push against a limit. Rows above push with their last step's forces.
+// Find the free coordinates of a level. Other coordinates are at a limit, and the level pushes against it.
 GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
     const int above = r.level_start[level], end = r.level_start[level + 1];
     const double* force = w.force + level * r.rows;
@@ -286,7 +286,7 @@ GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
         w.fixed[j] = w.above[j] = w.step[j];
     }
 }
-// Shorten the errors of levels below the first to max_way. ``whole`` keeps the full errors.
+// Shorten the errors of levels below the first priority to max_way. ``whole`` keeps the full errors.
 GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
     for (int a = 0; a < r.rows; ++a) w.whole[a] = w.error[a];
     for (int level = 2; level < r.levels; ++level) {
@@ -296,7 +296,8 @@ GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
         for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) w.error[a] = w.error[a] * share;
     }
 }
-// Compute dq for tasks with several priorities. Each level finds its own limits and is kept from harming those above.
+// Compute dq for tasks with several priorities. Each level has its own limits, and must not
+// increase errors of higher levels.
 GPUSIM_FN void find_step_in_order(
     const Robot& r, const RobotWork& w, int levels, double caution, int left, const double* target, const double* mass) {
     shorten_errors(r, w);
@@ -361,7 +362,7 @@ GPUSIM_KERNEL void solve_worlds(const Robot* r, int threads) {
     for (int world = first; world < r->worlds; world += threads) solve_world(*r, world, r->memory + (long long)first * r->work);
 }
 #else
-// Each of the ``threads`` has a part of the memory.
+// Each thread has its part of the memory.
 GPUSIM_KERNEL void solve_worlds(const Robot* r, int threads) {
 #if defined(_OPENMP)
     if (threads > 1) {

@@ -1,5 +1,5 @@
-// Kinematic tree in a posture: poses of its bodies, axes of its velocities, and rows of tasks and loops. One thread
-// handles one world. As in gpusim/robotics/kinematics.py, elements.py and tasks.py.
+// Kinematic tree in a posture: poses of bodies, axes of velocities, and rows of tasks and loops. One thread computes
+// one world. NumPy: gpusim/robotics/kinematics.py, elements.py and tasks.py.
 #pragma once
 #include "../math/rotations.cuh"
 #include "robot.cuh"
@@ -16,7 +16,7 @@
 #define ELEMENT_LINE 3
 #define ELEMENT_SUM 4
 
-// Arrays of one world. The Jacobian stores all rows of one velocity together.
+// Arrays of one world. In the Jacobian, all rows of one velocity are adjacent.
 struct RobotWork {
     double *posture, *rotation, *origin, *axis, *point, *mass, *moment, *jacobian, *error, *lever, *pull;
     double *damping, *give, *start, *step, *above, *fixed, *free, *low, *high, *matrix, *column, *force, *last;
@@ -27,7 +27,7 @@ GPUSIM_FN double* taken(double*& memory, int count) {
     memory += count;
     return out;
 }
-// Lay out the arrays in memory. gpusim/robotics/native.py counts them.
+// Place the arrays in memory. gpusim/robotics/native.py computes the size of this memory.
 GPUSIM_FN void lay_out(const Robot& r, double* memory, double* posture, RobotWork& w) {
     const int n = r.nodes, v = r.freedoms, m = r.rows;
     w.posture = posture;
@@ -80,7 +80,7 @@ GPUSIM_FN void add_turned(const double* matrix, const double* vector, double* to
     for (int k = 0; k < 3; ++k) to[k] += turned[k];
 }
 
-// Apply a free rotation about three axes: those of the joint frame in the joint's parent.
+// Apply a free rotation (three angles about the axes of the joint frame).
 GPUSIM_FN void turn_freely(const Robot& r, const RobotWork& w, int motion, double* frame, const double* point) {
     const double* q = w.posture + r.motion_at[motion];
     const int rate = r.motion_rate[motion];
@@ -171,7 +171,7 @@ GPUSIM_FN void node_turn(const RobotWork& w, int node, const double* vector, dou
     if (node < 0) return copy3(vector, out);
     turn3(w.rotation + 9 * node, vector, out);
 }
-// Compute the effect of velocity j on a point of a body on its path.
+// Compute the velocity of a point of a body due to a unit velocity j on the path of the body.
 GPUSIM_FN void moved_by(const Robot& r, const RobotWork& w, int j, const double* place, double* out) {
     if (!r.rate_turns[j]) return copy3(w.axis + 3 * j, out);
     double arm[3];
@@ -180,7 +180,7 @@ GPUSIM_FN void moved_by(const Robot& r, const RobotWork& w, int j, const double*
 }
 GPUSIM_FN void target_turn(const RobotWork& w, int node, const double* own, const double* wanted, double* out) {
     double frame[9], rows[9], difference[9], body[9];
-    // Rotation from the frame to the target as a matrix. Its quaternion is computed from the largest component.
+    // The rotation from the frame to the target, as a matrix. Its quaternion comes from the largest component.
     matrix_from_quaternion(own, frame);
     if (node >= 0) product33(w.rotation + 9 * node, frame, body);
     else copy9(frame, body);
@@ -201,7 +201,7 @@ GPUSIM_FN void target_turn(const RobotWork& w, int node, const double* own, cons
     rotation_vector_from_quaternion(q, out);
 }
 
-// Compute the errors of a task, target minus value: three numbers, or six for a pose.
+// Compute the errors of a task (target minus value): three numbers, or six for a pose.
 GPUSIM_FN void goal_errors(const Robot& r, const RobotWork& w, int goal, const double* target, double* place, double* out) {
     const int kind = r.goal_kind[goal], node = r.goal_node[goal];
     if (kind == GOAL_COM) center_of_mass(r, w, place);
@@ -255,7 +255,7 @@ GPUSIM_FN void add_row(const Robot& r, const RobotWork& w, int row, int node, co
         w.jacobian[j * r.rows + row] += value;
     }
 }
-// Return the value of a loop's locked coordinate, and set its row if ``rows``.
+// Return the error of a locked coordinate of a loop. If ``rows``, also set its row.
 GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool rows) {
     const int kind = r.element_kind[e], a = r.element_a[e], b = r.element_b[e];
     if (kind == ELEMENT_SUM) {

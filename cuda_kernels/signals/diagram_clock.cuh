@@ -1,12 +1,13 @@
-// Sampling times of a program, and the readings for them. gpusim/description/program_clock.py does the same for one world,
-// with the same bits. The indices (COUNT ...), EARLY, DRIFT, READINGS, INPUTS and RINGS are generated with the program.
+// Sampling times of a program, and its readings at these times. gpusim/description/program_clock.py gives the same bits
+// for one world. gpusim generates the constants (COUNT ..., EARLY, DRIFT, READINGS, INPUTS, RINGS) with the program.
 #pragma once
 
 GPUSIM_FN double sample_time(const double* s, double period) { return s[ORIGIN] + (s[COUNT] - s[BASE]) * period; }
 GPUSIM_FN bool is_due(const double* s, double time, double period) {
     return time >= s[ORIGIN] + (s[COUNT] - s[BASE] - EARLY) * period;
 }
-// Resample a ring buffer in place: from the newest entry for a longer period, from the oldest for a shorter one.
+// Resample a ring buffer in place. Start at the newest entry for a longer period, and at the
+// oldest for a shorter period.
 GPUSIM_FN void space_ring(double* s, int at_place, int first, int room, double stretch) {
     const int at = int(s[at_place]);
     for (int k = 1; k <= room; ++k) {

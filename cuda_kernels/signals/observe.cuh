@@ -1,6 +1,6 @@
-// Signals at t, read from the kept state. Worlds and elements are independent of each other.
-// gpusim/reference/signals/quantities.py and the actuators declare the quantities, with these functions. The switch over all of
-// them and the view ``Kept`` are generated (gpusim/backends/codegen/observe_header.py).
+// Signals at time t, read from the stored state. gpusim/reference/signals/quantities.py and the kinds of actuators
+// declare the quantities, which call these functions. gpusim/backends/codegen/observe_header.py generates ``Kept`` and
+// the switch over all quantities.
 #pragma once
 #include "../actuators/strut.cuh"
 #include "../math/euler_angles.cuh"
@@ -9,7 +9,8 @@
 #include "../joints/wrapping.cuh"
 #endif
 
-// Extrapolate the linear velocity (part 0) or angular momentum (1) of body b to t (equations: gpusim/reference/signals/state_reader.py).
+// Extrapolate the linear velocity (part 0) or angular momentum (part 1) to t
+// (gpusim/reference/signals/state_reader.py).
 GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
     const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
     copy3(v1, out);
@@ -70,7 +71,7 @@ GPUSIM_FN void joint_points(const Kept& w, int c, JointPoints& p) {
     for (int k = 0; k < 3; ++k)
         p.apart[k] = (w.position()[3 * b + k] + p.arm_b[k]) - (w.position()[3 * a + k] + p.arm_a[k]);
 }
-// Compute the child's joint frame in the parent's, as a quaternion with w >= 0.
+// Compute the quaternion from the parent's joint frame to the child's joint frame, with w >= 0.
 GPUSIM_SHARED void frame_rotation(const Kept& w, int c, double* out) {
     double a[4], b[4];
     quaternion_product(w.orientation() + 4 * w.coordinate_body_a()[c], w.coordinate_frame_a() + 4 * c, a);
@@ -80,7 +81,7 @@ GPUSIM_SHARED void frame_rotation(const Kept& w, int c, double* out) {
     if (out[3] < 0.0)
         for (int k = 0; k < 4; ++k) out[k] = -out[k];
 }
-// Return joint angle k within half a turn.
+// Return joint angle k between -pi and pi.
 GPUSIM_SHARED double wrapped_now(const Kept& w, int k) {
     double rotation_a[9], rotation_b[9], axis[3], a[3], b[3];
     const int body_a = w.angle_body_a()[k], body_b = w.angle_body_b()[k];
@@ -91,7 +92,7 @@ GPUSIM_SHARED double wrapped_now(const Kept& w, int k) {
     turn3(rotation_b, w.angle_ref_b() + 3 * k, b);
     return turned_angle(w.angle_middle()[k], axis, a, b);
 }
-// Return joint angle k counted over full turns. The rotation since the last substep began is below half a turn.
+// Return joint angle k, including full rotations. The rotation since the last substep is below half a rotation.
 GPUSIM_FN double angle_now(const Kept& w, int k) {
     const double wrapped = wrapped_now(w, k);
     return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
@@ -113,7 +114,7 @@ GPUSIM_SHARED double wrapped_legs(const Kept& w, int i, double* in, double* out,
     subtract3(in + 3, out + 3, leg_b);
     return norm3(leg_a) + out[6] + norm3(leg_b);
 }
-// Return the velocity along a leg of a point of body b, given from the center of path i.
+// Return the velocity of a point of body b along a straight part of path i.
 GPUSIM_FN double along_leg(const Kept& w, int b, const double* leg, const double* center, const double* point) {
     const double length = norm3(leg);
     double arm[3], turning[3], side[3], moving[3];
@@ -154,7 +155,7 @@ GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
     return dot3(axis, p.apart);
 }
-// Compute the direction of the rate of coordinate c. For rotations other than ordered ones this is the axis itself.
+// Compute the direction that gives the rate of coordinate c. For most rotations, it is the axis itself.
 GPUSIM_FN void turn_direction(const Kept& w, int c, double* u) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], owner = w.coordinate_owner()[c];
     turn_from_body(w, owner, w.coordinate_axis() + 3 * c, u);
@@ -178,7 +179,7 @@ GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     }
     JointPoints p;
     joint_points(w, c, p);
-    // Seen from the parent, whose axes rotate.
+    // Relative to the parent, whose axes rotate.
     double reach[3], of_a[3], move_a[3], move_b[3];
     for (int k = 0; k < 3; ++k) reach[k] = p.arm_a[k] + p.apart[k];
     carried(w, a, 0, move_a);
@@ -209,7 +210,7 @@ GPUSIM_FN double coordinate_rate(const Kept& w, int c) {
 }
 GPUSIM_FN double axis_value(const Kept& w, int axis) { return coordinate_value(w, w.axis_coordinate()[axis]); }
 GPUSIM_FN double axis_rate(const Kept& w, int axis) { return coordinate_rate(w, w.axis_coordinate()[axis]); }
-// Return the tension of the i-th pulling joint, mean over the kicks of the last step.
+// Return the mean tension of the i-th joint with a tension in the last step.
 GPUSIM_FN double joint_tension(const Kept& w, int i) {
     const double time = *w.sensed_time();
     return time > 0.0 ? w.sensed_pull()[i] / time : 0.0;
@@ -249,7 +250,7 @@ GPUSIM_FN void site_rate(const Kept& w, int i, double* out) {
     angular_velocity(w, w.site_body()[i], rate);
     turn_back3(axes, rate, out);
 }
-// Compute the change of a body's acceleration (part 0) or momentum rate (1) from the last kick to t.
+// Compute the change of a body's acceleration (part 0) or torque (part 1) from the last kick to t.
 GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double* change, const double* rate, double* out) {
     const double h1 = *w.step_before(), kick = *w.kick_before(), older = *w.kick_before_last();
     const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
@@ -268,7 +269,7 @@ GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double*
     const double twice = 2.0 / (1.0 + dot3(half, half));
     for (int k = 0; k < 3; ++k) out[k] += gain[k] * twice;
 }
-// Compute the acceleration at an arm due to a torque about the mass center.
+// Compute the acceleration at an arm due to a torque about the center of mass.
 GPUSIM_FN void tangential(const Kept& w, int b, const double* rotation, const double* torque, const double* arm, double* out) {
     double turning[3];
     turn_back3(rotation, torque, turning);
@@ -276,7 +277,7 @@ GPUSIM_FN void tangential(const Kept& w, int b, const double* rotation, const do
     turn3(rotation, turning, turning);
     cross3(turning, arm, out);
 }
-// Compute a site's acceleration without gravity at t, in its axes (equations: gpusim/reference/signals/quantities.py).
+// Compute acceleration minus gravity of a site at t, in the axes of the site (gpusim/reference/signals/quantities.py).
 GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     const int b = w.site_body()[i];
     const double kick = *w.kick_before();
@@ -308,7 +309,7 @@ GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     turn_back3(axes, side, out);
 }
 
-// Compute the reference point of the torques, from the center of mass, and the normal of the sole.
+// Compute the sensor's origin relative to the center of mass, and the normal of the sole.
 GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) {
     const int site = w.contact_sensor_site()[i], body = w.contact_sensor_body()[i];
     double axes[9];
@@ -322,7 +323,8 @@ GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) 
     }
     for (int k = 0; k < 3; ++k) normal[k] = axes[3 * k + 2];
 }
-// Compute force and torque about the sensor's origin, mean over the kicks of the last step (gpusim/reference/signals/sense.py).
+// Compute the mean contact force and torque about the sensor's origin in the last step
+// (gpusim/reference/signals/sense.py).
 GPUSIM_SHARED void contact_wrench(const Kept& w, int i, double* force, double* torque) {
     const double time = *w.sensed_time();
     double total[6], arm[3], normal[3], moment[3];
@@ -357,7 +359,7 @@ GPUSIM_FN void observe_entry(const Kept& w, const int* entry, double* out) {
     observe(w, entry[0], entry[1], numbers);
     for (int k = 0; k < entry[3]; ++k) out[entry[2] + k] = numbers[k];
 }
-// Read a list of quantities. Entry e is (quantity, index of the element, column, numbers). ``out``: (worlds, width).
+// Read a list of quantities. An entry is (quantity, index of the element, column, number of columns).
 GPUSIM_KERNEL void observe_worlds(const Arguments* a, const int* entries, double* out, int count, int width) {
 #if GPUSIM_GPU
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;

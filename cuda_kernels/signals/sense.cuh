@@ -1,10 +1,10 @@
-// Stage sense: force sensors accumulate over the substeps of a step (gpusim/reference/signals/sense.py).
+// Stage sense: sums of forces over the substeps of a step (gpusim/reference/signals/sense.py).
 #pragma once
 #include "../solve/contact_direct.cuh"
 #include "../solve/drift.cuh"
 
-// Compute the wrench of the child on the parent for a joint with a sensor: at the parent's joint point, along the
-// parent's joint frame, mean over the kicks of the step so far.
+// Compute the mean wrench of the child on the parent over the kicks so far, at the parent's joint point and in the
+// parent's joint frame.
 GPUSIM_PHASE void sense_joint(const World& w, int i) {
     const int c = w.joint_sensor_constraint()[i], at = w.joint_sensor_coordinate()[i], n = w.block();
     const int a = w.coordinate_body_a()[at];
@@ -30,7 +30,7 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
         }
     }
 }
-// Open the limits of a joint if its mean force or torque over the complete step was too large.
+// Open the limits of a joint if its mean force or torque in the complete step was too large.
 GPUSIM_PHASE void break_joint(const World& w, int i) {
     const stored* load = w.sensed_wrench() + 6 * i;
     for (int part = 0; part < 2 && *w.sensed_substeps() == w.substeps(); ++part, load += 3) {
@@ -39,14 +39,14 @@ GPUSIM_PHASE void break_joint(const World& w, int i) {
         if (x * x + y * y + z * z > most * most) w.joint_slack()[i] = det::detail::infinity();
     }
 }
-// Sum the negative impulses along the i-th pulling joint over the substeps of the step so far (gpusim/model/ropes.py).
+// Sum the negative impulses along the i-th joint with a tension over the substeps so far (gpusim/model/ropes.py).
 GPUSIM_PHASE void sense_pull(const World& w, int i) {
     double total = 0.0, &sum = w.sensed_pull()[i];
     for (int k = w.tension_start()[i]; k < w.tension_start()[i + 1]; ++k)
         total -= w.tension_weight()[k] * double(w.solved()[w.tension_row()[k]]);
     sum = *w.sensed_substeps() == 1 ? total : sum + total;
 }
-// Add one pair's impulse and moment (about the center of mass) on its A (side 0) or B in this substep, bounce included.
+// Add the impulse and moment of one pair on shape A (side 0) or B in this substep, including bounces.
 GPUSIM_FN void add_sensed_pair(const World& w, int m, int side, double* total) {
     const ReadLane r = read_record(w, m);
     const double sign = side ? 1.0 : -1.0;
@@ -80,7 +80,7 @@ GPUSIM_FN void add_sensed_pair(const World& w, int m, int side, double* total) {
         total[3 + j] += own[3 + j] + (moment[j] + sign * double(kept[j]));
     }
 }
-// Sum impulse and moment of all contacts on a body with a sensor over the substeps of the step so far.
+// Sum the impulses and moments of all contacts on a body with a sensor over the substeps so far.
 GPUSIM_PHASE void sense_contact(const World& w, int i) {
     const int body = w.contact_sensor_body()[i];
     double total[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};

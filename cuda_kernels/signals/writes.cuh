@@ -1,9 +1,9 @@
-// Writes of poses and velocities to chosen worlds, by a list of operations that gpusim/reference/signals/writes.py describes.
+// Writes of poses and velocities. gpusim/reference/signals/writes.py describes the operations.
 #pragma once
 #include "observe.cuh"
 
 struct Write {
-    const double* value;  // of the world
+    const double* value;  // written values of the world
     double* memory;       // REMEMBERED numbers of each body: its pose before (7), change of its velocities (6), lift (6), impacts (2)
 };
 GPUSIM_FN void center_offset(const Kept& w, int b, double* out) {
@@ -20,13 +20,11 @@ GPUSIM_SHARED void momentum_of(const Kept& w, int b, const double* omega, double
     turn3(w.inertia() + 9 * b, out, out);
     turn3(rotation, out, out);
 }
-// Return the acceleration of body b in free fall (part 0), or its torque (1).
+// Return component k of a body's acceleration in free fall (part 0) or of the applied torque (part 1).
 GPUSIM_FN double free_fall(const Kept& w, int b, int part, int k) {
     if (part) return w.applied_torque()[3 * b + k];
     return w.gravity_scale()[b] * w.gravity()[k] + w.applied_force()[3 * b + k] * double(w.inverse_mass()[b]);
 }
-// Return whether body b had an impact in its last step: a change of velocity that ``carried`` does not extrapolate, to
-// ``now``, and that is several times that of free fall.
 GPUSIM_FN bool was_struck(const Kept& w, int b, int part, const double* now) {
     if (!w.dynamic()[b] || w.semi_implicit()) return false;
     const stored *half = (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b, *before = w.velocity_before() + 6 * b + 3 * part;
@@ -39,7 +37,7 @@ GPUSIM_FN bool was_struck(const Kept& w, int b, int part, const double* now) {
     }
     return square > most;
 }
-// Replace the velocities at half steps by those at t. After an impact, free fall leads to t.
+// Replace the velocities at half steps by the velocities at t.
 GPUSIM_FN void restart_velocities(const Kept& w) {
     for (int b = 0; b < w.bodies(); ++b)
         for (int part = 0; part < 2; ++part) {
@@ -51,7 +49,7 @@ GPUSIM_FN void restart_velocities(const Kept& w) {
         }
     *w.step_before() = 0.0;
 }
-// Extrapolate the velocities of body b from the half step to t, and remember the change.
+// Advance the velocities of body b from the half step to t, and store the change.
 GPUSIM_FN void lift_body(const Kept& w, const Write& write, int b) {
     double* lifted = write.memory + REMEMBERED * b + 13;
     for (int part = 0; part < 2; ++part) {
@@ -65,8 +63,8 @@ GPUSIM_FN void lift_body(const Kept& w, const Write& write, int b) {
         store3(now, w.velocity_before_last() + 6 * b + 3 * part);
     }
 }
-// Move velocities back to the half step, by the acceleration that the body had, or by free fall if it has ``moved``. Then
-// velocities from an impact stay (1), unless they are written (2).
+// Convert the velocities of body b back to the half step. moved = 0: subtract the stored change. moved = 1: subtract
+// the change in free fall, except after an impact. moved = 2: subtract the change in free fall, even after an impact.
 GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, int moved) {
     const double h = *w.step_before(), half = 0.5 * h, kick = *w.kick_before(), older = *w.kick_before_last();
     const double* lifted = write.memory + REMEMBERED * b + 13;
@@ -83,13 +81,12 @@ GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, int moved
         }
     }
 }
-// Change the stored rates of axis k by as much as its rate at t: subtract it before the write and add it after.
+// Add the coordinate's rate at t to the stored rates of axis k. ``sign`` is -1 before the write and 1 after the write.
 GPUSIM_FN void add_axis_rate(const Kept& w, int k, int sign) {
     const double rate = sign * axis_rate(w, k);
     w.axis_velocity()[k] = stored(double(w.axis_velocity()[k]) + rate);
     w.axis_velocity_before()[k] = stored(double(w.axis_velocity_before()[k]) + rate);
 }
-// Points on body b lose their history.
 GPUSIM_FN void forget_contacts(const Kept& w, int b) {
     for (int m = 0; m < *w.pair_count(); ++m)
         for (int side = 0; side < 2; ++side)
@@ -107,7 +104,7 @@ GPUSIM_FN void write_orientation(const Kept& w, int b, const double* q) {
     momentum_of(w, b, omega, momentum);
     store3(momentum, w.angular_momentum() + 3 * b);
 }
-// Set a new pose of body b and rotate its velocities with it.
+// Write a new pose of body b, and rotate its velocities with the body.
 GPUSIM_SHARED void move_body(const Kept& w, const Write& write, int b, double* q, const double* center) {
     const double* old = write.memory + REMEMBERED * b + 3;
     double turned[4], turn[9], vector[3];
@@ -126,7 +123,7 @@ GPUSIM_SHARED void move_body(const Kept& w, const Write& write, int b, double* q
     turn3(turn, vector, vector);
     store3(vector, w.angular_momentum() + 3 * b);
 }
-// Place the child of coordinate c: rotated against the parent, ``shift`` (parent's axes) from the parent's point.
+// Write the pose of a joint's child: its rotation and shift relative to the parent's joint frame.
 GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const double* turn, const double* shift) {
     const int a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
     double q[4], arm[3], center[3], rotation[9];
@@ -139,7 +136,6 @@ GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const d
     for (int k = 0; k < 3; ++k) center[k] += w.position()[3 * a + k] - arm[k];
     move_body(w, write, b, q, center);
 }
-// Compute the axis of the middle one of ordered rotations in the child, with all angles zero.
 GPUSIM_FN void middle_axis(const Kept& w, int c, double* out) {
     double turn[4], matrix[9], other[3];
     conjugate4(w.coordinate_frame_a() + 4 * c, turn);
@@ -181,7 +177,7 @@ GPUSIM_FN void place_frame(const Kept& w, const Write& write, int c, const doubl
     }
     place_child(w, write, c, turn, shift);
 }
-// Move body b rigidly with body a, as that has moved.
+// Move body b rigidly with body a.
 GPUSIM_FN void carry_body(const Kept& w, const Write& write, int b, int a) {
     const double *old = write.memory + REMEMBERED * b, *other = write.memory + REMEMBERED * a;
     double spin[4], q[4], turn[9], arm[3], center[3];
@@ -273,7 +269,8 @@ GPUSIM_PHASE void write_one(const Kept& w, const Write& write, int what, int i, 
     }
 }
 
-// Apply the operations (code, i, j, column) to world n, with row rows[n] of the values (rows, width), or none if < 0.
+// Execute the operations (code, i, j, column) in all worlds. rows[n] is the row of world n in the values, or negative
+// to skip the world.
 GPUSIM_KERNEL void write_worlds(const Arguments* a, const int* operations, const int* rows, const double* values,
                                 double* memory, int count, int width) {
 #if GPUSIM_GPU

@@ -1,6 +1,4 @@
-// Stage solve, colored: warm-started sequential impulses by color, and nonlinear position sweeps
-// (gpusim/reference/solve/colored_solve.py). Overflow constraints fit no color. Each sweep solves them first, all from the
-// same velocities, with split masses (Tonge and others 2012).
+// Stage solve with the colored solver, and nonlinear position sweeps (gpusim/reference/solve/colored_solve.py).
 #pragma once
 #include "../joints/coupled_laws.cuh"
 #include "../joints/curvature.cuh"
@@ -12,7 +10,7 @@
 
 GPUSIM_FN bool is_rigid(const World& w, int row) { return w.row_rigid()[row] != 0; }
 GPUSIM_FN bool is_overflow(const World& w, int c) { return w.color_of()[c] == OVERFLOW; }
-// Return how many overflow constraints share the mass of a slot's body, or 1 for a colored constraint.
+// Return the number of overflow constraints on the body of a slot, or 1 for a colored constraint.
 GPUSIM_FN real mass_share(const World& w, int c, int slot) {
     return is_overflow(w, c) ? real(w.overflow_load()[w.constraint_bodies()[c * w.slots() + slot]]) : real(1);
 }
@@ -20,7 +18,7 @@ GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int pla
     return w.mass_jacobian() + 6 * ((c * w.slots() + slot) * w.block() + place);
 }
 
-// Let strongly coupled soft axis rows of constraint c join the rigid rows (``held``). Return whether any joins
+// Join strongly coupled soft axis rows of constraint c with the rigid rows (``held``). Return whether there are any
 // (gpusim/reference/solve/soft_rows.py).
 GPUSIM_FN bool join_soft_rows(const World& w, int c, const real* product, bool* held) {
     const int n = w.block(), used = w.constraint_rows()[c], start = w.constraint_axis_start()[c];
@@ -58,7 +56,7 @@ GPUSIM_FN bool join_soft_rows(const World& w, int c, const real* product, bool* 
     }
     return any_joins;
 }
-// Eliminate the held rows of constraint c from one of its axis rows.
+// Eliminate the rows ``held`` of constraint c from one of its axis rows.
 GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* product, const bool* held) {
     const int n = w.block(), used = w.constraint_rows()[c], place = w.axis_row()[axis] - c * n;
     const int slots = w.slots(), taken = w.constraint_slots()[c];
@@ -86,7 +84,7 @@ GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* produ
         }
     w.response()[axis] = max_(response, max_(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
 }
-// Invert the block of constraint c (rigid and joining soft rows), and eliminate it from the other axis rows.
+// Invert the block of constraint c (rigid and joined rows), and eliminate it from the other axis rows.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     if (!is_swept(w, c)) return;
     const int n = w.block(), used = w.constraint_rows()[c], coupled = coupled_number(w, c);
@@ -126,7 +124,7 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
         joined = !joined && end - start > 1 && join_soft_rows(w, c, product, held);
     } while (joined);
 }
-// Recompute the blocks of coupled laws that were refitted.
+// Recompute the blocks of coupled laws after the laws changed.
 GPUSIM_PHASE void prepare_coupled(const World& w, int i) { prepare_constraint(w, w.coupled_constraint()[i]); }
 GPUSIM_PHASE void warm_row(const World& w, int row) {
     if (!is_swept(w, row / w.block())) return;
@@ -141,8 +139,8 @@ GPUSIM_PHASE void start_sweeps(const World& w, int) {
     *w.contact_change() = *w.largest_load() = *w.contact_left() = real(0);
 }
 
-// Read the velocities of the slots of constraint c from ``velocity`` (bodies, 6), and write them back. Colored
-// constraints write velocities. Overflow constraints store their share of the change for the sum over each body.
+// Read or write the velocities of the bodies of constraint c. Overflow constraints store their velocity changes
+// instead. overflow_sum adds them for each body.
 GPUSIM_FN void read_slots(const World& w, int c, const real* velocity, real* local) {
     for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int k = 0; k < 6; ++k) local[6 * s + k] = velocity[6 * w.constraint_bodies()[c * w.slots() + s] + k];
@@ -160,7 +158,7 @@ GPUSIM_FN void leave_slots(const World& w, int c, const real* velocity, const re
             w.overflow_change()[6 * (c * w.slots() + s) + k] = (local[6 * s + k] - velocity[6 * body + k]) / mass_share(w, c, s);
     }
 }
-// Sum the overflow constraints' changes of body b, by constraint and slot.
+// Sum the velocity changes of body b over its overflow constraints.
 GPUSIM_FN void overflow_sum(const World& w, int b, real* out) {
     for (int k = 0; k < 6; ++k) out[k] = real(0);
     for (int n = w.body_side_start()[b]; n < w.body_side_start()[b + 1]; ++n) {
@@ -169,7 +167,7 @@ GPUSIM_FN void overflow_sum(const World& w, int b, real* out) {
         for (int k = 0; k < 6; ++k) out[k] += w.overflow_change()[6 * side + k];
     }
 }
-// Return the velocity of row ``place`` of constraint c, from the velocities of its slots.
+// Return the velocity of a row of constraint c, from the velocities of its bodies.
 GPUSIM_FN real slots_velocity(const World& w, int c, int place, const real* local) {
     const int n = w.block(), slots = w.slots();
     const real* j = w.jacobian() + 6 * (c * slots * n + place);
@@ -177,7 +175,7 @@ GPUSIM_FN real slots_velocity(const World& w, int c, int place, const real* loca
     for (int s = 1; s < w.constraint_slots()[c]; ++s) sum += dot6(j + 6 * s * n, local + 6 * s);
     return sum;
 }
-// Solve the rigid rows for the errors, and add the effect on the slots' velocities. Return the largest impulse.
+// Solve the rigid rows, and update the velocities of the bodies. Return the largest impulse.
 GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* local, real* change) {
     const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots();
     const real *inverse = w.inverse() + c * n * n, *m = w.mass_jacobian() + 6 * c * slots * n;
@@ -199,8 +197,8 @@ GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* l
     return most;
 }
 
-// Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form. ``local`` receives the
-// velocities of its slots.
+// Solve constraint c: its rigid rows as one block, then each axis row by its law. ``local`` contains
+// the velocities of its bodies.
 GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
     const int n = w.block(), used = w.constraint_rows()[c], first = c * n, numbers = 6 * w.constraint_slots()[c];
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
@@ -267,7 +265,7 @@ GPUSIM_PHASE void end_sweep(const World& w, int) {
     *w.last_change() = *w.largest_change();
     *w.largest_change() = real(0);
 }
-// Return the residual of row ``place`` of coupled law i, m/s. ``response`` is the row's velocity for a unit impulse.
+// Return the residual of a row of coupled law i (m/s). ``response`` is the velocity of the row per unit impulse.
 GPUSIM_FN real left_coupled(const World& w, int i, int c, int place, real* response) {
     const int n = w.block(), row = c * n + place;
     const real *gamma = coupled_block(w, i) + place * n, *impulse = w.solved() + c * n;
@@ -277,7 +275,7 @@ GPUSIM_FN real left_coupled(const World& w, int i, int c, int place, real* respo
     *response = share / own;
     return share * (w.coupled_target()[i * n + place] - (row_velocity(w, row, w.twist()) + w.bias()[row]) - given);
 }
-// The same for an axis row with its whole law.
+// Return the residual of an axis row (m/s). ``response`` is the velocity of the row per unit impulse.
 GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
     const int row = w.axis_row()[axis];
     const real speed = row_velocity(w, row, w.twist()) + w.bias()[row];
@@ -285,7 +283,7 @@ GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
     *response = w.response()[axis];
     return solve_row(w, axis, speed - *response * w.solved()[row], *response, &mode) - speed;
 }
-// Find the largest residual of the rows, and the largest impulse change that soft rows still need.
+// Find the maximum residual of the rows, and the maximum impulse change that solves a soft row.
 GPUSIM_PHASE void left_row(const World& w, int row) {
     const int c = row / w.block(), place = row - c * w.block(), coupled = coupled_number(w, c);
     if (!is_swept(w, c) || place >= w.constraint_rows()[c]) return;
@@ -301,15 +299,15 @@ GPUSIM_PHASE void left_row(const World& w, int row) {
     raise_to(w.worst(), missed);
     raise_to(w.wanted_change(), missed / response);
 }
-// Report no convergence if soft rows still need a change that is large relative to the greatest impulse.
+// If soft rows need a large impulse change, the solve has not converged.
 GPUSIM_PHASE void end_swept(const World& w, int) {
     const double change = double(*w.wanted_change());
     const bool counts = change > w.contact_change_least() && change > w.contact_residual_limit() * double(*w.greatest_impulse());
     if (counts) *w.unconverged() = 1;
 }
 
-// Position sweeps: each visit corrects the share max(0.2, 1/(1 + |C|/1 mm)) of an error. Errors are at the newest
-// poses, Jacobians at the start of the step.
+// Correct the position errors of constraint c. The errors are at the newest poses, and the Jacobians
+// are from the start of the step.
 GPUSIM_SHARED void correct_constraint(const World& w, int c, real* moved) {
     const int n = w.block(), used = w.constraint_rows()[c];
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
@@ -347,8 +345,8 @@ GPUSIM_PHASE void move_overflow(const World& w, int b) {
     turn_body(w, b);
 }
 
-// The papers' split impulses: sweeps on pseudo velocities that correct a share of the errors. They add to the push-outs
-// of contacts.
+// Split impulses: sweeps that correct a fraction of the position errors. The result is
+// added to the push-outs of contacts.
 GPUSIM_PHASE void clear_displacement(const World& w, int i) {
     if (!*w.pushing()) w.displacement()[i] = real(0);
 }

@@ -1,15 +1,12 @@
-// Contacts on articulated bodies with the direct solver: sweeps within the factor of the joint rows (equations:
-// gpusim/reference/solve/contact_direct.py). Between forward and backward solve, a manifold affects only the joints on the
-// path from its bodies' constraints to the root of the elimination tree. So a sweep of a manifold costs two thin
-// products with that path.
-//
-// invert_pivot makes D = K E K^T. Y^T D^-1 Y is then W^T E^-1 W with W = K^-1 Y, so the kernels store W in place of Y and
-// Z. While they solve contacts, ``delta`` holds K^T x.
+// Contacts on articulated bodies with the direct solver (equations: gpusim/reference/solve/contact_direct.py). A *path*
+// contains the pivots from the joints of both bodies to the root of the elimination tree. A manifold affects only these
+// pivots. invert_pivot splits D = K E K^T, so Y^T D^-1 Y = W^T E^-1 W with W = K^-1 Y. The kernels store W in place of
+// Y and Z. Between the forward and the backward solve, ``delta`` contains K^T x.
 #pragma once
 #include "../contacts/contact_solve.cuh"
 #include "direct_solve.cuh"
 
-// A path has three or six columns. On a GPU three threads work on them, on a CPU one.
+// A path has three or six columns. A GPU uses three threads for them, and a CPU one.
 #if !WHOLE_BLOCKS
 #define PATH_ITEMS 3
 #else
@@ -17,14 +14,15 @@
 #endif
 GPUSIM_FN int articulated_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
 GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_colors() + 1]; }
-// Manifold n of the list: the constraint of the k-th pivot of its path, and the columns of W there, one after another.
+// Return the constraint of the k-th pivot on the path of manifold n.
 GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[w.path_start()[n] + k]; }
 GPUSIM_FN int path_constraint(const World& w, int n, int k) { return w.pivot()[path_pivot_at(w, n, k)]; }
 GPUSIM_FN int path_at(const World& w, int n, int k) {
     return (6 * w.path_start()[n] + w.path_columns()[n] * k) * w.block();
 }
 
-// Merge the pivots of both bodies' paths in elimination order, into ``out`` unless it is null. Return their number.
+// Merge the paths of both bodies in elimination order into ``out``, unless ``out`` is null.
+// Return the number of pivots.
 GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     const int none = 0x7fffffff;
     int next[2], end[2], count = 0;
@@ -42,12 +40,13 @@ GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     }
     return count;
 }
-// Return the number of columns of a manifold's path. A single point without torques is at the middle, so rotations do
+// Return the number of columns of a path. A single point without torques is at the center, so rotations have no effect.
 // not affect it. Torques of a tire are not known yet.
 template <class R> GPUSIM_FN int path_width(R r) {
     return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
 }
-// Paths are stored one after another, so that their capacity need not assume the longest path for every manifold.
+// Count the pivots of a path. Paths are packed, so that their capacity need not be the
+// maximum length for each manifold.
 GPUSIM_PHASE void count_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
     const int m = articulated_member(w, n);
@@ -63,7 +62,7 @@ GPUSIM_PHASE void start_paths(const World& w, int) {
 GPUSIM_PHASE void merge_path(const World& w, int n) {
     if (n < articulated_size(w)) merge_pivots(w, articulated_member(w, n), w.path_pivot() + w.path_start()[n]);
 }
-// Compute one column of the rows S J M^-1 C^T of constraint c. ``motion``: of both sides, by a unit wrench.
+// Compute one column of S J M^-1 C^T for constraint c. ``motion`` is the motion of both sides due to a unit wrench.
 GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* sum) {
     const int n = w.block(), slots = w.slots();
     real scale[MOST_ROWS];
@@ -77,7 +76,7 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
     read_row(n, w.scale() + c * n, scale);
     EACH_ROW(row, n) sum[row] *= scale[row];
 }
-// Return the product of a row of n numbers with a vector in registers.
+// Return the product of a row of n numbers and a vector in registers.
 GPUSIM_FN real row_times(int n, const real* row, const real* x) {
     real own[MOST_ROWS];
     read_row(n, row, own);
@@ -85,7 +84,7 @@ GPUSIM_FN real row_times(int n, const real* row, const real* x) {
     EACH_ROW(i, n) if (i) sum += own[i] * x[i];
     return sum;
 }
-// y = K^-1 y for a column in registers. ``k``: rows of K^T.
+// Compute y = K^-1 y for a column in registers. ``k`` contains the rows of K^T.
 GPUSIM_FN void divide_column(int n, const real* k, real* y) {
     EACH_ROW(row, n) {
         real own[MOST_ROWS];
@@ -93,7 +92,7 @@ GPUSIM_FN void divide_column(int n, const real* k, real* y) {
         EACH_ROW(m, n) if (m > row) y[m] -= own[m] * y[row];
     }
 }
-// Memory gets a row of the path when an update of a later row needs it. The next pivot's row stays in registers.
+// Rows of the path are in memory if a later update needs them. The row of the next pivot stays in registers.
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block(), square = block * block, step = block * w.path_columns()[n];
     const ReadLane r = read_record(w, m);
@@ -135,7 +134,7 @@ GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     }
 }
 #if WHOLE_BLOCKS
-// The same for blocks of six rows and all columns of a manifold side by side. V: Three or Six.
+// Compute all columns of S J M^-1 C^T for constraint c with a block of six rows. V is Three or Six.
 template <class V> GPUSIM_FN void joint_rows_six(const World& w, int m, int c, const real* motion, real* out) {
     V sum[6];
     for (int row = 0; row < 6; ++row) sum[row] = V::zero();
@@ -150,7 +149,7 @@ template <class V> GPUSIM_FN void joint_rows_six(const World& w, int m, int c, c
         }
     for (int row = 0; row < 6; ++row) (sum[row] * w.scale()[c * 6 + row]).store(out + V::WIDTH * row);
 }
-// The rows of Y take at most the memory of six columns. W replaces them pivot by pivot, by columns.
+// W replaces Y pivot by pivot.
 template <class V> GPUSIM_FN void solve_six(const World& w, int m, int n) {
     constexpr int COLUMNS = V::COUNT, STEP = 6 * V::WIDTH;
     const int count = w.path_count()[n];
@@ -181,7 +180,7 @@ template <class V> GPUSIM_FN void solve_six(const World& w, int m, int n) {
     }
 }
 #endif
-// Item: a share of the columns of an articulated manifold, on a CPU all of them. W = K^-1 L^-1 S J M^-1 C^T.
+// Item: some columns of an articulated manifold on a GPU, all columns on a CPU. W = K^-1 L^-1 S J M^-1 C^T.
 GPUSIM_FN int path_items(const World& w) { return articulated_size(w) * PATH_ITEMS; }
 GPUSIM_PHASE void solve_path(const World& w, int item) {
     if (item >= path_items(w)) return;
@@ -193,18 +192,16 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
     for (int column = item % PATH_ITEMS; column < columns; column += PATH_ITEMS) solve_column(w, m, n, column);
 #endif
 }
-// Return the response of a point without joints, as if no body were lighter than POINT_FLOOR of its system.
 GPUSIM_FN real loaded(real free, real system) {
     return min_(free, max_(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free));
 }
-// Return the least eigenvalue of the tangents' masses.
+// Return the minimum eigenvalue of the response along the tangents.
 GPUSIM_FN real least_tangent(Lane mass) {
     const real apart = mass[3] - mass[5], both = mass[3] + mass[5];
     return real(0.5) * (both - sqrt_(apart * apart + real(4) * mass[4] * mass[4]));
 }
-// A point that joints lock has almost no response, and dividing by it would amplify round-off. A true compliance keeps
-// its response above a small share of the free bodies'. Tangents always get a small compliance. Otherwise friction that
-// several points bear redundantly would wind up to the cone. Tires are compliant themselves.
+// Add compliances to a point that joints lock. Its response would otherwise be mere round-off. The compliance of the
+// tangents prevents large friction impulses of several points that cancel each other. Tires have a compliance already.
 GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;
     const real stiffest = min_(real(mass[0]), least_tangent(mass));
@@ -216,7 +213,7 @@ GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     mass[5] += floor[1];
 }
 #if WHOLE_BLOCKS
-// out -= W^T E^-1 W. V: Three or Six columns.
+// Compute out -= W^T E^-1 W for three or six columns (V).
 template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out) {
     constexpr int COLUMNS = V::COUNT;
     V rows[COLUMNS];
@@ -232,7 +229,7 @@ template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out
         for (int j = 0; j < COLUMNS; ++j) out[6 * i + j] = rows[i].get(j);
 }
 #endif
-// The same for one row of W, or for two if memory moves pairs.
+// Compute the same for one row of W, or for two rows.
 template <int COLUMNS> GPUSIM_FN void take_path_rows(const World& w, int n, int k, int row, real* out) {
     const int block = w.block();
     const real* own = w.path_w() + path_at(w, n, k) + row;
@@ -249,7 +246,7 @@ template <int COLUMNS> GPUSIM_FN void take_path(const World& w, int n, real* out
     for (int k = 0; k < w.path_count()[n]; ++k)
         for (int row = 0; row < w.block(); row += PAIRED_ROWS + 1) take_path_rows<COLUMNS>(w, n, k, row, out);
 }
-// Compute the response of both bodies with all joints, R = C M^-1 C^T - W^T E^-1 W, and the numbers that depend on it.
+// Compute the response with all joints, R = C M^-1 C^T - W^T E^-1 W, and the values that depend on R.
 GPUSIM_PHASE void respond_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
     const int m = articulated_member(w, n), columns = w.path_columns()[n];
@@ -292,8 +289,8 @@ template <int COLUMNS> GPUSIM_FN void sum_six(const World& w, int n) {
     for (int j = 0; j < COLUMNS; ++j) sum[j].store(w.path_part() + 6 * j);
 }
 #endif
-// Compute the effect of the joints' pending correction on the relative twist of a manifold, W^T x, row by row:
-// path_part[j][row] is the sum over the path. Item: numbers of path_part, on a CPU all of them.
+// Compute W^T x, the relative twist of a manifold due to the pending correction of the joints. path_part[j][row] is the
+// sum over the path. Item: some numbers of path_part on a GPU, all numbers on a CPU.
 constexpr int SUM_NUMBERS = PAIRED_ROWS + 1;
 GPUSIM_FN int path_numbers(const World& w, int n) { return w.path_columns()[n] * w.block(); }
 GPUSIM_FN void sum_numbers(const World& w, int n, int at) {
@@ -323,7 +320,6 @@ struct Floors {
         for (int d = 0; d < 3; ++d) u[d] += in_slab(at)[2 * k + (d > 0)] * impulse[d];
     }
 };
-// Add the sums of sum_path to a relative twist.
 GPUSIM_FN void add_path_twist(const World& w, int n, real* twist) {
     const int block = w.block(), columns = w.path_columns()[n];
     for (int j = 0; j < 6; ++j) {
@@ -335,7 +331,7 @@ GPUSIM_FN void add_path_twist(const World& w, int n, real* twist) {
         twist[j] += sum;
     }
 }
-// Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
+// Solve the n-th articulated manifold, and update the velocities of its bodies.
 GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
@@ -346,8 +342,8 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     write_numbers<6>(s.wrench, w.path_wrench());
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
-// Add the n-th manifold's wrench to the joints' pending correction, x -= E^-1 W f. Item: rows of the path, on a CPU the
-// path.
+// Subtract the effect of the n-th manifold's wrench from the correction of the joints, x -= E^-1 W f. Item: some rows
+// of the path on a GPU, the whole path on a CPU.
 GPUSIM_FN void update_number(const World& w, int n, int item) {
     const int block = w.block(), k = item / block, row = item % block, at = path_constraint(w, n, k) * block + row;
     const real* own = w.path_w() + path_at(w, n, k) + row;
@@ -386,12 +382,12 @@ GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     warm_wrench(r, wrench);
     move_sides(r, wrench, w.twist());
 }
-// Save numbers for the guard, or restore them if ``back``.
+// Save numbers for the guard, or restore them if ``back`` is true.
 GPUSIM_FN void guard_numbers(bool back, Lane own, int count, real* kept) {
     if (back) put(kept, count, own);
     else take(own, count, kept);
 }
-// Save or restore what sweeps solve of a manifold (description/contact_record.py). The rest is constant between passes.
+// Save or restore the values of a manifold that sweeps change (description/contact_record.py).
 GPUSIM_PHASE void guard_pair(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     Lane r = record(w, m);

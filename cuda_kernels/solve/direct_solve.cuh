@@ -1,5 +1,4 @@
-// Stage solve, direct: all joint rows at once. Limits, friction and saturation use an active set of modes
-// (gpusim/reference/solve/direct_solve.py).
+// Stage solve with the direct solver (gpusim/reference/solve/direct_solve.py).
 #pragma once
 #include "../accuracy.cuh"
 #include "../joints/coupled_laws.cuh"
@@ -11,11 +10,10 @@
 #define GUARD_WEIGH 2
 #define GUARD_RESTORE 3
 #define GUARD_RELEASE 4
-#define GUARD_RUNAWAY 5   // keep and release
-#define GUARD_STRAIGHT 6  // the same, and without bias from then on
+#define GUARD_RUNAWAY 5   // keep the bias, and release the joints
+#define GUARD_STRAIGHT 6  // the same, without bias in the rest of the substep
 #define NO_AXIS 0x7fffffff
 
-// Take the response of a row from the blocks of J M^-1 J^T.
 GPUSIM_PHASE void diagonal_row(const World& w, int row) {
     const int n = w.block(), c = row / n, r = row - c * n;
     w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
@@ -25,19 +23,19 @@ GPUSIM_PHASE void start_row(const World& w, int row) {
     w.gamma()[row] = w.target()[row] = w.solved()[row] = real(0);
 }
 #if !GPUSIM_WIDE
-// Set compliance and target of axis row k in its mode. Sticking rows are rigid, the others compliant.
+// Set compliance and target of axis row k in its mode. Sticking rows are rigid.
 GPUSIM_FN void fill_axis(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS, row = w.axis_row()[k];
     if (is_left_to_sweeps(w, row)) return;
     real impulse, slope;
     linear_part(w, k, mode, &impulse, &slope);
-    // Rows without any slope get a tiny one: p = P up to round-off.
+    // Rows without slope get a tiny slope, so that p = P up to round-off.
     slope = max_(slope, real(LEAST_SLOPE) / w.response()[k]);
     const real stop = contact == AT_LOWER ? w.velocity_lower()[k] : (contact == AT_UPPER ? w.velocity_upper()[k] : real(0));
     w.gamma()[row] = contact >= STICK ? real(0) : real(1) / slope;
     w.target()[row] = contact >= STICK ? stop : impulse / slope;
 }
-// The last substep's mode is the first guess, unless its piece of the law no longer exists.
+// Start with the mode of the last substep, if its piece of the law still exists.
 GPUSIM_PHASE void start_axis(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const real response = max_(w.diagonal()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
@@ -52,7 +50,7 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
     w.mode()[k] = mode;
     fill_axis(w, k);
 }
-// Find whether a world has fast rotors and no contacts. Record rotors that are too fast.
+// Find worlds with fast rotors and without contacts. Record rotors that are too fast.
 GPUSIM_PHASE void find_spin(const World& w, int) {
     bool fast = false, beyond = false;
     for (int b = 0; b < w.bodies(); ++b) {
@@ -70,7 +68,7 @@ GPUSIM_PHASE void find_spin(const World& w, int) {
 GPUSIM_FN bool is_spinning(const World& w) { return w.rotors() && *w.spinning(); }
 GPUSIM_FN int most_passes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : PASSES; }
 GPUSIM_FN int most_refreshes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : MOST_REFRESHES; }
-// Worlds with fast rotors begin with the bias of the last substep's impulses.
+// In worlds with fast rotors, start with the bias that follows from the impulses of the last substep.
 GPUSIM_PHASE void predict_row(const World& w, int row) {
     const real before = real(*w.kick_before());
     w.delta()[row] = real(w.impulse()[row]) * (before > real(0) ? kick_time(w) / before : real(0));
@@ -88,7 +86,7 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.weak() = *w.softening() = real(0);
     *w.softens() = 0;
 }
-// Factor a world with a weak pivot again with a softer diagonal, also from then on.
+// If a pivot is weak, increase the diagonal and factor again.
 GPUSIM_PHASE void judge_pivots(const World& w, int) {
     *w.softens() = *w.weak() > real(0) && *w.softening() == real(0);
     *w.weak() = real(0);
@@ -97,12 +95,12 @@ GPUSIM_PHASE void judge_pivots(const World& w, int) {
 GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #endif
 #if !GPUSIM_WIDE
-// Release axis k to correct positions: friction, a limit or a stiff spring would hold a gap against rigid rows.
+// Release axis k, because friction, limits or stiff springs would keep rigid rows from closing a gap.
 GPUSIM_PHASE void let_axis_go(const World& w, int k) {
     if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(LEAST_SLOPE);
 }
 #endif
-// Compute the residual of each row's equation, m/s.
+// Compute the residual of each row (m/s).
 GPUSIM_PHASE void residual_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
     const int taken = w.constraint_slots()[at.block];
@@ -130,11 +128,11 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
     }
 }
 #if !GPUSIM_WIDE
-// Passes end when the bias matches the velocities and no row needs a correction. The guard keeps the result of the
-// first pass and measures the first refresh. It undoes the refreshes if the second one shows that they diverge.
+// End the passes if the bias matches the velocities and no row has a residual. The guard stores the solution of the
+// first pass. If later refreshes diverge, the guard restores it.
 GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
-    if (*w.passes_left() <= 0) return;  // staged launch: other worlds have passes left
+    if (*w.passes_left() <= 0) return;  // in the staged launch, other worlds may have passes left
     const int since = *w.since_factor();
     const bool refreshed = since > 0 && !*w.hold_bias();
     const real worst = *w.worst();
@@ -154,7 +152,7 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
         if (!far && refreshed) *w.guard_action() = GUARD_WEIGH;
         if (far && worst > real(CONTRACTION) * *w.first_error()) *w.guard_action() = GUARD_RESTORE;
     }
-    // The passes end with this residual if they settled.
+    // Store the residual if the passes end because all rows have settled.
     *w.worst() = settled ? worst : real(0);
     *w.worst_change() = real(0);
 }
@@ -170,7 +168,7 @@ GPUSIM_FN double part_total(const World& w, const double* parts) {
     return sum;
 }
 GPUSIM_FN mask holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE); }
-// Sum r x with x = r over the diagonal, before the solve.
+// Sum the energy r x with diag(A) instead of A, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     if (!any(*w.guard_action() == whole(GUARD_WEIGH))) return;
     double sum = 0.0;
@@ -180,7 +178,7 @@ GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     }
     w.plain_energy()[part] = sum;
 }
-// Sum r x with x = A^-1 r, between the forward and the backward solve.
+// Sum the energy r x with x = A^-1 r, between the forward and the backward solve.
 GPUSIM_PHASE void sum_energy(const World& w, int part) {
     const whole action = *w.guard_action();
     if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_WEIGH)))) return;
@@ -191,8 +189,8 @@ GPUSIM_PHASE void sum_energy(const World& w, int part) {
     w.energy()[part] = sum;
 }
 #if !GPUSIM_WIDE
-// Undo diverging refreshes. If the step bends joints far, the passes end there. Otherwise the joints start again with a
-// factor that is softer in the weak directions, and softer still at each new start.
+// Restore the first solution. If the step has large rotations, end the passes. Otherwise, restart the joints with a
+// damped factor. Each restart increases the damping.
 GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.guard_action() = action;
     *w.factor_damping() = damping;
@@ -200,7 +198,7 @@ GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.hold_bias() = *w.refactor() = 1;
     *w.passes_left() = most_passes(w);
 }
-// Return twice the kinetic energy after the kick. The sum stops once it exceeds ``least``.
+// Return twice the kinetic energy after the kick. The sum ends when it exceeds ``least``.
 GPUSIM_FN double kicked_motion(const World& w, double least) {
     double sum = 0.0;
     for (int b = 0; b < w.bodies() && !(sum > least); ++b) {
@@ -210,7 +208,7 @@ GPUSIM_FN double kicked_motion(const World& w, double least) {
     }
     return sum;
 }
-// Return twice the energy that the solve has added, without positive work of the axis rows.
+// Return twice the energy that the solve has added, without the positive work of axis rows.
 GPUSIM_FN double gained_motion(const World& w) {
     double sum = 0.0, driven = 0.0;
     for (int b = 0; b < w.bodies(); ++b) {
@@ -228,7 +226,7 @@ GPUSIM_FN double gained_motion(const World& w) {
     }
     return driven > 0.0 ? sum - driven : sum;
 }
-// Guard the first pass of loops: if it runs away, restart with a softer factor, and finally without bias.
+// Check the first pass of loops. If it runs away, restart with a damped factor, and finally without bias.
 GPUSIM_PHASE void guard_loops(const World& w, int) {
     const double energy = *w.first_energy(), before = *w.factor_damping();
     const bool bends = *w.first_error() * real(w.h) > real(BENT_SHARE) * real(w.usual_lever());
@@ -291,7 +289,7 @@ GPUSIM_PHASE void guard_body(const World& w, int b) {
         w.twist()[i] = choose(back, kept + choose(release, moved[i - 6 * b], real(0)), w.twist()[i]);
     }
 }
-// Add the solved correction to the impulses and velocities.
+// Add the correction to the impulses and velocities.
 GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.delta()[row]; }
 GPUSIM_PHASE void correct_body(const World& w, int i) { add_impulses(w, i, w.delta(), w.twist()); }
 #if !GPUSIM_WIDE
@@ -300,13 +298,13 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
     *w.since_factor() += 1;
     *w.refactor() = 0;
 }
-// Update the bias only after the active set has settled. Otherwise velocities of a temporary mode would distort it, and
-// the two updates would drive each other. A solve refreshes a bounded number of times.
+// Refresh the bias only after the modes have settled. Otherwise, velocities of a temporary mode would distort the bias.
+// The number of refreshes is limited.
 GPUSIM_PHASE void plan_bias(const World& w, int) {
     *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= most_refreshes(w);
     *w.refreshes() += *w.since_factor() > 0;
 }
-// A world that may not factor again must not switch modes either. Its factor would no longer fit its rows.
+// A world that may not factor again must not switch modes either, because its factor would no longer match its rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
@@ -325,7 +323,7 @@ GPUSIM_PHASE void judge_modes(const World& w, int) {
     *w.changed() = 0;
     *w.first_axis() = NO_AXIS;
 }
-// Switching all rows at once is fast but may cycle. Careful worlds only make the first move of the first row
+// Switching all rows at once is fast but may cycle. After many switches, only the first row makes its first move
 // (least-index rule).
 GPUSIM_PHASE void switch_mode(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;

@@ -1,11 +1,10 @@
-// Stage drift: positions from the solved velocities, orientations by the midpoint rule, momenta from the impulses
-// (gpusim/reference/solve/drift.py).
+// Stage drift: update positions and orientations with the solved velocities (gpusim/reference/solve/drift.py).
 #pragma once
 #include "../contacts/contact_rows.cuh"
 #include "../joints/curvature.cuh"
 #include "positions.cuh"
 
-// Store velocities at the half step. The impulses change the momentum by I d(omega).
+// Store the velocities at the half step. The impulses change the angular momentum by I (omega - omega_kicked).
 GPUSIM_PHASE void store_velocity(const World& w, int b) {
     real change[3];
     momentum_change(w, b, change);
@@ -14,7 +13,8 @@ GPUSIM_PHASE void store_velocity(const World& w, int b) {
         w.angular_momentum()[3 * b + k] = stored(w.momentum_kicked()[3 * b + k] + change[k]);
     }
 }
-// Keep the velocities of the previous half steps, from which signals compute those at t (gpusim/reference/signals/state_reader.py).
+// Store the velocities of the previous half steps, from which signals compute velocities at t
+// (gpusim/reference/signals/state_reader.py).
 GPUSIM_FN void keep_velocity(const World& w, int b) {
     const double kick = *w.kick_before(), kick_before = *w.kick_before_last();
     for (int part = 0; part < 2; ++part) {
@@ -34,8 +34,7 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
     }
 }
 #if !GPUSIM_WIDE
-// Rotate a body without joints in parts of FREE_TURN rad at most, with constant angular momentum. This is for rotations
-// above LEAST_FREE_TURN, and for all in the papers' scheme (gpusim/reference/joints/free_turn.py).
+// Divide the step of a fast body without joints into parts of at most FREE_TURN (gpusim/reference/joints/free_turn.py).
 GPUSIM_PHASE void spin_body(const World& w, int b) {
     const real *omega = w.twist() + 6 * b + 3, *inertia = w.inertia() + 9 * b;
     const double angle = w.h * double(norm3(omega));
@@ -67,7 +66,7 @@ GPUSIM_PHASE void spin_body(const World& w, int b) {
     for (int k = 0; k < 3; ++k) w.midpoint()[3 * b + k] = real(vector[k] / w.h);
 }
 #endif
-// Extrapolate the angles of fast joints by their rate, so that full turns are counted correctly at the new pose.
+// Advance the angles of fast joints, to count full rotations correctly.
 GPUSIM_PHASE void advance_angle(const World& w, int k) {
     if (w.angle_middle()[k]) return;
     double axis[3];
@@ -83,11 +82,11 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     real rate[3];
     keep_velocity(w, b);
     store_velocity(w, b);
-    // Bodies that do not rotate need no passes.
+    // Bodies without rotation need no passes.
     const mask still = (twist[3] == real(0)) & (twist[4] == real(0)) & (twist[5] == real(0));
     copy3(twist + 3, rate);
     if (!w.semi_implicit() && !all(still)) {
-        // The direct solver ends with the bias for its final velocities, so it knows their midpoint rates.
+        // The direct solver has already computed the midpoint rates for the final velocities.
         const bool known = w.direct() && w.constraints();
         real middle[3];
         if (known) copy3(w.midpoint() + 3 * b, middle);
@@ -113,8 +112,7 @@ GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
 #if !GPUSIM_WIDE
-// Return whether the velocities that a world starts with jump in its first kick, because rigid rows, stops or contacts
-// do not allow them (gpusim/reference/solve/drift.py).
+// Return whether the speed of a row before the kick is not small.
 GPUSIM_FN bool row_jumps(const World& w, int row) {
     const int c = row / w.block(), *body = w.constraint_bodies() + c * w.slots();
     real scale = real(0);
@@ -125,6 +123,7 @@ GPUSIM_FN bool row_jumps(const World& w, int row) {
     }
     return abs_(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + least_jump(w);
 }
+// Return whether the initial velocities of a world violate rigid rows, stops or contacts.
 GPUSIM_FN bool starts_with_jump(const World& w) {
     if (w.semi_implicit()) return false;
     for (int c = 0; c < w.constraints(); ++c)

@@ -1,19 +1,17 @@
-// Stage positions: correct the rigid rows after the drift, without changing velocities (gpusim/reference/solve/positions.py).
-// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep. Loops: again with
-// the factor of the corrected pose.
+// Stage positions: correct the rigid rows after the drift, without changing velocities
+// (gpusim/reference/solve/positions.py).
 #pragma once
 #include "../accuracy.cuh"
 #include "../joints/factor.cuh"
 
-// Update the rotation matrix of body b to its current pose.
 GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
-// Set the error of a row. Without loops it is 0 if the velocity solve stalled with this factor.
+// Set the position error of a row. Without loops, the error is 0 if the velocity solve stalled.
 GPUSIM_PHASE void error_row(const World& w, int row) {
     const mask stalled = (*w.stalled() != whole(0)) & mask(!w.loop_constraints());
     const mask none = stalled | mask(is_left_to_sweeps(w, row));
     const real error = choose(none, real(0), -real(row_error(w, row)));
     w.rhs()[row] = error;
-    // For loops, track the largest error, relative to the usual lever (rows of gaps) or in rad.
+    // For loops, find the maximum error, in rad or divided by the usual lever.
     if (!w.loop_constraints() || !w.row_rigid()[row]) return;
     raise_where(true, w.position_error(), w.row_rigid()[row] == ROW_GAP ? error / real(w.usual_lever()) : error);
 }
@@ -23,11 +21,11 @@ GPUSIM_PHASE void start_closing(const World& w, int) {
     *w.error_before() = real(-1);
     *w.closing() = 1;
 }
-// Return whether the last correction was of a large error, so that some may remain.
+// Return whether the last correction had a large error, so that some error may remain.
 GPUSIM_FN bool is_unclosed(const World& w) {
     return *w.closing() && (*w.error_before() < real(0) || *w.error_before() > real(CLOSED));
 }
-// Decide whether to correct the errors: 1 for the first correction, 2 for later ones.
+// Decide whether to correct the errors. 1: first correction. 2: later corrections.
 GPUSIM_PHASE void judge_errors(const World& w, int) {
     const real error = *w.position_error(), before = *w.error_before();
     const bool shrinks = error > real(CLOSED) && error < real(CLOSING_SHARE) * before;
@@ -37,7 +35,7 @@ GPUSIM_PHASE void judge_errors(const World& w, int) {
     *w.position_error() = *w.position_turn() = real(0);
 }
 #endif
-// Compute the correction, and the square of its largest rotation.
+// Compute the correction, and the square of its maximum rotation.
 GPUSIM_PHASE void weigh_shift(const World& w, int b) {
     real* by = w.displacement() + 6 * b;
     impulse_response(w, b, w.delta(), by);
@@ -52,7 +50,7 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
     impulse_response(w, b, w.delta(), moved);
     move_body(w, b, moved);
 }
-// In loops: scale the correction down. It is linear, so it must not leave more error than it corrects.
+// In loops, scale the correction down. It is linear, so it must not leave a larger error than before.
 GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     const real error = *w.error_before(), square = *w.position_turn();
     const mask far = square > error;
@@ -65,8 +63,8 @@ GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     }
     move_body(w, b, moved);
 }
-// The papers' split impulses: a displacement before the drift that corrects a share of the errors. In the other scheme
-// it only follows the push-outs of contacts.
+// Split impulses: a displacement before the drift that corrects a fraction of the errors. In the second-order scheme,
+// the displacement only follows the push-outs of contacts.
 GPUSIM_FN real split_error(const World& w, int row) { return w.semi_implicit() ? real(start_error(w, row)) : real(0); }
 GPUSIM_PHASE void split_row(const World& w, int row) {
     w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row);

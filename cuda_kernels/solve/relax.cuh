@@ -1,12 +1,10 @@
-// Stage relax: the velocities with which bodies leave the drift (equations: gpusim/reference/solve/relax.py). Only the drift
-// corrects penetration. Bodies that landed on a surface or a limit leave it with the share e of the true impact speed.
-// So the step size neither adds nor removes energy.
+// Stage relax: solve the velocities again after the drift (equations: gpusim/reference/solve/relax.py).
 #pragma once
 #include "contact_direct.cuh"
 #include "drift.cuh"
 #include "../joints/ropes.cuh"
 
-// Return whether there are sweeps between the forward and the backward solve.
+// Return whether sweeps run between the forward and the backward solve.
 GPUSIM_FN bool sweeps_within(const World& w) { return GPUSIM_SWEPT || touches(w); }
 GPUSIM_PHASE void start_relax(const World& w, int) { *w.relaxing() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
@@ -14,15 +12,15 @@ GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.wanted_change() = *w.greatest_impulse() = real(0);
     *w.done() = *w.sweep_count() = 0;
 }
-// Return the maximum number of sweeps over contacts. With joints, a solve's first pass has twice as many, because later
-// passes must solve its residual in the joints' correction. If joints are swept too, a sweep is expensive: half as
-// many.
+// Return the maximum number of sweeps in a pass. The first pass of a direct solve has twice as many,
+// because later passes correct the residual of its contacts in the joints. Sweeps that include joints are
+// expensive, so their number is halved.
 GPUSIM_FN int sweeps_of_pass(const World& w) {
     if (!w.direct() || !w.constraints()) return w.iterations();
     const bool first = *w.since_factor() == 0;
     return GPUSIM_SWEPT ? (first ? w.iterations() : (w.iterations() + 1) / 2) : (first ? 2 * w.iterations() : w.iterations());
 }
-// End a sweep over contacts. The colored joint solver uses end_sweep instead, which does not keep each sweep's change.
+// End a sweep over contacts, and store its maximum change.
 GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
     const real change = max_(*w.contact_change(), *w.largest_change());
     w.sweep_change()[(*w.sweep_count())++] = change;
@@ -31,12 +29,13 @@ GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
     *w.largest_change() = real(0);
     leave_contacts(w);
 }
-// If a limit stopped axis k, its bound becomes the speed with which it leaves. The papers' scheme has no such bounce.
+// If axis k has hit a limit, set its velocity bound to the speed after the impact.
 GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     const real restitution = real(w.limit_restitution()[k]);
     const int contact = w.mode()[k] & CONTACT_BITS;
     if (!(restitution > real(0)) || (contact != AT_LOWER && contact != AT_UPPER)) return;
-    // The acceleration without the limit is that of the last substep. The kick alone does not include the joints.
+    // The acceleration without the limit is that of the last substep, because the kick alone
+    // does not include the joints.
     const real sign = contact == AT_LOWER ? real(1) : real(-1), before = w.rate()[k];
     const real pull = h_prev(w) > real(0) ? (before - w.rate_old()[k]) / h_prev(w) : real(0);
     const real kicked = h_prev(w) > real(0) ? before + pull * kick_time(w) : row_velocity(w, w.axis_row()[k], w.twist_kicked());
@@ -48,9 +47,8 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     bound = drive + sign * speed;
     set_flag(w.relaxing());
 }
-// Staged launch: worlds that do not relax skip the sweeps.
+// Staged launch: skip the sweeps of worlds that do not relax.
 GPUSIM_PHASE void enter_relax(const World& w, int) { *w.done() = !*w.relaxing(); }
-// The direct solver continues from its solution.
 GPUSIM_PHASE void refill_axis(const World& w, int k) { fill_axis(w, k); }
 GPUSIM_PHASE void resume_passes(const World& w, int) {
     *w.passes_left() = RELAX_PASSES;
@@ -59,7 +57,7 @@ GPUSIM_PHASE void resume_passes(const World& w, int) {
     *w.refreshes() = most_refreshes(w);
     *w.first_axis() = NO_AXIS;
 }
-// Bounds that drive away from a limit. After an impact, the rate of the previous substep is invalid.
+// A bound that drives an axis away from a limit is an impact. The rate of the previous substep is then invalid.
 GPUSIM_PHASE void store_rate(const World& w, int k) {
     w.axis_velocity()[k] = stored(w.rate_next()[k]);
     const bool left = w.velocity_lower()[k] > limit_rate_of(w, k, 0) || w.velocity_upper()[k] < limit_rate_of(w, k, 1);

@@ -1,5 +1,5 @@
-// Drop the self-stress of loops: impulses of dependent rows that move nothing. The rest is A^-1 A p, since the factor's
-// softer diagonal releases them (gpusim/reference/solve/self_stress.py).
+// Self-stress of loops: impulses of linearly dependent rows that cancel each other
+// (gpusim/reference/solve/self_stress.py).
 #pragma once
 #include "../joints/coupled_laws.cuh"
 #include "../joints/factor.cuh"
@@ -7,7 +7,7 @@
 #if !GPUSIM_WIDE
 GPUSIM_PHASE void start_stress(const World& w, int) { *w.load_size() = *w.self_stress() = real(0); }
 #endif
-// The memory of the turn operators is free until the bias is found again.
+// The memory of the rotation operators is free until the next curvature stage.
 GPUSIM_PHASE void respond_body(const World& w, int b) { impulse_response(w, b, w.solved(), w.turn() + 18 * b); }
 GPUSIM_PHASE void load_row(const World& w, int item) {
     const RowPart at = row_part(w, item);

@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver solves Coulomb's law together with the joint constraints. So a parked machine does not creep. With a velocity
-servo it would creep.
+The solver solves Coulomb's law together with the joint constraints. Therefore, a parked machine does not creep, as it
+would with a velocity servo.
 """
 
 from __future__ import annotations
@@ -47,12 +47,17 @@ class Brake(ActuatorType):
     turns: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("torque", "N m", "greatest torque (N on a travel)"),
-        Parameter("initial_command", "-", "command before one is written"),
+        Parameter("torque", "N m", "maximum torque (N on a translation)"),
+        Parameter("initial_command", "-", "initial command"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading(
-            "command", "-", "share of the torque", read_command, "*out = w.brake_command_now(i);", lambda p: (0.0, 1.0)
+            "command",
+            "-",
+            "fraction of the maximum torque",
+            read_command,
+            "*out = w.brake_command_now(i);",
+            lambda p: (0.0, 1.0),
         ),
     )
     brakes: ClassVar[bool] = True
@@ -118,7 +123,7 @@ def add_brake(
     shares = {name: validate.number(element, name, value) for name, value in (("command", command), ("safe", safe))}
     for name, share in shares.items():
         if not 0.0 <= share <= 1.0:
-            raise validate.fail(element, f"{name} = {share:g} is not within 0 to 1", "give a share of the torque")
+            raise validate.fail(element, f"{name} = {share:g} is not within 0 to 1", "give a fraction of the torque")
     params = {
         "joint": index,
         "axis": axis,

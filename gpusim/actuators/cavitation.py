@@ -1,4 +1,4 @@
-"""Cavitation: the pressure of oil cannot fall below the vapor pressure p_v. There, oil boils, and a void opens.
+"""Cavitation: the pressure of oil cannot fall below the vapor pressure p_v, at which a void opens.
 
 In a step of h s, the pressure p and the volume v of the void in a node or chamber become p+ and v+:
 
@@ -19,13 +19,13 @@ from gpusim.typing import Array
 VAPOR_PRESSURE = 0.0
 """Default vapor pressure (absolute), Pa."""
 MOST_ITERATIONS = 40
-# Newton's method ends if no pressure moves by more than this share of the greatest one.
+# Newton's method ends if no pressure changes by more than this fraction of the greatest pressure.
 PRECISION = 1e-13
-# Share of its stiffness that a node keeps at vapor pressure, so that laws over several consumers stay invertible.
+# At vapor pressure, a node keeps this fraction of its stiffness, so that the compliance matrix of the consumers exists.
 STIFFNESS_LEFT = 1e-8
-# Least share of its displacement that a motor takes from an empty inlet, for the same reason.
+# A motor with an empty inlet keeps this fraction of its displacement, for the same reason.
 LEAST_FILLING = 1e-8
-# Most bisections for the pressure of one chamber.
+# Maximum number of bisections for the pressure of a chamber.
 MOST_HALVINGS = 100
 LEAST_VOID = 1e-12
 """Voids below this volume (m3) are round-off and cause no warning."""

@@ -8,8 +8,8 @@ flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The 
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-So the forces S^T p+ on the axes of all consumers are linear in the velocities: P - D v+ with D = S^T M. The joint
-solver treats this force law as compliant rows, and refits the law at each better guess of v.
+So the forces S^T p+ on the axes of all consumers are linear in the velocities: P - D v+ with D = S^T M. For the joint
+solver, this force law consists of compliant rows. In each pass, the law is linearized again at the newest velocities.
 
 After the solve, the pressures are computed from the row velocities. No pressure falls below the vapor pressure
 (cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines respond to the pressures with a
@@ -49,9 +49,9 @@ from gpusim.typing import Array
 MOST_NODES, MOST_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
 """Ports of valves, edges and consumers."""
-# All flows rise with their drops, so the balance is the gradient of a convex function. Newton's step is too long if the
-# slope along it changes sign and exceeds this share of the first slope (the root of a drop goes from d to -d, a pump
-# from full flow to none). Then at most MOST_SECANTS secants shorten it. They keep a margin from both ends.
+# All flows increase with the pressure drop, so the balance is the gradient of a convex function. A Newton step is too
+# long if the slope at its end is positive, and exceeds OVERSHOOT times the slope at its start. Then the line search
+# shortens the step, with at most MOST_SECANTS secants. They keep a margin from both ends of the interval.
 OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 
@@ -67,7 +67,7 @@ class OilCircuit(ActuatorType):
     nonlinear: ClassVar[bool] = True
     references: ClassVar = {"consumers": ACTUATOR}
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("vapor_pressure", "Pa", "absolute; no pressure of the circuit falls below it"),
+        Parameter("vapor_pressure", "Pa", "absolute vapor pressure of the oil"),
     )
     kernel_fields: ClassVar[tuple[Field, ...]] = (
         Field("oil_circuit_guess", ("oil_circuit_count", MOST_NODES), "pose", "Pa", "pressures p^"),
@@ -87,13 +87,13 @@ class OilCircuit(ActuatorType):
             own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
             consumers = spec.params["consumers"]
             if not consumers:
-                raise validate.fail(spec.element, "feeds no cylinder and no motor", "add one, or leave the circuit out")
+                raise validate.fail(spec.element, "has no cylinder and no motor", "add one, or remove the circuit")
             for what, count, most in (
                 ("nodes", sum(a.kind == OilNode.name for a in own), MOST_NODES),
                 ("cylinders and motors", len(consumers), MOST_CONSUMERS),
             ):
                 if count > most:
-                    raise validate.fail(spec.element, f"has {count} {what}, and there is room for {most}", "split it")
+                    raise validate.fail(spec.element, f"has {count} {what}, the maximum is {most}", "split it")
             _check_pumps(own, builder)
             _check_pressures(own, spec.params["vapor_pressure"])
 
@@ -165,8 +165,10 @@ def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
     joined = {a.params[port] for a in own for port in PORTS if port in a.params}
     for pump in own:
         if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
-            rule = f"feeds node '{builder.actuators[node].label}', to which nothing else is joined"
-            raise validate.fail(pump.element, rule, "join a valve, a line or a consumer to it, or take the pump away")
+            rule = f"feeds node '{builder.actuators[node].label}', which has no other component"
+            raise validate.fail(
+                pump.element, rule, "add a valve, line, cylinder or motor at this node, or remove the pump"
+            )
 
 
 def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
@@ -245,7 +247,6 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _middle_stroke(self, work: StepBuffers, row: int, n: int) -> Array:
-        """Return the stroke in the middle of the step (m)."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
@@ -267,8 +268,8 @@ class CircuitSolve:
             going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
             if not going.any():
                 break
-        # A guess of the velocity may pass below a vapor pressure that the solution does not reach, so it takes two in a
-        # row.
+        # A first guess of the velocities may wrongly give pressures below the vapor pressure. So only two such guesses
+        # in a row count.
         low, old = np.any(~self.fixed & (p < self.vapor), axis=1), self.fitted
         low &= old is not None and np.any(~self.fixed & (old.guess <= self.vapor), axis=1)
         low |= self.hollow

@@ -48,12 +48,11 @@ class HydraulicCircuit:
         return int(self._builder.add_actuator(kind, label, {"circuit": self.index, **params}))
 
     def _node(self, element: str, name: str, index: Any) -> int:
-        """Return ``index`` if it is a node of this circuit."""
         actuators = self._builder.actuators
         known = isinstance(index, int) and 0 <= index < len(actuators)
         if not known or (spec := actuators[index]).kind != OilNode.name or spec.params["circuit"] != self.index:
             rule = f"{name} = {index!r} is no node of circuit '{self._spec.label}'"
-            raise validate.fail(element, rule, "give what its add_node returned, or its tank")
+            raise validate.fail(element, rule, "give a result of its add_node, or its tank")
         return index
 
     def add_node(
@@ -167,7 +166,7 @@ class HydraulicCircuit:
             raise validate.fail(element, rule, "give 0 <= overlap_supply < 1 and -1 < overlap_drain < 1")
         for one, other, what in ((port_a, port_b, "ports A and B"), (supply, nodes["t"], "supply and tank")):
             if one == other:
-                raise validate.fail(element, f"its {what} are one node", "give two, or take the valve away")
+                raise validate.fail(element, f"{what} are the same node", "give two nodes, or remove the valve")
         gain = validate.positive(element, "flow_gain", flow_gain)
         return self._add("oil_valve", label, {
             **{f"node_{port}": self._node(element, f"port {port}", node) for port, node in nodes.items()},
@@ -383,7 +382,7 @@ class HydraulicCircuit:
                 )
             },
         }  # fmt: skip
-        # A node stores its volume at zero stroke. That may be negative if the stroke begins above zero.
+        # A node stores its volume at zero stroke. This volume may be negative if the stroke begins above zero.
         volumes = dead[0] - areas[0] * low, dead[1] + areas[1] * high
         friction = viscous_friction, dry_friction, brake_force, piston_mass
         return self._consumer("oil_cylinder", label, params, areas, volumes, pressure, friction)

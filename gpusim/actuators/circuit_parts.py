@@ -35,12 +35,11 @@ from gpusim.typing import Array
 EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")
 """Kinds of edges."""
 ORIFICE, CHECK, RELIEF, COUNTERBALANCE, PIPE_BREAK, LEAK = range(len(EDGE_KINDS))
-VOID = "volume that oil at vapor pressure has left empty"
+VOID = "volume of the void in oil at vapor pressure"
 CIRCUIT = Parameter("circuit", "-", "number of the circuit", signal=False)
 
 
 def _state(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
-    """Return the reading of a state variable."""
     return Reading(name, unit, doc, lambda group, now: group.state[name], f"*out = w.KIND_{name}(i);", limits)
 
 
@@ -69,11 +68,11 @@ class OilNode(ActuatorType):
     references: ClassVar = {"circuit": ACTUATOR, "place": AS_IS}
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
-        Parameter("place", "-", "number among the nodes of its circuit", signal=False),
-        Parameter("volume", "m3", "volume of oil, hoses included; chambers change theirs by the stroke"),
-        Parameter("bulk_modulus", "Pa", "of oil and walls together"),
-        Parameter("initial_pressure", "Pa", "pressure at the start"),
-        Parameter("fixed", "-", "1: the pressure is given, as a tank's; 0: it follows from the flows"),
+        Parameter("place", "-", "index of the node in its circuit", signal=False),
+        Parameter("volume", "m3", "volume of oil with hoses; for a chamber, volume at zero stroke"),
+        Parameter("bulk_modulus", "Pa", "effective bulk modulus of oil and walls"),
+        Parameter("initial_pressure", "Pa", "initial pressure"),
+        Parameter("fixed", "-", "1: constant pressure, as in a tank; 0: the flows change the pressure"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("pressure", "Pa", "absolute pressure", lambda p: p["initial_pressure"]),
@@ -99,7 +98,7 @@ class OilNode(ActuatorType):
         empty = (least <= 0.0).any(axis=0)
         if empty.any():
             spec = groups[self.name].specs[int(np.argmax(empty))]
-            raise validate.fail(spec.element, "holds no oil at its least", "give it a volume above zero")
+            raise validate.fail(spec.element, "has no oil at its minimum volume", "give a larger volume")
 
 
 @register
@@ -122,29 +121,29 @@ class OilValve(ActuatorType):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
         *(Parameter(f"node_{port}", "-", f"node at port {port.upper()}", signal=False) for port in "ptab"),
-        Parameter("flow_gain", "m3/s/sqrt(Pa)", "K of a fully open edge"),
-        Parameter("drain_gain", "m3/s/sqrt(Pa)", "K of the edges to the tank"),
-        Parameter("transition_pressure", "Pa", "drop below which an edge is laminar"),
-        Parameter("overlap_supply", "-", "c1"),
-        Parameter("overlap_drain", "-", "c2; below 0: closed center"),
-        Parameter("compensator_pressure", "Pa", "drop that a pressure compensator leaves to a supply edge; inf: none"),
-        Parameter("load_check", "-", "1: no flow from the ports back to the pump"),
-        Parameter("frequency", "rad/s", "of the spool"),
-        Parameter("damping", "-", "of the spool"),
-        Parameter("senses", "-", "1: reports its load to a load-sensing pump"),
+        Parameter("flow_gain", "m3/s/sqrt(Pa)", "flow gain K of a fully open supply edge"),
+        Parameter("drain_gain", "m3/s/sqrt(Pa)", "flow gain K of the edges to the tank"),
+        Parameter("transition_pressure", "Pa", "pressure drop below which the flow is laminar"),
+        Parameter("overlap_supply", "-", "overlap c1 of the supply edges"),
+        Parameter("overlap_drain", "-", "underlap c2 of the drain edges; closed center: below 0"),
+        Parameter("compensator_pressure", "Pa", "pressure drop that the compensator keeps; inf: no compensator"),
+        Parameter("load_check", "-", "1: check valves prevent flow from the ports back to the pump"),
+        Parameter("frequency", "rad/s", "natural frequency of the spool"),
+        Parameter("damping", "-", "damping ratio of the spool"),
+        Parameter("senses", "-", "1: load-sensing pumps use the load pressure of this valve"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("spool", "-", "spool position, -1 to 1"),
         StateVariable("spool_rate", "1/s", "rate of the spool"),
-        StateVariable("flow_a", "m3/s", "out of port A"),
-        StateVariable("flow_b", "m3/s", "out of port B"),
+        StateVariable("flow_a", "m3/s", "flow out of port A"),
+        StateVariable("flow_b", "m3/s", "flow out of port B"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        _command("oil_valve", "command", "of the spool, -1 to 1", -1.0),
+        _command("oil_valve", "command", "spool command, -1 to 1", -1.0),
         *_of("oil_valve", (
             _state("spool", "-", "spool position", lambda p: (-1.0, 1.0)),
-            _state("flow_a", "m3/s", "out of port A"),
-            _state("flow_b", "m3/s", "out of port B"),
+            _state("flow_a", "m3/s", "flow out of port A"),
+            _state("flow_b", "m3/s", "flow out of port B"),
         )),
     )  # fmt: skip
 
@@ -170,27 +169,27 @@ class OilEdge(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("opening",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
-        Parameter("kind", "-", "which kind of edge", signal=False),
-        Parameter("node_a", "-", "from", signal=False),
-        Parameter("node_b", "-", "to", signal=False),
+        Parameter("kind", "-", "kind of edge", signal=False),
+        Parameter("node_a", "-", "node at A", signal=False),
+        Parameter("node_b", "-", "node at B", signal=False),
         Parameter("node_pilot", "-", "node that opens a counterbalance valve", signal=False),
-        Parameter("gain", "m3/s/sqrt(Pa)", "K of the open edge (m3/s/Pa of a relief valve and a leak)"),
-        Parameter("set_pressure", "Pa", "drop from which it opens; of a counterbalance valve the pressure at A"),
-        Parameter("pilot_ratio", "-", "weight of the pilot's pressure against that at A"),
-        Parameter("range", "Pa", "pressure above the set one at which a counterbalance valve is fully open"),
+        Parameter("gain", "m3/s/sqrt(Pa)", "flow gain of the open edge (m3/s/Pa for relief valves and leaks)"),
+        Parameter("set_pressure", "Pa", "pressure drop at which it opens; for counterbalance valves, pressure at A"),
+        Parameter("pilot_ratio", "-", "weight of the pilot pressure relative to the pressure at A"),
+        Parameter("range", "Pa", "pressure increase from the start of opening to full opening"),
         Parameter("flow_limit", "m3/s", "flow from A to B at which a pipe-break valve shuts"),
-        Parameter("transition_pressure", "Pa", "drop below which it is laminar"),
-        Parameter("time_constant", "s", "of the poppet of a counterbalance or pipe-break valve"),
-        Parameter("opening_time", "s", "the same, as it opens"),
+        Parameter("transition_pressure", "Pa", "pressure drop below which the flow is laminar"),
+        Parameter("time_constant", "s", "time constant of the poppet of a counterbalance or pipe-break valve"),
+        Parameter("opening_time", "s", "time constant of the poppet when it opens"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("poppet", "-", "opening of a counterbalance or pipe-break valve", lambda p: p["initial_poppet"]),
-        StateVariable("flow", "m3/s", "from A to B"),
+        StateVariable("flow", "m3/s", "flow from A to B"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        _command("oil_edge", "opening", "of an orifice, 0 to 1", 0.0),
+        _command("oil_edge", "opening", "opening of an orifice, 0 to 1", 0.0),
         *_of("oil_edge", (
-            _state("flow", "m3/s", "from A to B"),
+            _state("flow", "m3/s", "flow from A to B"),
             _state("poppet", "-", "opening of a counterbalance or pipe-break valve", lambda p: (0.0, 1.0)),
         )),
     )  # fmt: skip
@@ -235,28 +234,28 @@ class OilPump(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("displacement",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
-        Parameter("node", "-", "that it feeds", signal=False),
-        Parameter("tank", "-", "node that it draws from", signal=False),
-        Parameter("max_flow", "m3/s", "at full displacement"),
-        Parameter("pressure", "Pa", "at which the cut-off leaves no flow"),
-        Parameter("power", "W", "greatest hydraulic power; inf: no limit"),
-        Parameter("band", "Pa", "over which the cut-off and load sensing take the flow back"),
-        Parameter("load_sensing", "-", "1: keeps the pressure of the greatest load and a margin"),
-        Parameter("margin", "Pa", "of load sensing"),
-        Parameter("time_constant", "s", "of the load-sensing line"),
+        Parameter("node", "-", "node at the outlet", signal=False),
+        Parameter("tank", "-", "node at the inlet", signal=False),
+        Parameter("max_flow", "m3/s", "flow at full displacement"),
+        Parameter("pressure", "Pa", "cut-off pressure, at which the flow is zero"),
+        Parameter("power", "W", "maximum hydraulic power; inf: no limit"),
+        Parameter("band", "Pa", "pressure range in which cut-off and load sensing reduce the flow"),
+        Parameter("load_sensing", "-", "1: keeps the pressure below the highest load pressure plus the margin"),
+        Parameter("margin", "Pa", "pressure margin of load sensing"),
+        Parameter("time_constant", "s", "time constant of the load-sensing line"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
-        StateVariable("load_pressure", "Pa", "that the load-sensing line reports"),
-        StateVariable("flow", "m3/s", "that it gives"),
-        StateVariable("pressure_now", "Pa", "at its outlet"),
+        StateVariable("load_pressure", "Pa", "pressure of the load-sensing line"),
+        StateVariable("flow", "m3/s", "flow of the pump"),
+        StateVariable("pressure_now", "Pa", "pressure at the outlet"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        _command("oil_pump", "displacement", "share of its flow, 0 to 1", 0.0),
+        _command("oil_pump", "displacement", "fraction of the full displacement, 0 to 1", 0.0),
         *_of("oil_pump", (
-            _state("flow", "m3/s", "that it gives"),
-            _state("load_pressure", "Pa", "that the load-sensing line reports"),
+            _state("flow", "m3/s", "flow of the pump"),
+            _state("load_pressure", "Pa", "pressure of the load-sensing line"),
             Reading(
-                "outlet_power", "W", "flow times the pressure above the tank's", read_outlet_power,
+                "outlet_power", "W", "flow times pressure difference to the tank", read_outlet_power,
                 "*out = w.KIND_flow(i) * (w.KIND_pressure_now(i) - w.oil_node_pressure(int(w.KIND_tank(i))));",
             ),
         )),
@@ -277,15 +276,15 @@ class OilPump(ActuatorType):
 
 _CONSUMER = (
     CIRCUIT,
-    Parameter("row", "-", "number among the consumers of its circuit", signal=False),
-    Parameter("node_a", "-", "chamber A", signal=False),
-    Parameter("node_b", "-", "chamber B", signal=False),
-    Parameter("area_a", "m2", "piston area of chamber A, which extends (m3/rad of a motor)"),
-    Parameter("area_b", "m2", "piston area of chamber B (m3/rad of a motor)"),
-    Parameter("viscous_friction", "N s/m", "of the piston (N m s/rad)"),
-    Parameter("dry_friction", "N", "of the seals (N m)"),
-    Parameter("brake_force", "N", "further dry friction at brake command 1 (N m)"),
-    Parameter("moving_mass", "kg", "of the piston along the axis (kg m2 of a rotor)"),
+    Parameter("row", "-", "index of the cylinder or motor in its circuit", signal=False),
+    Parameter("node_a", "-", "node of chamber A", signal=False),
+    Parameter("node_b", "-", "node of chamber B", signal=False),
+    Parameter("area_a", "m2", "piston area of chamber A, which extends (motor: displacement, m3/rad)"),
+    Parameter("area_b", "m2", "piston area of chamber B (motor: displacement, m3/rad)"),
+    Parameter("viscous_friction", "N s/m", "viscous friction (motor: N m s/rad)"),
+    Parameter("dry_friction", "N", "dry friction (motor: N m)"),
+    Parameter("brake_force", "N", "additional dry friction at brake command 1 (motor: N m)"),
+    Parameter("moving_mass", "kg", "mass of the piston (motor: inertia of the rotor, kg m2)"),
 )
 
 
@@ -318,10 +317,10 @@ def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[R
     effort = f"*out = w.{kind}_area_a(i) * {pressures[0]} - w.{kind}_area_b(i) * {pressures[1]} - {drag};"
     position = f"*out = axis_value(w, w.{kind}_axis()[i]){offset};"
     return (
-        _command(kind, "brake", "of its brake, 0 to 1", 0.0),
+        _command(kind, "brake", "brake command, 0 to 1", 0.0),
         Reading("position", unit, "stroke or angle", read_position, position),
         Reading(
-            "velocity", f"{unit}/s", "its rate", lambda g, now: now.axis_rate(g.axis),
+            "velocity", f"{unit}/s", "rate of the stroke or angle", lambda g, now: now.axis_rate(g.axis),
             f"*out = axis_rate(w, w.{kind}_axis()[i]);",
         ),
         Reading("pressure_a", "Pa", "pressure of chamber A", read_pressure("a"), f"*out = {pressures[0]};"),
@@ -387,16 +386,16 @@ class OilCylinder(Consumer):
     }  # fmt: skip
     parameters: ClassVar[tuple[Parameter, ...]] = (
         *_CONSUMER,
-        Parameter("length_offset", "m", "stroke = distance of the pins - length_offset"),
+        Parameter("length_offset", "m", "distance between the pins minus the stroke"),
         Parameter("stroke_min", "m", "lower stop"),
         Parameter("stroke_max", "m", "upper stop"),
-        Parameter("cushion_stiffness", "N/m", "end cushion"),
-        Parameter("cushion_damping", "N s/m", "end cushion"),
-        Parameter("cushion_length", "m", "length of the cushion at both ends"),
+        Parameter("cushion_stiffness", "N/m", "stiffness of the end cushions"),
+        Parameter("cushion_damping", "N s/m", "damping of the end cushions"),
+        Parameter("cushion_length", "m", "length of the end cushions"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable(
-            "oil_stroke", "m", "stroke that the oil volume represents; NaN: the geometry's stroke",
+            "oil_stroke", "m", "stroke that matches the oil volume; NaN: stroke of the geometry",
             lambda p: float("nan"), may_be_unset=True,
         ),
     )  # fmt: skip

@@ -109,11 +109,11 @@ class DcMotor(ActuatorType):
     picture: ClassVar[str | None] = "motor_can"
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("stall_torque", "N m", "M_s, torque at rest with u = 1, rotor side"),
-        Parameter("no_load_speed", "rad/s", "w_idle, speed without load with u = 1, rotor side"),
-        Parameter("mechanical_time_constant", "s", "t_m of the rotor alone"),
-        Parameter("electrical_time_constant", "s", "T_e"),
-        Parameter("gear_ratio", "-", "r, rotor turns for each turn of the joint"),
+        Parameter("stall_torque", "N m", "stall torque M_s of the rotor at u = 1"),
+        Parameter("no_load_speed", "rad/s", "no-load speed w_idle of the rotor at u = 1"),
+        Parameter("mechanical_time_constant", "s", "time constant t_m of the rotor alone"),
+        Parameter("electrical_time_constant", "s", "time constant T_e of the winding"),
+        Parameter("gear_ratio", "-", "gear ratio r: rotor angle per joint angle"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("torque", "N m", "tau at t_n"),
@@ -121,7 +121,7 @@ class DcMotor(ActuatorType):
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading(
-            "command", "-", "voltage over its greatest value, -1 to 1", read_command, "*out = w.motor_command_now(i);",
+            "command", "-", "fraction of the maximum voltage, -1 to 1", read_command, "*out = w.motor_command_now(i);",
             lambda p: (-1.0, 1.0),
         ),
         Reading("speed", "rad/s", "rotor speed", read_speed, f"*out = {_SPEED};"),
@@ -158,7 +158,7 @@ class DcMotor(ActuatorType):
         electric = p["electrical_time_constant"]
         before, after = work.command_before(group, "command"), work.command_now(group, "command")
         second_order = work.scheme == "second_order"
-        # Share of the kick after t_n. The semi-implicit scheme kicks over the whole coming step.
+        # Fraction of the kick after t_n. With the semi-implicit scheme, the kick covers the whole next step.
         late = work.h / (2.0 * kick) if second_order else np.ones_like(work.h_prev)
         interval = work.h_prev if second_order else np.full_like(work.h_prev, work.h)
         no_lag = electric <= 0.0

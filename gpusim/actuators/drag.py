@@ -173,7 +173,7 @@ def add_drag(
         raise validate.fail(element, f"size = {edges.tolist()} must not be negative", "give three lengths")
     params: dict[str, Any] = {"body": index}
     for k, c in enumerate(_XYZ):
-        params[f"size_{c}"] = math.nan if edges is None else float(edges[k])  # NaN: ``placed`` takes it from the body
+        params[f"size_{c}"] = math.nan if edges is None else float(edges[k])  # NaN: ``placed`` computes the size
     params |= dict(zip((f"wind_{c}" for c in _XYZ), validate.numbers(element, "wind", wind, 3).tolist(), strict=True))
     for name, value in (("density", density), ("viscosity", viscosity)):
         params[name] = validate.not_negative(element, name, value)

@@ -64,10 +64,10 @@ class Force(ActuatorType):
         *(Parameter(f"force_{c}", "N", f"{c} component") for c in _XYZ),
         *(Parameter(f"point_{c}", "m", f"{c} of the point, from the center of mass, body frame") for c in _XYZ),
         *(Parameter(f"torque_{c}", "N m", f"{c} component of the torque", default=0.0) for c in _XYZ),
-        Parameter("in_body_frame", "-", "1: the force turns with the body; 0: world frame"),
+        Parameter("in_body_frame", "-", "1: body frame; 0: world frame"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("scale", "-", "factor on the force and the torque", read_scale, "*out = w.force_scale_now(i);"),
+        Reading("scale", "-", "factor of the force and the torque", read_scale, "*out = w.force_scale_now(i);"),
     )
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
@@ -108,10 +108,10 @@ class Torque(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("scale",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         *(Parameter(f"torque_{c}", "N m", f"{c} component") for c in _XYZ),
-        Parameter("in_body_frame", "-", "1: the torque turns with the body; 0: world frame"),
+        Parameter("in_body_frame", "-", "1: body frame; 0: world frame"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("scale", "-", "factor on the torque", read_scale, "*out = w.torque_scale_now(i);"),
+        Reading("scale", "-", "factor of the torque", read_scale, "*out = w.torque_scale_now(i);"),
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:

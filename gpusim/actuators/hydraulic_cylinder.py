@@ -37,7 +37,7 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
-# Share of the difference between the oil's and the geometry's stroke that each step corrects.
+# Each step corrects this fraction of the difference between the strokes of oil and geometry.
 VOLUME_SYNC = 0.1
 
 
@@ -85,39 +85,39 @@ def read_force(group: Group, now: StateReader) -> Array:
 
 
 _PARAMETERS = (
-    ("length_offset", "m", "stroke x = distance of the pins - length_offset"),
+    ("length_offset", "m", "distance between the pins minus the stroke x"),
     ("area_a", "m2", "piston area of chamber A, which extends"),
     ("area_b", "m2", "piston area of chamber B"),
-    ("volume_a", "m3", "volume of chamber A at x = 0, dead volume included"),
-    ("volume_b", "m3", "volume of chamber B at x = 0"),
-    ("bulk_modulus", "Pa", "of the oil"),
-    ("hose_volume_a", "m3", "further volume at chamber A"),
-    ("hose_volume_b", "m3", "further volume at chamber B"),
-    ("hose_bulk_modulus", "Pa", "of oil and hose together"),
-    ("viscous_friction", "N s/m", "k"),
-    ("dry_friction", "N", "of seals"),
-    ("brake_force", "N", "further dry friction at brake command 1"),
+    ("volume_a", "m3", "volume of chamber A at x = 0, with dead volume"),
+    ("volume_b", "m3", "volume of chamber B at x = 0, with dead volume"),
+    ("bulk_modulus", "Pa", "bulk modulus of the oil"),
+    ("hose_volume_a", "m3", "volume of the hose at chamber A"),
+    ("hose_volume_b", "m3", "volume of the hose at chamber B"),
+    ("hose_bulk_modulus", "Pa", "effective bulk modulus of hose and oil"),
+    ("viscous_friction", "N s/m", "viscous friction k"),
+    ("dry_friction", "N", "dry friction"),
+    ("brake_force", "N", "additional dry friction at brake command 1"),
     ("stroke_min", "m", "lower stop"),
     ("stroke_max", "m", "upper stop"),
-    ("supply_pressure", "Pa", "p_S"),
-    ("tank_pressure", "Pa", "p_T"),
-    ("flow_gain", "m3/s/sqrt(Pa)", "K of a fully open edge"),
-    ("overlap_supply", "-", "c1"),
-    ("overlap_drain", "-", "c2; below 0: closed center"),
+    ("supply_pressure", "Pa", "pressure of the supply"),
+    ("tank_pressure", "Pa", "pressure of the tank"),
+    ("flow_gain", "m3/s/sqrt(Pa)", "flow gain K of a fully open edge"),
+    ("overlap_supply", "-", "overlap c1 of the supply edges"),
+    ("overlap_drain", "-", "underlap c2 of the drain edges; closed center: below 0"),
     ("valve_gain", "-", "spool position at command 1"),
-    ("valve_order", "-", "2 or 1"),
-    ("valve_frequency", "rad/s", "of a second-order valve"),
-    ("valve_damping", "-", "of a second-order valve"),
-    ("valve_time_constant", "s", "of a first-order valve"),
-    ("transition_pressure", "Pa", "pressure drop below which the orifice is laminar"),
+    ("valve_order", "-", "order of the spool dynamics, 1 or 2"),
+    ("valve_frequency", "rad/s", "natural frequency of a second-order valve"),
+    ("valve_damping", "-", "damping ratio of a second-order valve"),
+    ("valve_time_constant", "s", "time constant of a first-order valve"),
+    ("transition_pressure", "Pa", "pressure drop below which the flow is laminar"),
     ("linear_orifice", "-", "1: linear below the transition pressure; 0: smooth law"),
-    ("anticavitation_gain", "m3/s/sqrt(Pa)", "K of the check valves from the tank"),
-    ("piston_mass", "kg", "reduced mass along the axis"),
-    ("cushion_stiffness", "N/m", "end cushion"),
-    ("cushion_damping", "N s/m", "end cushion"),
-    ("cushion_length", "m", "length of the cushion at both ends"),
+    ("anticavitation_gain", "m3/s/sqrt(Pa)", "flow gain K of the check valves from the tank"),
+    ("piston_mass", "kg", "mass of piston and rod"),
+    ("cushion_stiffness", "N/m", "stiffness of the end cushions"),
+    ("cushion_damping", "N s/m", "damping of the end cushions"),
+    ("cushion_length", "m", "length of the end cushions"),
     ("papers_coupling", "-", '1: coupling="papers"; 0: "implicit"'),
-    ("vapor_pressure", "Pa", "absolute; no pressure falls below it"),
+    ("vapor_pressure", "Pa", "absolute vapor pressure of the oil"),
 )
 
 CUSHION = ("cushion_stiffness", "cushion_damping", "cushion_length")
@@ -181,12 +181,12 @@ class HydraulicCylinder(ActuatorType):
         StateVariable(
             "oil_stroke",
             "m",
-            "stroke that the oil volume represents; NaN: the geometry's stroke",
+            "stroke that matches the oil volume; NaN: stroke of the geometry",
             lambda p: float("nan"),
             may_be_unset=True,
         ),  # fmt: skip
-        StateVariable("void_a", "m3", "volume that oil at vapor pressure has left empty in chamber A"),
-        StateVariable("void_b", "m3", "the same in chamber B"),
+        StateVariable("void_a", "m3", "void in chamber A"),
+        StateVariable("void_b", "m3", "void in chamber B"),
     )
     voids: ClassVar = {"void_a": 1 << 20, "void_b": 1 << 21}
     readings: ClassVar[tuple[Reading, ...]] = (
@@ -279,7 +279,7 @@ class HydraulicCylinder(ActuatorType):
         else:
             lines, old = work.scratch["cylinder.lines"], work.scratch["cylinder.guess"]
             guess, slope = work.circuit.refit(lines[0] - lines[1] * velocity, old, velocity)
-            # A converged world keeps its chords while others continue.
+            # A converged world keeps its linearization while other worlds continue.
             if not work.active.all():
                 guess, slope = np.where(work.active, guess, old), np.where(work.active, slope, lines[2])
                 velocity = np.where(work.active, velocity, work.circuit.speed)
@@ -444,7 +444,7 @@ class Circuit:
         total = conductance[0] + conductance[1]
         inflow = conductance[0] * supply + conductance[1] * tank
         if self.check is not None:
-            # A check valve lets oil in only.
+            # A check valve only lets oil into the chamber.
             valve = hydraulics.edge_conductance(self.check, drop[1], self.transition, self.linear)
             valve = np.where(drop[1] > 0.0, valve, 0.0)
             total, inflow = total + valve, inflow + valve * tank
@@ -479,7 +479,7 @@ class Circuit:
             return p, void
         least = np.broadcast_to(self.vapor, p.shape).astype(np.float64)
         rest = self._balance(least, velocity)
-        # Upper bound: the pressure without edges, or the greatest pressure beyond the edges.
+        # Upper bound: the pressure without edges, or the maximum pressure outside an edge.
         closed = self.pressure - (self.h * self.area * velocity + self.void) / self.compliance
         below, above = least, np.maximum(np.maximum(closed, self.reference.max(axis=0)), least)
         for _ in range(MOST_HALVINGS):

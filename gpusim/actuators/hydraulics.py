@@ -68,7 +68,7 @@ def second_order_valve(
     angle = root * h
     near_critical = angle < 1e-4
     safe = np.where(near_critical, 1.0, root)
-    # Combine overdamped roots with the decay first, because cosh alone would overflow.
+    # These exponentials include the decay, because cosh alone would overflow.
     e = np.exp(-decay * h)
     slow, fast = 0.5 * np.exp(-(decay - root) * h), 0.5 * np.exp(-(decay + root) * h)
     c = np.where(under >= 0.0, e * np.cos(angle), slow + fast)
@@ -76,7 +76,7 @@ def second_order_valve(
     offset = position - target
     new_position = target + offset * (c + decay * s) + rate * s
     new_rate = rate * (c - decay * s) - frequency * frequency * offset * s
-    # The mean follows from integrating the equation itself over the step.
+    # Integrate the equation over the step to get the mean.
     change = (new_rate - rate) + 2.0 * decay * (new_position - position)
     mean = target - change / (frequency * frequency * h)
     return new_position, new_rate, mean

@@ -3,8 +3,7 @@
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
 q is the joint coordinate. The spring and the damper are soft rows (see spring.py) and stable at any gain. The servo
-uses the mean of each command over the velocity update (kick). So an effort that varies with time is second-order
-accurate.
+uses the mean of each command over the velocity update (kick), which is second-order accurate.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _LIMITS = (
-    Parameter("lower", "N m", "least effort (N on a travel)"),
-    Parameter("upper", "N m", "greatest effort (N on a travel)"),
+    Parameter("lower", "N m", "minimum effort (N on a translation)"),
+    Parameter("upper", "N m", "maximum effort (N on a translation)"),
 )
 
 
@@ -92,9 +91,9 @@ class JointDrive(ActuatorType):
         p, element = group.params, group.specs[0].element
         group.check_signs(not_negative=[name for name in ("stiffness", "damping") if name in p])
         if np.any(p["lower"] > p["upper"]):
-            raise validate.fail(element, "the least effort (lower) is above the greatest one (upper)", "swap them")
+            raise validate.fail(element, "lower is above upper", "swap them")
         if np.any((p["lower"] > 0.0) | (p["upper"] < 0.0)):
-            raise validate.fail(element, "its limits leave zero out", "write lower <= 0 <= upper")
+            raise validate.fail(element, "its limits exclude zero", "write lower <= 0 <= upper")
 
     def _add(self, group: Group, work: StepBuffers, impulse: Array, slope: Array) -> None:
         """Add the impulse law P - D u, clamped to the limits."""
@@ -146,8 +145,8 @@ class TrackingServo(JointDrive):
     prefix: ClassVar[str] = "servo"
     commands: ClassVar[tuple[str, ...]] = ("target", "velocity", "effort")
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("stiffness", "N m/rad", "position gain (N/m on a travel)"),
-        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a travel)"),
+        Parameter("stiffness", "N m/rad", "position gain (N/m on a translation)"),
+        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a translation)"),
         *_LIMITS,
     )
     readings: ClassVar[tuple[Reading, ...]] = (
@@ -170,15 +169,15 @@ def checked_limits(element: str, limit: Any) -> dict[str, float]:
     """Return both limits. ``limit``: one number for both signs, a pair (minimum, maximum), or None."""
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
-    if np.ndim(np.array(limit, dtype=object)) == 0:  # of objects, for lists of uneven length too
+    if np.ndim(np.array(limit, dtype=object)) == 0:  # dtype object also accepts lists of uneven length
         most = validate.not_negative(element, "limit", limit, infinite=True)
         return {"lower": -most, "upper": most}
     lower, upper = (float(x) for x in validate.numbers(element, "limit", limit, 2))
     if not lower <= upper:
-        raise validate.fail(element, f"limit = ({lower:g}, {upper:g}) falls", "give (least, greatest)")
+        raise validate.fail(element, f"limit = ({lower:g}, {upper:g}) is decreasing", "give (minimum, maximum)")
     if not lower <= 0.0 <= upper:
-        rule = f"limit = ({lower:g}, {upper:g}) leaves zero out, the effort in an emergency stop"
-        raise validate.fail(element, rule, "give least <= 0 <= greatest")
+        rule = f"limit = ({lower:g}, {upper:g}) excludes zero, the effort in an emergency stop"
+        raise validate.fail(element, rule, "give minimum <= 0 <= maximum")
     return {"lower": lower, "upper": upper}
 
 

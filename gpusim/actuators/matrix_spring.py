@@ -87,11 +87,11 @@ class MatrixSpring(ActuatorType):
             for name, values in (("stiffness", k), ("damping", c)):
                 least = np.linalg.eigvalsh(values).min()
                 if least < -1e-9 * np.abs(values).max():
-                    rule = f"the {name} has the negative eigenvalue {least:g}, which gives energy"
-                    raise validate.fail(spec.element, rule, "give a matrix of a spring: symmetric, not negative")
+                    rule = f"the {name} matrix has the negative eigenvalue {least:g}"
+                    raise validate.fail(spec.element, rule, "give a positive semidefinite matrix")
             if np.linalg.eigvalsh(k + c).min() <= 0.0:
                 rule = "stiffness and damping leave a motion free"
-                raise validate.fail(spec.element, rule, "give that motion some damping, or diagonal matrices")
+                raise validate.fail(spec.element, rule, "give this motion stiffness or damping")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
         """Return the stored energy q^T K q/2 (J)."""

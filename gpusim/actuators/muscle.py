@@ -13,8 +13,8 @@ al. 2013):
 With ``tausmooth``, the time constant changes smoothly where abs(u - a) is small. The Runge-Kutta method of order 4
 integrates the activation. The activation never overshoots u, at any step size.
 
-The force is implicit in the velocity, so a short and strong muscle is stable at any step size. The passive force is the
-mean over the motion in a velocity update (kick). This conserves the elastic energy.
+The force is implicit in the velocity, and therefore stable at any step size. The passive force is the mean over the
+motion in a velocity update (kick). This conserves the elastic energy.
 """
 
 from __future__ import annotations
@@ -163,20 +163,20 @@ class Muscle(RefittedLaw):
     references = JOINT_REFERENCES
     commands: ClassVar[tuple[str, ...]] = ("excitation",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("gear", "-", "length over the coordinate (m/rad on a turn)"),
-        Parameter("peak_force", "N", "F0, active force at the optimum length at rest"),
-        Parameter("length_lower", "m", "l0, least length"),
-        Parameter("length_upper", "m", "l1, greatest length"),
-        Parameter("range_lower", "-", "r0, least length over the optimum length"),
-        Parameter("range_upper", "-", "r1, greatest length over the optimum length"),
+        Parameter("gear", "-", "length per coordinate (m/rad on a rotation)"),
+        Parameter("peak_force", "N", "active force F0 at the optimum length and zero velocity"),
+        Parameter("length_lower", "m", "minimum length l0"),
+        Parameter("length_upper", "m", "maximum length l1"),
+        Parameter("range_lower", "-", "minimum length divided by the optimum length, r0"),
+        Parameter("range_upper", "-", "maximum length divided by the optimum length, r1"),
         Parameter("lmin", "-", "normalized length below which the active force is zero"),
         Parameter("lmax", "-", "normalized length above which the active force is zero"),
         Parameter("vmax", "1/s", "shortening speed at which the active force is zero, optimum lengths per second"),
-        Parameter("fpmax", "-", "scale of the passive force over the peak force"),
-        Parameter("fvmax", "-", "active force at fast lengthening over the peak force"),
+        Parameter("fpmax", "-", "scale of the passive force, as a fraction of the peak force"),
+        Parameter("fvmax", "-", "active force at fast lengthening, divided by the peak force"),
         Parameter("tau_act", "s", "time constant of a rising activation"),
         Parameter("tau_deact", "s", "time constant of a falling activation"),
-        Parameter("tausmooth", "-", "width of the change between the two, 0 for a switch"),
+        Parameter("tausmooth", "-", "width of the smooth change between the time constants; 0: abrupt"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("activation", "-", "a, 0 to 1", lambda params: params["first_activation"]),
@@ -187,7 +187,7 @@ class Muscle(RefittedLaw):
             lambda p: (0.0, 1.0),
         ),
         Reading(
-            "activation", "-", "state between the command and the force, 0 to 1",
+            "activation", "-", "activation, 0 to 1",
             lambda group, now: group.state["activation"], "*out = w.muscle_activation(i);", lambda p: (0.0, 1.0),
         ),
         Reading("length", "m", "gear times the coordinate", read_length, f"*out = {_LENGTH};"),
@@ -307,7 +307,9 @@ def add_muscle(
     for name, key, ends in (("length_range", "length", length_range), ("operating_range", "range", operating_range)):
         lower, upper = (float(x) for x in validate.numbers(element, name, ends, 2))
         if not lower < upper:
-            raise validate.fail(element, f"{name} = ({lower:g}, {upper:g}) does not rise", "give (least, greatest)")
+            raise validate.fail(
+                element, f"{name} = ({lower:g}, {upper:g}) is not increasing", "give (minimum, maximum)"
+            )
         params |= {f"{key}_lower": lower, f"{key}_upper": upper}
     rise, fall = validate.numbers(element, "timeconst", timeconst, 2)
     for name, value in (("vmax", vmax), ("timeconst", rise), ("timeconst", fall)):
@@ -322,5 +324,5 @@ def add_muscle(
         raise validate.fail(element, rule, "give multiples of the optimum length and of the peak force")
     params["first_activation"] = validate.number(element, "activation", activation)
     if not 0.0 <= params["first_activation"] <= 1.0:
-        raise validate.fail(element, f"activation = {activation:g} lies outside 0 to 1", "give a share")
+        raise validate.fail(element, f"activation = {activation:g} is not within 0 to 1", "give a fraction")
     return self.add_actuator("muscle", label, params)

@@ -67,13 +67,13 @@ class PrescribedMotion(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("slope", "kg m2", "D of the row", signal=False),)
     variables: ClassVar[tuple[StateVariable, ...]] = (
-        StateVariable("force", "N m", "mean over the kicks of the last step"),
-        StateVariable("jerk", "rad/s3", "change of the commanded acceleration since the step before, per time"),
+        StateVariable("force", "N m", "mean force in the last step"),
+        StateVariable("jerk", "rad/s3", "change of the commanded acceleration since the last step, per time"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("target", "rad", "commanded position", read_target, "*out = w.motion_position_now(i);"),
         Reading(
-            "force", "N m", "that the motion took, mean over the kicks of the last step",
+            "force", "N m", "mean force of the motion in the last step",
             lambda group, now: np.asarray(group.state["force"]), "*out = w.motion_force(i);",
         ),
     )  # fmt: skip
@@ -124,7 +124,7 @@ class PrescribedMotion(ActuatorType):
         done = np.where(done >= count, 0, done)
         j = np.where(done == 0, self._jerk(group, work), group.state["jerk"])
         if work.trial:
-            # A trial after a step runs before new commands arrive, so extrapolate the path.
+            # A trial step may run before the new commands arrive. It then extrapolates the path.
             stale = [work.command_before(group, name) == work.command_now(group, name) for name in self.commands]
             stale = np.all(stale, axis=0) & (state["step_before"] > 0.0)[:, None]
             dt, j = np.where(stale, count * work.h, 0.0), np.where(stale, group.state["jerk"], j)
@@ -193,15 +193,15 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
     if kind in (ROTATION, TOTAL_ROTATION):
         raise validate.fail(
             element,
-            f"moves coordinate {axis} of {spec.element}, a part of a rotation vector",
-            "give the joint's turns one by one: add_joint_d6",
+            f"moves coordinate {axis} of {spec.element}, a component of a rotation vector",
+            "use add_joint_d6 with separate rotations",
         )
     for other in self.actuators:
         if other.kind == "motion" and (other.params["joint"], other.params["axis"]) == (checked, axis):
             raise validate.fail(
                 element,
-                f"moves coordinate {axis} of {spec.element}, which {other.element} moves already",
-                "leave one of them away",
+                f"moves coordinate {axis} of {spec.element}, which {other.element} already moves",
+                "remove one of the two motions",
             )
     params: dict[str, Any] = {
         "joint": checked,

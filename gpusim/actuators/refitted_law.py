@@ -1,8 +1,8 @@
 """Force laws that are nonlinear in the row velocity u+ after the step.
 
-The solver refits a line P - D u+ to the force law at each better guess of u+. The line is the tangent of the force law
-at this solution. If the previous slope is close enough, the line keeps the previous slope, so that the factorization of
-the direct solver stays valid.
+In each pass, the solver replaces the force law by a line P - D u+. The line is the tangent of the force law at the
+solution of the row without the other rows. If the previous slope is close enough, the line keeps this slope, so that
+the factorization of the direct solver stays valid.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RefittedLaw(ActuatorType, ABC):
         return rate, impulse, slope
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a line P - D u+ that is fitted to the force law."""
+        """Add a line P - D u+ in place of the force law."""
         place = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)
@@ -83,7 +83,7 @@ class RefittedLaw(ActuatorType, ABC):
             secant = (last_impulse - here) / np.where(swings, move, 1.0)
             rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
             slope = np.where(swings, secant, slope)
-            # A converged world keeps its law while others continue.
+            # A converged world keeps its line while other worlds continue.
             kept = np.where(work.active, np.stack([guess, here, move]), work.scratch[place])
             impulse = np.where(work.active, impulse, before - drag * rate)
             slope = np.where(work.active, slope, drag)

@@ -74,9 +74,9 @@ class Servo(ActuatorType):
     turns: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("target",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("stiffness", "N m/rad", "position gain (N/m on a travel)"),
-        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a travel)"),
-        Parameter("effort_limit", "N m", "greatest effort (N on a travel)"),
+        Parameter("stiffness", "N m/rad", "position gain (N/m on a translation)"),
+        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a translation)"),
+        Parameter("effort_limit", "N m", "maximum effort (N on a translation)"),
         Parameter("follows_velocity", "-", "1: the target is a velocity; 0: a position"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
@@ -124,7 +124,7 @@ class Servo(ActuatorType):
         stiffness = np.where(velocity_mode, 0.0, p["stiffness"])
         elongation = work.axis_position[:, group.axis] - target
         impulse, slope = spring_law(work, group.axis, stiffness, p["damping"], elongation)
-        # A velocity servo damps the difference to its target, so the target shifts the law.
+        # A velocity servo damps the difference from its target, so the target adds an impulse.
         impulse = impulse + np.where(velocity_mode, work.kick_time * p["damping"] * target, 0.0)
         limited = np.isfinite(p["effort_limit"])
         work.add_law(group, np.where(limited, 0.0, impulse), np.where(limited, 0.0, slope))
@@ -144,17 +144,17 @@ def _position_range(model: Elements, joint: int, axis: int, target: float, free:
     return (lower, upper) if lower < upper else (lower - free, upper + free)
 
 
-assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the target's weight above relies on it
+assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the impulse of the target needs this
 
 
 def _checked_range(element: str, given: Any, mode: str) -> tuple[float, float]:
     lower, upper = (float(x) for x in validate.numbers(element, "command_range", given, 2))
     if not lower < upper:
-        rule = f"command_range = ({lower:g}, {upper:g}) does not rise"
-        raise validate.fail(element, rule, "give (least, greatest)")
+        rule = f"command_range = ({lower:g}, {upper:g}) is not increasing"
+        raise validate.fail(element, rule, "give (minimum, maximum)")
     if mode == "velocity" and not lower <= 0.0 <= upper:
-        rule = f"command_range = ({lower:g}, {upper:g}) leaves out standing still, where an emergency stop ends"
-        raise validate.fail(element, rule, "give a range that holds 0")
+        rule = f"command_range = ({lower:g}, {upper:g}) excludes 0, the velocity in an emergency stop"
+        raise validate.fail(element, rule, "give a range that contains 0")
     return lower, upper
 
 

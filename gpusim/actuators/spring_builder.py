@@ -62,7 +62,7 @@ def add_spring(
         rest = _free_length(element, k, rest_length, preload, "rest_length") + _built_length(self, params)
         if rest < 0.0:
             rule = f"preload = {preload:g} N gives the free length {rest:.4g} m, which is below zero"
-            raise validate.fail(element, rule, "give a smaller pull, or more stiffness")
+            raise validate.fail(element, rule, "give a smaller pull or a larger stiffness")
     for name, stop in (("bump", bump), ("droop", droop)):
         if isinstance(stop, BumpStop):
             validate.positive(element, f"{name}.at", stop.at)
@@ -112,8 +112,8 @@ def add_torsion_spring(
     lower, upper = (float(self.joints[joint].params[f"limit_{end}"][axis]) for end in ("lower", "upper"))
     for name, stop in (("bump", bump), ("droop", droop)):
         if stop is not None and not lower <= stop.at <= upper:
-            rule = f"{name}.at = {stop.at:g} is beyond the limits {lower:g} to {upper:g} of the joint, which hold first"
-            raise validate.fail(element, rule, "let the stop begin within them, or move the limits")
+            rule = f"{name}.at = {stop.at:g} is beyond the limits {lower:g} to {upper:g} of the joint"
+            raise validate.fail(element, rule, "give a value within the limits, or move the limits")
     return self.add_actuator("joint_strut" if "bump_at" in own else "torsion_spring", label, params | own)
 
 
@@ -130,7 +130,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
     """Return the compression of the spring by the preload (m or rad)."""
     force = validate.number(element, "preload", preload)
     if rest is not None:
-        raise validate.fail(element, f"preload and {name} both say where the force is zero", "give one of them")
+        raise validate.fail(element, f"preload and {name} exclude each other", "give one of them")
     if stiffness == 0.0:
         raise validate.fail(element, "preload needs a stiffness", "give one, or a table of forces")
     return force / stiffness
@@ -150,17 +150,17 @@ def _law(
         own.update(_stop(element, name, stop))
     if bump is not None and droop is not None and bump.at > droop.at:
         rule = f"bump.at = {bump.at:g} is above droop.at = {droop.at:g}"
-        raise validate.fail(element, rule, "let the bump stop begin below the droop stop")
+        raise validate.fail(element, rule, "give bump.at <= droop.at")
     forces = np.zeros((0, 2))
     if table is not None:
         if stiffness > 0.0 or given:
-            rule = "a table gives the whole force, but a stiffness, a rest length or a preload is given too"
-            raise validate.fail(element, rule, "leave them out, or put them into the table")
+            rule = "a table excludes stiffness, rest length and preload"
+            raise validate.fail(element, rule, "remove them, or include them in the table")
         forces = _table(element, "table", table)
         if np.any(np.diff(forces[:, 1]) > 0.0):
-            rule = "table: a force rises with the length, where the spring would push itself away"
-            raise validate.fail(element, rule, "give forces that fall or stay; a push apart is positive")
-        # Energy counts from where the force is zero, or from the nearest end.
+            rule = "table: the forces increase with the length"
+            raise validate.fail(element, rule, "give forces that do not increase; forces that push apart are positive")
+        # The energy is zero where the force is zero, or at the nearest end of the table.
         own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
     own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
     return own
@@ -175,14 +175,15 @@ def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Arr
         return bound, rebound, np.zeros((0, 2))
     rows = _table(element, "damping", damping)
     if np.any(np.diff(rows[:, 1]) < 0.0):
-        raise validate.fail(element, "damping: a force falls with the velocity", "give forces that rise or stay")
+        raise validate.fail(
+            element, "damping: the forces decrease with the velocity", "give forces that do not decrease"
+        )
     if not np.any(np.all(rows == 0.0, axis=1)):
         raise validate.fail(element, "damping: the table does not pass through (0, 0)", "add the row (0, 0)")
     return 0.0, 0.0, rows
 
 
 def _table(element: str, name: str, value: Any) -> Array:
-    """Return the checked rows of a table (n, 2)."""
     rows = validate.array(element, value)
     if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MOST_POINTS:
         rule = f"{name} has the shape {rows.shape}"
@@ -190,7 +191,7 @@ def _table(element: str, name: str, value: Any) -> Array:
     if not np.all(np.isfinite(rows)):
         raise validate.fail(element, f"{name} has a number that is not finite", "give finite numbers")
     if np.any(np.diff(rows[:, 0]) <= 0.0):
-        raise validate.fail(element, f"{name}: the first numbers of its rows do not rise", "sort the rows by them")
+        raise validate.fail(element, f"{name}: the first column is not increasing", "sort the rows by the first column")
     return rows
 
 
@@ -198,7 +199,7 @@ def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
     if stop is None:
         return {f"{name}_at": 0.0, f"{name}_stiffness": 0.0, f"{name}_length": math.inf}
     if not isinstance(stop, BumpStop):
-        raise validate.fail(element, f"{name} = {stop!r} is no stop", "give gpusim.BumpStop(at, stiffness)")
+        raise validate.fail(element, f"{name} = {stop!r} is no BumpStop", "give gpusim.BumpStop(at, stiffness)")
     return {
         f"{name}_at": validate.number(element, f"{name}.at", stop.at),
         f"{name}_stiffness": validate.positive(element, f"{name}.stiffness", stop.stiffness),
@@ -207,7 +208,6 @@ def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
 
 
 def _columns(table: str, abscissa: str, rows: Array) -> dict[str, float]:
-    """Return a table as parameters."""
     points = np.zeros((MOST_POINTS, 2))
     points[: len(rows)] = rows
     columns = {f"{table}_points": float(len(rows))}

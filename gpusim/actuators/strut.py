@@ -7,11 +7,12 @@ step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
-This is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy. So a
-spring of any stiffness gains no energy, even at sharp corners. The damper force depends on the velocity at t_n.
+This is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy. Therefore,
+springs conserve energy at any stiffness, even at corners of the force law. The damper force depends on the velocity at
+t_n.
 
-The solver refits this nonlinear force law at each better guess of u+ (refitted_law.py). With
-``scheme="semi_implicit"``, the forces of spring and damper are those at the end of the step.
+In each pass, the solver replaces this nonlinear force law by a line (refitted_law.py). With ``scheme="semi_implicit"``,
+the forces of spring and damper are those at the end of the step.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ MOST_POINTS = 16
 """Maximum number of points in a table."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
-    ("rest_length", "m", "length without the spring's force"),
-    ("bound_damping", "N s/m", "viscous damping while the length falls"),
-    ("damping", "N s/m", "viscous damping while the length rises"),
+    ("rest_length", "m", "length without spring force"),
+    ("bound_damping", "N s/m", "viscous damping while the length decreases"),
+    ("damping", "N s/m", "viscous damping while the length increases"),
     ("bump_at", "m", "length below which the bump stop pushes"),
-    ("bump_stiffness", "N/m", "of the bump stop where it begins"),
-    ("bump_length", "m", "depth at which the bump stop pushes twice as hard as a linear one"),
+    ("bump_stiffness", "N/m", "initial stiffness of the bump stop"),
+    ("bump_length", "m", "compression at which the bump stop has twice the force of a linear stop"),
     ("droop_at", "m", "length above which the droop stop pulls"),
-    ("droop_stiffness", "N/m", "of the droop stop where it begins"),
-    ("droop_length", "m", "depth at which the droop stop pulls twice as hard as a linear one"),
+    ("droop_stiffness", "N/m", "initial stiffness of the droop stop"),
+    ("droop_length", "m", "compression at which the droop stop has twice the force of a linear stop"),
 )
 _TABLES = (
     ("table_points", "-", "number of points of the table of forces, 0 for none"),
@@ -130,7 +131,6 @@ def _stack(rows: list[Piece]) -> Array:
 
 
 def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> list[Piece]:
-    """Return the linear segments between the points of a table."""
     count = p[f"{table}_points"]
     found: list[Piece] = []
     for k in range(int(count.max(initial=0.0)) - 1):

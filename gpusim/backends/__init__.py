@@ -89,7 +89,7 @@ def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
     if pairs >= WIDE_PAIRS and not alone:
         return ""
     worlds = f"{num_worlds} world{'s' if num_worlds > 1 else ''}"
-    return f"faster than a GPU for {worlds}; from {worlds_for_gpu()} on a GPU is"
+    return f"faster than a GPU for {worlds}; a GPU is faster for {worlds_for_gpu()} or more"
 
 
 def why_not(name: str) -> str:
@@ -175,7 +175,7 @@ def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
     raised = f"raise max_colors (up to {MOST_COLORS}) or " if config.max_colors < MOST_COLORS else ""
     warnings.warn(
         f"{overflow.size} of {topology.num_constraints} constraints (the first is "
-        f"'{topology.constraint_labels[overflow[0]]}') fit none of the max_colors = {config.max_colors} colors and "
+        f"'{topology.constraint_labels[overflow[0]]}') have no color (max_colors = {config.max_colors}) and "
         f'converge more slowly, by Jacobi with mass splitting; {raised}use joint_solver="direct"',
         stacklevel=callers_level(),
     )

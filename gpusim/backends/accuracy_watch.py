@@ -90,7 +90,7 @@ class AccuracyWatch:
             last, limit = state["contact_residual"][world], self._limits["contact_residual_limit"]
             now = f", {last:.0%} in the last one" if last > limit else ""
             return (
-                f"sweeps over contacts ended with changes above {limit:.0%} of the greatest load in "
+                f"the last sweep over contacts changed impulses by more than {limit:.0%} of the greatest load in "
                 f"{self._limits['contact_streak_limit']} substeps in a row{now}; "
                 f"give SolverConfig(iterations={2 * c.iterations})"
             )
@@ -108,10 +108,10 @@ class AccuracyWatch:
         c = self._config
         if not c.direct:
             return f"; give more iterations: SolverConfig(iterations={2 * c.iterations})"
-        still = ", as joints at their limits or with friction kept switching"
+        still = ", because joints with limits or friction kept switching"
         if self._contacts:
             smaller = f"give a smaller step, SolverConfig(substeps={2 * c.substeps}) or less dt"
-            return f"{still} together with contacts; {smaller}: more iterations do not always help there"
+            return f"{still} together with contacts; {smaller}: more iterations do not always help"
         more = MORE_SWITCHES * (c.iterations + 2 * self._axes)
         return f"{still}; give more iterations: SolverConfig(iterations={more})"
 
@@ -125,7 +125,7 @@ class AccuracyWatch:
         signal = f"{group.type.prefix}.{group.specs[at - first].label}.{name}"
         return (
             f"oil cavitated: its pressure fell to the vapor pressure and {signal} rose to {peak:.3g} m3; feed it by a "
-            "check valve from the tank, unless it is meant to run empty"
+            "check valve from the tank, unless the void is intended"
         )
 
     def _jumped(self, way: float) -> str:
@@ -155,7 +155,7 @@ class AccuracyWatch:
         at = constraint_of(value)
         what = "joint" if at < self._joints else "coupling"
         off = "apart" if apart else "off"
-        hints = f"substeps={4 * self._config.substeps}) or more, or call assemble() where it was built so"
+        hints = f"substeps={4 * self._config.substeps}) or more, or call assemble() if the initial pose has this error"
         if self._config.joint_solver == "colored" or self._swept[at]:
             hints = (
                 f'joint_solver="direct"), or iterations={4 * self._config.iterations}, or {hints.replace(")", "", 1)}'

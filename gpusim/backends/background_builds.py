@@ -41,7 +41,7 @@ class BackgroundBuild:
         """Make the build."""
         try:
             self.path = self._make()
-        except Exception:  # e.g. a full disk: the run continues, and so do the builds in the queue
+        except Exception:  # for example, the disk is full. The run and the other builds continue
             pass
         finally:
             self.ended = True
@@ -74,7 +74,7 @@ def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
         capture_output=True,
         text=True,
         check=False,
-        start_new_session=True,  # Ctrl-C must stop the run only
+        start_new_session=True,  # Ctrl-C must only stop the run
     )
     if done.returncode:
         raise CompileError(done.stderr.strip() or f"the compiler's process ended with {done.returncode}")

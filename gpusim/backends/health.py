@@ -23,9 +23,9 @@ from gpusim.reference.accuracy import constraint_of
 from gpusim.reference.limits import OPEN_SUBSTEPS
 from gpusim.typing import Array
 
-# Limit of state values: squares and products of larger numbers overflow.
+# Maximum valid number in the state. Products of larger numbers could overflow.
 GREATEST = 1e100
-# Limit of velocities, above any machine's. The squares of much larger ones overflow in float32.
+# Maximum valid velocity. It is above the speed of any machine, and its square does not overflow in float32.
 GREATEST_SPEED = 1e9
 
 
@@ -64,7 +64,7 @@ class Quarantine:
     def drop_poisoned(self) -> None:
         """Stop worlds with invalid numbers in the state before a step reads these numbers."""
         state, bad = self._backend.state, np.zeros(len(self.stopped), dtype=bool)
-        # No stage reads the numbers of diagrams and the last commands. Worlds fail by their effects instead.
+        # No stage reads the numbers of diagrams and the last commands. A world fails only if they affect other numbers.
         unread = ("diagram.", "command_before")
         names = [name for name in state.arrays if not name.startswith(unread)]
         kept = [(state.arrays[name], self._good.arrays[name], name) for name in names]
@@ -77,7 +77,7 @@ class Quarantine:
             with np.errstate(over="ignore", invalid="ignore"):
                 if np.abs(array).sum() < most:
                     continue
-            # The comparison is False for NaN.
+            # This comparison is False for NaN.
             wrong = (~(np.abs(array) < most) & (np.abs(good_array) < most)).reshape(len(bad), -1).any(axis=1)
             for world in np.flatnonzero(wrong & ~bad & ~self.stopped):
                 time = float(self._good.arrays["time"][world])
@@ -145,7 +145,7 @@ class Quarantine:
         state = self._backend.state.arrays
         fine = ~self._broken()
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
-            # The comparison is False for NaN.
+            # This comparison is False for NaN.
             fine &= np.all(np.abs(state[name]) < self._bound(name), axis=(1, 2))
         for group in self._backend.state.groups:
             for name in _checked(group):
@@ -171,7 +171,7 @@ class Quarantine:
             for name in _checked(group):
                 array = group.state[name]
                 bad = np.flatnonzero(~np.isfinite(array[world]))
-                if bad.size:  # some kinds have several numbers per actuator
+                if bad.size:  # some kinds have several values per actuator
                     spec = group.specs[bad[0] * len(group.specs) // array.shape[1]]
                     return f"{spec.element} has {name} = {array[world, bad[0]]} after t = {time:.6g} s"
         for name in ("linear_velocity", "angular_momentum", "position", "orientation"):
@@ -217,7 +217,7 @@ class CapacityWatch:
         lost = self.backend.read_state().arrays["pair_overflow"].astype(np.int64)
         new = np.flatnonzero(lost > self._seen)
         self._seen = lost
-        if not new.size:  # only a trial overflowed
+        if not new.size:  # only a trial step overflowed
             return
         if self._strict:
             raise SimulationError(self._message(new))
@@ -239,7 +239,6 @@ class CapacityWatch:
         return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
-        """Return the message for the world with the most pairs."""
         most = self.backend.read_state().arrays["pair_peak"]
         worst = int(worlds[np.argmax(most[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
@@ -248,7 +247,7 @@ class CapacityWatch:
 
 # A health word of the kernels is code * INDICES + index + 1 (cuda_kernels/health.cuh).
 INDICES = 1 << 24
-# For an actuator the index is number * MOST_VARIABLES + variable.
+# For actuators, the index is number * MOST_VARIABLES + variable.
 MOST_VARIABLES = 16
 _WARNED_EACH = 5
 STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND, JOINT = range(8)
@@ -351,7 +350,6 @@ class KernelQuarantine:
             self._backend.keep_stopped(words, values)
 
     def _reasons(self, worlds: list[int]) -> dict[int, str]:
-        """Return why the given worlds failed."""
         if not worlds:
             return {}
         words, values = self._backend.read_health(), self._backend.read_health_value()

@@ -40,9 +40,9 @@ _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 _READ = frozenset(f.name for f in READ_PARAMETERS)
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "simd", "staged")
-# A world with more bytes than this is far larger than a block's shared memory, so all blocks work on it together.
+# A larger world (bytes) does not fit into the shared memory of a block by far, so all blocks work on it together.
 STAGED_ABOVE = 1 << 20
-# A level of the elimination tree takes about 17 launches per step, each 2 to 4 us on a CPU or GPU. With fewer bytes per
+# A level of the elimination tree needs about 17 launches per step, and a launch takes 2 to 4 us. With fewer bytes per
 # level, one thread or one block is faster.
 STAGED_ABOVE_A_LEVEL = 1 << 18
 
@@ -53,7 +53,7 @@ def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
     Args:
         launch: see ``Simulation``.
         world_bytes: bytes of the work arrays of the world.
-        levels: number of levels of the elimination tree that are launched one by one (``launched_levels``).
+        levels: number of levels of the elimination tree with separate launches (``launched_levels``).
 
     Raises:
         UnknownNameError: ``launch`` has an unknown value.
@@ -68,11 +68,11 @@ def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str
     """Return the launch and the reason for this launch, in words."""
     name = "staged" if staged else "fused"
     if launch != "auto":
-        return f"launch {name}: as asked"
-    size = f"a world works on {world_bytes / (1 << 20):.1f} MiB"
+        return f"launch {name}: as requested"
+    size = f"a world has {world_bytes / (1 << 20):.1f} MiB of work arrays"
     if staged or world_bytes <= STAGED_ABOVE:
         return f"launch {name}: {size}"
-    return f"launch {name}: {size}, but in {levels} levels of joints, too many for the work of each"
+    return f"launch {name}: {size}, but too little for {levels} levels of joints"
 
 
 def arguments_type(kinds: Kinds) -> np.dtype:  # type: ignore[type-arg]
@@ -145,8 +145,6 @@ class KernelBackend(ABC):
         if self.staged:
             settings = {name: self._setting(name) for name in SETTINGS_INT}
             self.plan = LaunchPlan(self.sizes | settings | {"direct": int(self.direct)})
-
-    # Subclasses add memory and launches.
 
     @abstractmethod
     def lanes(self) -> int:
@@ -290,8 +288,6 @@ class KernelBackend(ABC):
     def sync_arguments(self) -> None:
         """Pass changed ``arguments`` to the kernels."""
 
-    # Arguments.
-
     def _groups(self) -> dict[str, Group]:
         return {g.type.name: g for g in self._state.groups}
 
@@ -414,8 +410,6 @@ class KernelBackend(ABC):
     def _place_parameter(self, name: str, array: Array, worlds: Array | None = None) -> None:
         self.arguments[name] = self.bind_array(name, np.ascontiguousarray(array), worlds)
         self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
-
-    # The simulation's view.
 
     @property
     def state(self) -> State:

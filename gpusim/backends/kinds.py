@@ -68,7 +68,7 @@ def kernel_text(kind: ActuatorType) -> str:
         return Path(inspect.getfile(owner)).with_name(source).read_text(encoding="utf-8")
     except (OSError, TypeError) as error:
         rule = f"kernel_source = {source!r} can't be read next to the file of class {owner.__name__} ({error})"
-        raise validate.fail(_element(kind), rule, "put it there, or give the text itself") from error
+        raise validate.fail(_element(kind), rule, "move the file there, or give the text of the kernels") from error
 
 
 def check_kernels(kinds: Kinds) -> None:
@@ -82,11 +82,11 @@ def check_kernels(kinds: Kinds) -> None:
         parts = [part.name for parts in (kind.parameters, kind.variables, kind.readings) for part in parts]
         for name in (kind.name, *kind.commands, *kind.kernel_scratch, *parts):
             if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
-                rule = f"the name {name!r} is no word of letters, digits and _ that begins with a letter"
-                raise validate.fail(_element(kind), rule, "kernels need such a name: rename it")
+                rule = f"the name {name!r} must consist of letters, digits and _, and begin with a letter"
+                raise validate.fail(_element(kind), rule, "rename it")
         if len(kind.variables) > MOST_VARIABLES:
-            rule = f"has {len(kind.variables)} state variables, and the kernels' health check {MOST_VARIABLES} places"
-            raise validate.fail(_element(kind), rule, "keep the others in state_fields")
+            rule = f"has {len(kind.variables)} state variables, the maximum is {MOST_VARIABLES}"
+            raise validate.fail(_element(kind), rule, "declare the others in state_fields")
 
 
 def _check_functions(kind: ActuatorType) -> None:
@@ -97,15 +97,15 @@ def _check_functions(kind: ActuatorType) -> None:
         done = [{"evaluate": "evaluate_coupled", "relinearize": "relinearize_coupled"}.get(f, f) for f in done]
     missing = [f for f in done if f not in kind.kernel]
     if missing:
-        rule = f"works by {' and '.join(missing)}, which kernels would leave out: it is not listed in 'kernel'"
-        hint = 'list it there and give its text in kernel_source, or use backend="numpy"'
+        rule = f"needs {' and '.join(missing)}, but does not list it in 'kernel'"
+        hint = 'list it and give its text in kernel_source, or use backend="numpy"'
         raise validate.fail(_element(kind), rule, hint)
     functions = [f"{kind.name}_{f}" for f in kind.kernel]
     text = kernel_text(kind)
     absent = [name for name in functions if not re.search(rf"\b{re.escape(name)}\s*\(", text)]
     if absent:
-        rule = f"its kernel text has no function {' and no '.join(absent)}"
-        raise validate.fail(_element(kind), rule, 'write it in kernel_source, or use backend="numpy"')
+        rule = f"kernel_source has no function {' and no '.join(absent)}"
+        raise validate.fail(_element(kind), rule, 'add it to kernel_source, or use backend="numpy"')
 
 
 def check_names(kinds: Kinds, names: list[str]) -> None:
@@ -117,7 +117,9 @@ def check_names(kinds: Kinds, names: list[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         element = "actuator kinds " + ", ".join(f"'{kind.name}'" for kind in own_kinds(kinds))
-        raise validate.fail(element, f"the kernels' name {twice[0]!r} is taken twice", "rename a kind or its part")
+        raise validate.fail(
+            element, f"two parts have the name {twice[0]!r} in the kernels", "rename a kind or its part"
+        )
 
 
 def _element(kind: ActuatorType) -> str:

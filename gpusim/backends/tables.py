@@ -25,7 +25,7 @@ from gpusim.reference.light_bodies import heavy_share
 from gpusim.reference.rotors import rotors
 from gpusim.typing import Array
 
-# Columns of the element tables, by table. Bodies and indices are int32, the others float64.
+# Columns of the element tables. Bodies and indices are int32. Other columns are float64.
 _COLUMNS = {
     "dot": ("body_a", "body_b", "body_u", "u", "vector_a", "vector_b", "linear", "c0"),
     "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "other", "frame_a", "frame_b"),
@@ -304,7 +304,6 @@ def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str,
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Return the tables of actuators by axis and body."""
     t = model.topology
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]
     clamps: list[list[int]] = [[] for _ in axes]
@@ -336,7 +335,6 @@ def _axis_tables(model: Model) -> dict[str, Array]:
 
 
 def _coupled_tables(model: Model) -> dict[str, Array]:
-    """Return the tables of constraints and axes of coupled actuators."""
     t = model.topology
     number = np.full(t.num_constraints, -1)
     number[t.coupled_constraint] = np.arange(t.coupled_constraint.size)
@@ -351,7 +349,6 @@ def _coupled_tables(model: Model) -> dict[str, Array]:
 
 
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Return the tables for signals."""
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])

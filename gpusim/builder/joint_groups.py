@@ -87,8 +87,8 @@ def _asked(joints: Iterable[JointSpec]) -> str:
         other = first["colored"]
         raise validate.fail(
             first["direct"].element,
-            f'asks for solver="direct" and {other.element}, which hangs together with it, for "colored"',
-            "give both the same, or leave one away",
+            f'has solver="direct", but the connected {other.element} has solver="colored"',
+            "give both joints the same solver, or remove one of the two",
         )
     return next(iter(first), "")
 

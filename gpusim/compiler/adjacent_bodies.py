@@ -64,7 +64,6 @@ def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
 
 
 def _neighbors(holding: Sequence[JointSpec], part_of: dict[int, int], shaped: set[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of parts that are neighbors at a joint."""
     children: dict[int, set[int]] = {}
     for joint in holding:
         parent, child = (part_of.get(end, end) for end in _ends(joint))

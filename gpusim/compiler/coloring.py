@@ -11,7 +11,8 @@ import numpy as np
 
 from gpusim.typing import Array
 
-# Pseudo-colors. Overflow constraints fit no color and are swept first, with split masses. Factored ones are not swept.
+# Codes in place of a color. Sweeps solve overflow constraints first, with split masses.
+# Sweeps skip factored constraints.
 OVERFLOW, FACTORED = -1, -2
 
 
@@ -20,11 +21,11 @@ class ColorSets:
     """Constraints of each color, and constraints that fit into no color (the overflow)."""
 
     colors: list[Array]
-    """Constraints of each color, in rising order."""
+    """Constraints of each color, in ascending order."""
     color_of: Array
     """(constraints,) color of each constraint, OVERFLOW, or FACTORED for constraints of the direct solver."""
     overflow: Array
-    """Constraints without a color, in rising order."""
+    """Constraints without a color, in ascending order."""
     overflow_load: Array
     """(bodies,) number of overflow constraints on each dynamic body, at least 1."""
 

@@ -17,12 +17,12 @@ from gpusim.description.shape_kinds import shape_kinds, shape_type
 from gpusim.description.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.typing import Array
 
-# Up to this many shapes, finalize lists all pairs. Above it, a grid finds pairs with overlapping boxes.
+# For up to this many shapes, finalize lists all pairs. For more shapes, a grid finds pairs with overlapping boxes.
 MOST_LISTED = 64
-# Default pair capacity for each movable shape, and extra capacity for each world.
+# Default pair capacity per movable shape, and additional capacity per world.
 PAIRS_EACH, PAIRS_MORE = 14, 32
 MATERIAL_NUMBERS = 2
-# Up to this many pairs, one thread colors them in sequence, even on a GPU.
+# Up to this many pairs, one thread colors the manifolds in sequence, even on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
 """Number of parts into which the kernels split a list."""
@@ -260,7 +260,6 @@ def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
 
 
 def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
-    """Return pairs that never collide."""
     excluded: list[set[int]] = [set() for _ in shapes]
     for pair in pairs:
         if not pair.collide:
@@ -353,15 +352,15 @@ def check_laws(
             if material.law is not None and material.law.friction == "tire" and not wheel:
                 raise validate.fail(
                     f"{shapes[low].element} and {shapes[high].element}",
-                    "friction 'tire' is that of a wheel, and neither of these is one",
-                    "give the Tire to the material of add_shape_wheel alone, or exclude_collision_pair these two",
+                    "friction 'tire' needs a wheel, and neither shape is a wheel",
+                    "use Tire only in add_shape_wheel, or call exclude_collision_pair for these shapes",
                 )
             flat = topology.curvature[low] + topology.curvature[high] == 0.0
             if flat and material.law is not None and _needs_radius(material.law):
                 raise validate.fail(
                     f"{shapes[low].element} and {shapes[high].element}",
-                    f"{material.law} takes a radius from the shapes, and neither of these is round",
-                    "give normal='hertz' its stiffness and 'contensou' its patch_radius, or another law for this pair",
+                    f"{material.law} needs a round shape, and neither shape is round",
+                    "give a stiffness for 'hertz' and a patch_radius for 'contensou', or another law for this pair",
                 )
 
 
@@ -374,6 +373,6 @@ def _needs_radius(law: ContactLaw) -> bool:
 def capacity_message(most: int, capacity: int, world: int) -> str:
     """Return the message for a world with more pairs than its capacity."""
     return (
-        f"world {world}: {most} pairs of shapes are close but there are places for max_pairs = {capacity}; "
-        f"the others did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"
+        f"world {world}: {most} pairs of shapes are close, but max_pairs = {capacity}; "
+        f"the other pairs did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"
     )

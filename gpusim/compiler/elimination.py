@@ -1,4 +1,4 @@
-"""Symbolic block LDL^T factorization of a constraint graph: elimination order, fill, and operations by level."""
+"""Symbolic block LDL^T factorization of a constraint graph: elimination order, fill-in, and operations by level."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Order the pivots greedily by fill, then by depth in the tree, by degree and by index."""
+    """Order the pivots greedily by fill-in, then by depth in the tree, by degree and by index."""
     graph = [set(n) for n in neighbors]
     left = set(among)
     depth = [0] * len(graph)

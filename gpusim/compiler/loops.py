@@ -44,7 +44,6 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
 
 
 def _mark_cycle(a: int, b: int, parent: list[int], depth: list[int], found: Array) -> None:
-    """Mark the nodes of the cycle that an edge closes."""
     while a != b:
         if depth[a] < depth[b]:
             a, b = b, a

@@ -75,7 +75,7 @@ def _completed(body: BodySpec, shapes: list[ShapeSpec]) -> BodySpec:
 def _no_mass(body: BodySpec, shapes: list[ShapeSpec]) -> Exception:
     missing = "mass and inertia" if math.isnan(body.mass) else "inertia"
     if not shapes:
-        reason = "no shape to take them from" if math.isnan(body.mass) else "no shape to take it from"
+        reason = "no shape that gives them" if math.isnan(body.mass) else "no shape that gives it"
     else:
         kinds = ", ".join(sorted({s.kind.replace("_", " ") for s in shapes}))
         reason = f"its shapes ({kinds}) enclose no volume"

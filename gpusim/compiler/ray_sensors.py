@@ -35,14 +35,14 @@ def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
     for name in sensor.rays.groups or ():
         if name not in known:
             raise ModelError(f"{sensor.element}: {unknown_name('group of shapes', name, known)}")
-    # The world is not a housing that would block the sensor.
+    # The world is not a housing, so rays can hit it.
     hidden = None if sensor.rays.own_body or body == WORLD else body
     seen = [k for k, s in enumerate(model.shapes) if s.body != hidden and _is_in(s, sensor.rays)]
     for k in seen:
         shape = model.shapes[k]
         if not shape_type(shape.kind).ray_file:
             rule = f"rays do not see {shape.element}, which is a {shape.kind}"
-            raise validate.fail(sensor.element, rule, "name the groups that it sees by groups=")
+            raise validate.fail(sensor.element, rule, "set groups= to groups without this shape")
     return replace(sensor, rays=replace(sensor.rays, shapes=tuple(seen)))
 
 

@@ -120,8 +120,6 @@ class RowCollector:
                     self.wrap_of[index, k] = len(self.wraps)
                     self.wraps.append(self._wrap_row(c.path))
 
-    # Methods for actuators (AxisMaker).
-
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Return the axis row of a joint coordinate. The first call creates the row."""
         key = (joint, coordinate)
@@ -148,8 +146,6 @@ class RowCollector:
         constraint.axes.append(len(self.axes) - 1)
         self._line_constraints.append(constraint)
         return len(self.axes) - 1
-
-    # Methods for finalize.
 
     def collect(self) -> None:
         """Collect the constraints of all joints, lines and couplings."""
@@ -204,7 +200,6 @@ class RowCollector:
         return len(self.mixes) - 1
 
     def _wrapped(self, path: WrappedPath, wrap: int) -> int:
-        """Add the line elements of a wrapped path."""
         center, terms = path.wrap.xform.position, []
         lines = (
             (path.body_a, path.point_a, path.wrap.body, center),
@@ -316,8 +311,6 @@ class RowCollector:
     def _arm(self, body: int, point: Array) -> Array:
         """Return a point relative to the body's center of mass, in body axes (m)."""
         return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
-
-    # Tables.
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
         """Return the tables of all elements."""

@@ -76,7 +76,6 @@ def _tile(shape: ShapeSpec) -> _Tile:
 
 
 def _join(shapes: Sequence[ShapeSpec], reach: Array, tiles: list[int], found: list[list[int]]) -> None:
-    """Add the neighbors among the tiles of one body to ``found``."""
     made = {i: _tile(shapes[i]) for i in tiles}
     index = np.array([i for i in tiles if made[i].bounded], dtype=np.int64)
     lower = np.array([made[i].triangles.min(axis=(0, 1)) - reach[i] for i in index]).reshape(-1, 3)

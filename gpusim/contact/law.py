@@ -16,7 +16,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Choice:
-    """One choice for a part of a contact law: number in the kernels, effect, equation, and publication."""
+    """Choice for a part of a contact law. It has a number for the kernels, an effect, an equation and a publication."""
 
     name: str
     number: int
@@ -38,7 +38,7 @@ NORMAL = _socket(
     Choice(
         "hertz",
         1,
-        "elastic bodies, small round patch; stiffness (N/m^1.5) from E* and the radii if left out",
+        "elastic bodies with a small round patch; default stiffness (N/m^1.5) from E* and the radii",
         "F = k d^(3/2), k = 4/3 E* sqrt(R)",
         "Hertz 1882; Johnson 1985, eq. 4.23",
         uses=("stiffness",),
@@ -46,7 +46,7 @@ NORMAL = _socket(
     Choice(
         "volumetric",
         2,
-        "elastic foundation: force by the overlap volume; stiffness in N/m^3",
+        "elastic foundation: force proportional to the volume of the overlap; stiffness in N/m^3",
         "F = k V, V = pi d^2 (R - d/3)",
         "Johnson 1985, section 4.3; Gonthier et al. 2004",
         uses=("stiffness",),
@@ -55,7 +55,7 @@ NORMAL = _socket(
     Choice(
         "spring",
         3,
-        "linear, as of a tire along its radius; stiffness in N/m",
+        "linear, such as a tire in radial direction; stiffness in N/m",
         "F = k d",
         "Hooke 1678",
         uses=("stiffness",),
@@ -76,7 +76,7 @@ DAMPING = _socket(
     Choice(
         "hunt_crossley",
         2,
-        "damping grows with the elastic force, no jump at touchdown; coefficient in s/m",
+        "damping proportional to the elastic force, without a jump at touchdown; coefficient in s/m",
         "F = F_n max(0, 1 + c d')",
         "Hunt and Crossley 1975",
         uses=("damping_coefficient",),
@@ -88,7 +88,7 @@ FRICTION = _socket(
     Choice(
         "regularized",
         1,
-        "force grows in proportion to the sliding speed below regularization_speed (m/s); never sticks",
+        "force proportional to the sliding speed below regularization_speed (m/s); never sticks",
         "F_t = -mu F v / max(|v|, v_r)",
         "Kosenko et al. 2015",
         uses=("regularization_speed",),
@@ -97,15 +97,15 @@ FRICTION = _socket(
     Choice(
         "contensou",
         2,
-        "sliding and spinning share one patch, so that spin makes sliding easier",
-        "F_t and M_n integrated over the patch of radius a, a = sqrt(R d) if left out",
+        "spin of the patch reduces the friction against sliding",
+        "F_t and M_n integrated over the patch of radius a, by default a = sqrt(R d)",
         "Contensou 1963; Zhuravlev 1998",
         uses=("patch_radius", "pressure"),
     ),
     Choice(
         "tire",
         3,
-        "brush of bristles in the wheel's frame that deflect until they slide; for shapes of kind wheel",
+        "bristles in the wheel's frame deflect until they slide; only for wheel shapes",
         "F = C s/l (1 - theta + theta^2/3) below theta = |C s/l|/(3 mu F_n) = 1, mu F_n above; s' = v - |V| s/l",
         "Pacejka 2012, sections 3.2 and 7.2",
         uses=("slip_stiffness", "relaxation_length", "friction_ellipse", "rolling_resistance", "width"),
@@ -113,8 +113,8 @@ FRICTION = _socket(
     ),
 )
 PRESSURE = _socket(
-    Choice("uniform", 0, "the same all over the patch", "p = F/(pi a^2)", ""),
-    Choice("hertz", 1, "of two elastic bodies", "p = 3 F/(2 pi a^2) sqrt(1 - r^2/a^2)", "Hertz 1882"),
+    Choice("uniform", 0, "constant over the patch", "p = F/(pi a^2)", ""),
+    Choice("hertz", 1, "pressure between two elastic bodies", "p = 3 F/(2 pi a^2) sqrt(1 - r^2/a^2)", "Hertz 1882"),
 )
 SOCKETS = {"normal": NORMAL, "damping": DAMPING, "friction": FRICTION, "pressure": PRESSURE}
 FLOATS = (
@@ -173,19 +173,19 @@ class ContactLaw:
         if self.normal == "rigid" and self.damping != "none":
             raise validate.fail(
                 "ContactLaw",
-                f"damping {self.damping!r} acts on penetration, and a rigid contact has none",
+                f"damping {self.damping!r} needs a soft normal law, not normal='rigid'",
                 "give normal='hertz' or 'volumetric', or damping='none' and a Material's restitution",
             )
         if self.friction == "contensou" and self.normal == "rigid" and self.patch_radius is None:
             raise validate.fail(
                 "ContactLaw",
-                "friction 'contensou' needs a patch, and a rigid contact has no depth to take it from",
+                "friction 'contensou' with normal='rigid' needs a patch",
                 "give patch_radius in m, or normal='hertz'",
             )
         if self.width is not None and self.normal != "spring":
             raise validate.fail(
                 "ContactLaw",
-                f"width needs springs side by side, and normal={self.normal!r} has none",
+                f"width needs normal='spring', not normal={self.normal!r}",
                 "give normal='spring' and its stiffness (Tire: radial_stiffness), or leave width out",
             )
 
@@ -198,7 +198,7 @@ class ContactLaw:
                 readers = [f"{s}={c.name!r}" for s, table in SOCKETS.items() for c in table.values() if name in c.uses]
                 raise validate.fail(
                     "ContactLaw",
-                    f"{name} is read by none of normal={self.normal!r}, damping={self.damping!r}, "
+                    f"{name} has no effect with normal={self.normal!r}, damping={self.damping!r}, "
                     f"friction={self.friction!r}",
                     f"leave it out, or choose {' or '.join(readers)}",
                 )
@@ -267,7 +267,7 @@ class Tire(ContactLaw):
         if radial_stiffness is None and (radial_damping != 0.0 or width != 0.0):
             raise validate.fail(
                 "Tire",
-                "radial_damping and width act on its springs, and a rigid wheel has none",
+                "radial_damping and width need a radial_stiffness",
                 "give radial_stiffness in N/m, or leave both out",
             )
         super().__init__(

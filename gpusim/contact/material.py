@@ -90,7 +90,7 @@ def _within(name: str, value: Any, lower: float, upper: float) -> float:
     number = validate.number("Material", name, value)
     if not lower <= number <= upper:
         raise validate.fail(
-            "Material", f"{name} = {number:g} lies outside {lower:g} to {upper:g}", f"give a {name} between them"
+            "Material", f"{name} = {number:g} is not within {lower:g} to {upper:g}", f"give a {name} between them"
         )
     return number
 
@@ -118,8 +118,8 @@ def combine(a: Material, b: Material, element: str = "Material") -> Material:
         raise validate.fail(
             element,
             f"the two materials have different contact laws, {a.law} and {b.law}",
-            "give the pair a material with add_collision_pair(shape_a, shape_b, material=...), one law to both, or "
-            "keep two that never meet apart with set_group_collision or exclude_collision_pair",
+            "give the pair a material with add_collision_pair(shape_a, shape_b, material=...), give both the same law, "
+            "or call set_group_collision or exclude_collision_pair if they never touch",
         )
     poisson = 0.5 * (a.poisson_ratio + b.poisson_ratio)
     top, low = (a, b) if a.rule >= b.rule else (b, a)

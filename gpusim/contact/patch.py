@@ -34,7 +34,7 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
     Returns:
         f and t of the ring, see the module docstring.
     """
-    from scipy.special import ellipe, ellipk  # heavy to import, and few models need it
+    from scipy.special import ellipe, ellipk  # the import is slow
 
     total = (eps + rho) ** 2
     m = np.clip(4.0 * eps * rho / total, 0.0, 1.0)
@@ -54,7 +54,7 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
     Args:
         eps: sliding speed divided by a w, at least 0 and finite, (n,).
     """
-    # Gauss-Legendre on both sides of the ring that rolls, because the integrand has a kink there.
+    # Gauss-Legendre on both sides of the ring with v = w rho a, because the integrand has a kink there.
     x, weight = np.polynomial.legendre.leggauss(_RADII // 2)
     cut = np.clip(eps, 0.0, 1.0)[:, None]
     rho = np.concatenate([cut * (x + 1) / 2, cut + (1 - cut) * (x + 1) / 2], axis=1)

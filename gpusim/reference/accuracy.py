@@ -3,7 +3,7 @@
 * Joints: the residual is the position error of the rigid rows at the start of the substep. Poses that you have just set
   do not count.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
-* Modes and laws: the value is the number of substeps since the start whose solve ended before it converged.
+* Modes and laws: the value is the number of substeps since the start in which the solve did not converge.
 * Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 * Rotors: the value is the greatest rotation in a substep of a rotor that is too fast for the step (rotors.py).
@@ -24,7 +24,7 @@ TAG_MASK = (1 << 24) - 1
 
 
 def share(w: StepBuffers, change: Array, load: Array) -> Array:
-    """Return ``change`` / ``load``."""
+    """Return ``change`` / ``load``, or 0 without load or with a negligible change."""
     counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 

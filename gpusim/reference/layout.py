@@ -1,4 +1,4 @@
-"""Index arrays that the reference stages use, computed once from the topology."""
+"""Index arrays that the reference stages use. The constructor computes them once from the topology."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Layout:
         constraint, place = np.divmod(row, t.block)
         self.row_a = (constraint * t.slots) * t.block + place
         self.row_b = (constraint * t.slots + 1) * t.block + place
-        # A direction that rotates with the parent involves the whole separation, a world axis does not.
+        # A direction that rotates with the parent contributes with the whole separation. A world axis does not.
         self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.totals = np.flatnonzero(t.spin.component == 3)
         self.ordered = np.flatnonzero(t.spin.component >= OUTER)
@@ -41,7 +41,7 @@ class Layout:
         counts = np.diff(t.coupling.start)
         constraint, place = np.divmod(np.repeat(t.coupling.row, counts), t.block)
         self.coupling_rows = (constraint[:, None] * t.slots + t.coupling.slot) * t.block + place[:, None]
-        # Terms of different couplings, which may be added at once.
+        # The k-th terms of different couplings have different targets, so NumPy can add them at once.
         number = np.arange(t.coupling.element.size) - np.repeat(t.coupling.start[:-1], counts)
         self.coupling_rounds = [np.flatnonzero(number == k) for k in range(int(counts.max(initial=0)))]
         self.row_kinds = self._row_kinds()
@@ -51,7 +51,6 @@ class Layout:
         self.axis_swept = t.swept[self.axis_constraint]
 
     def _row_kinds(self) -> Array:
-        """Return ROW_GAP, ROW_TURN or 0 for every row, (constraints * block,)."""
         t = self.topology
         linear = np.zeros(t.num_elements, dtype=bool)
         linear[self.dots] = t.dot.linear > 0.5
@@ -66,7 +65,6 @@ class Layout:
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
-        """Return the moment arms in body axes, (sides, 3)."""
         t = self.topology
         arms = np.zeros((self.num_sides, 3))
         tables = ((t.dot, self.dots, t.dot.linear > 0.5), (t.line, self.lines, np.ones(t.line.length.size, bool)))

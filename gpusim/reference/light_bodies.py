@@ -1,7 +1,7 @@
 """Constraint rows of bodies that are much lighter than their neighbors, such as links between two imported joints.
 
-The response of a row to an impulse is mostly the response of its light body. But after elimination, only the small
-response of the heavy bodies remains in the pivots.
+The response of a row to an impulse comes mostly from its light body. In the pivots of the factorization, only the small
+response of the heavy bodies remains.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 LIGHT = 1e-4
-"""A body is light if its mass is below this share of the mass of a body that is jointed to it."""
+"""A body is light if its mass is below this fraction of the mass of a body that is jointed to it."""
 CARRIED = 0.1
-"""A light body counts as a body with this share of the heavy body's mass."""
+"""A light body counts as a body with this fraction of the heavy body's mass."""
 LEAST = 1e-5
 """Lower bound of the result of :func:`heavy_share`."""
 
 
 def heavy_share(model: Model) -> Array:
-    """Return the share of each row's response that comes from heavy bodies, (constraints * block,).
+    """Return the fraction of each row's response that comes from heavy bodies, (constraints * block,).
 
     The masses come from the builder.
     """

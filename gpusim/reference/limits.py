@@ -8,7 +8,7 @@ from gpusim.model.model import Model
 from gpusim.reference.layout import Layout
 
 JOINT_SHARE = 0.01
-"""A joint counts as open if the gap between its points exceeds this share of the usual lever. A joint also counts as
+"""A joint counts as open if the gap between its points exceeds this fraction of the usual lever. A joint also counts as
 open if the error of a locked rotation exceeds this value (rad). The usual lever is the median distance of joints from
 centers of mass.
 """

@@ -8,7 +8,7 @@ from gpusim.compiler.contact_topology import ContactTopology
 from gpusim.contact.material import COMBINE
 from gpusim.typing import Array
 
-# Columns of a pair's own material.
+# Columns of the materials of pairs.
 MODULUS_COLUMN, LAW_COLUMN = 0, 1
 
 

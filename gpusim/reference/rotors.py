@@ -1,8 +1,8 @@
 """Rotors: bodies with an axis of symmetry that only a hinge about this axis holds, such as flywheels and propellers.
 
 The hinge rotates the angular momentum L of the rotor. The bias of the hinge's rows depends on the velocities after the
-solve. In each pass, the error decreases by the factor n/sqrt(1 + n^2) with n = h |L| / (2 I). I is the moment of
-inertia about an axis perpendicular to the spin axis.
+solve, so the solver iterates. Each pass multiplies the error by n/sqrt(1 + n^2) with n = h |L| / (2 I). I is the moment
+of inertia about an axis perpendicular to the spin axis.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 SYMMETRIC = 1e-3
-"""Greatest asymmetry of a rotor's inertia, as a share of its greatest moment of inertia."""
+"""Maximum asymmetry of a rotor's inertia, as a fraction of its maximum moment of inertia."""
 LEAST_SPIN = 0.05
-"""Rotation of a rotor in a substep above which the solver starts with predicted impulses (rad)."""
+"""If a rotor rotates by more than this in a substep (rad), the solver starts with predicted impulses."""
 MOST_NUTATION = 1.0
-"""Greatest n of a rotor."""
+"""Maximum n of a rotor."""
 LEAST_SWING = 1e-3
-"""Rotation of the axis in a substep above which gpusim reports a rotor that is too fast (rad)."""
+"""If the axis of a rotor rotates by more than this in a substep (rad), gpusim reports the rotor as too fast."""
 PASSES = 10
 """Maximum number of passes in worlds with fast rotors."""
 

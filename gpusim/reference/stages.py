@@ -116,7 +116,7 @@ def positions(w: StepBuffers) -> None:
 
 
 def store_contacts(w: StepBuffers) -> None:
-    """Do nothing."""
+    """Do nothing: stage relax has already stored the contacts."""
 
 
 def check(w: StepBuffers) -> None:

@@ -67,17 +67,17 @@ class StepBuffers:
         for name, array in allocate(tuple(own), sizes, self.real).items():
             setattr(self, name, array)
         self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
-        # The colored solver records its history only if a test asks for it.
+        # Only tests ask for the history of the colored solver.
         self.record_changes = False
         self.residual_history: list[Array] = []
         self.contacts = contact_work(model, worlds, config, self.real)
         self.pair_tables = PairTables(model.contact)
-        self.touch: Any = None  # ContactRows of the substep (manifolds.py), None if nothing touches
+        self.touch: Any = None  # ContactRows of the substep (manifolds.py), or None without contacts
         self.clamps = sum(g.axis.size for g in state.groups if g.type.clamped)
         self.nonlinear = any(g.type.nonlinear for g in self.groups.values())
         self.refresh_parameters()
 
-    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses, with the names there. The stages fill them.
+    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses. The stages fill these arrays.
     step_last: Array
     loop_gap: Array
     rotation: Array
@@ -121,7 +121,7 @@ class StepBuffers:
     softening: Array
     spun: Array
 
-    # NumPy only: values that the kernels compute locally or keep in several arrays.
+    # Values that the kernels compute locally, or store in several arrays.
     kick_time: Array
     rotation_real: Array
     element_jacobian: Array
@@ -169,7 +169,7 @@ class StepBuffers:
             return array
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
-    # Commands. A command holds over a step, while a kick covers the last half step and the next one.
+    # A command holds during a step. A kick covers half of the last substep and half of the next one.
 
     def command_now(self, group: Group, name: str) -> Array:
         """Return the command ``name`` of the coming step, (num_worlds, n)."""
@@ -187,8 +187,6 @@ class StepBuffers:
         total = self.h_prev + self.h
         mean: Array = (self.h_prev * self.command_before(group, name) + self.h * now) / total
         return mean
-
-    # The law of the axis rows.
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
         """Set the linear terms ``P - D u`` of a group of actuators. They replace the terms of an earlier call."""
@@ -242,8 +240,6 @@ class StepBuffers:
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old
         return -self.kick_time * damping * known, self.kick_time * NEXT * damping
-
-    # Products with the Jacobian.
 
     def row_velocity(self, twist: Array) -> Array:
         """Return J v, (num_worlds, constraints, block)."""

@@ -23,7 +23,7 @@ Writer = Callable[[Array, Array], None]
 Units = Callable[[str, str], str]
 
 BRAKE_SIGNALS = (
-    ("force", "N m", "force on the coordinate (N on a travel)"),
+    ("force", "N m", "force on the coordinate (N on a translation)"),
     ("heat", "W", "power that becomes heat"),
 )
 """Name, unit and description of the signals of all brakes."""

@@ -49,7 +49,7 @@ class BodySignals:
             parameter=("gravity_scale", (self.index,)),
         )  # fmt: skip
         table.add(
-            prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",
+            prefix + "inertia", (3, 3), "kg m2", "inertia about the center of mass, body axes; may differ per world",
             lambda: self._parameter("inertia"), self.write_inertia,
         )  # fmt: skip
 
@@ -57,7 +57,7 @@ class BodySignals:
             name = f"applied_{kind}"
             where = "at the center of mass, " if kind == "force" else ""
             table.add(
-                prefix + name, (3,), unit, f"from outside, {where}world frame; stays until it is written again",
+                prefix + name, (3,), unit, f"external load, {where}world frame; it stays until you write it again",
                 lambda name=name: self._parameter(name),  # type: ignore[misc]
                 lambda worlds, value, name=name: self.runtime.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
                 parameter=(name, (self.index,)),

@@ -12,7 +12,7 @@ _PARAMETERS = {
     "friction": ("-", "Coulomb's coefficient"),
     "rolling_friction": ("m", "torque of rolling friction over normal force"),
     "spinning_friction": ("m", "torque about the normal over normal force"),
-    "restitution": ("-", "speed after over speed before an impact"),
+    "restitution": ("-", "ratio of the speeds after and before an impact"),
 }
 
 
@@ -41,25 +41,25 @@ def add_contact_signals(runtime: Runtime, table: SignalTable) -> None:
 
 def _add_body(runtime: Runtime, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
-        prefix + "contact_force", (3,), "N", "sum of all contacts on the body, world frame; by a trial step from t",
+        prefix + "contact_force", (3,), "N", "force of all contacts on the body, world frame",
         lambda: runtime.contact_sums().body_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
-        prefix + "contact_torque", (3,), "N m", "of all contacts about the center of mass, world frame",
+        prefix + "contact_torque", (3,), "N m", "torque of all contacts about the center of mass, world frame",
         lambda: runtime.contact_sums().body_torque[:, index], forward=True,
     )  # fmt: skip
 
 
 def _add_shape(runtime: Runtime, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
-        prefix + "contact_force", (3,), "N", "sum of all contacts on the shape, world frame; by a trial step from t",
+        prefix + "contact_force", (3,), "N", "force of all contacts on the shape, world frame",
         lambda: runtime.contact_sums().shape_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
         prefix + "contacts", (), "-", "contact points with force",
         lambda: runtime.contact_sums().shape_points[:, index], forward=True,
     )  # fmt: skip
-    _add_material(runtime, table, index, prefix, "of this shape, before it is combined with the other shape's")
+    _add_material(runtime, table, index, prefix, "value of this shape, before the combination with the other shape")
 
 
 def _add_material(runtime: Runtime, table: SignalTable, column: int, prefix: str, whose: str) -> None:

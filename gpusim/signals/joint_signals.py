@@ -85,7 +85,7 @@ class JointSignals:
         if self.count:
             table.add(
                 prefix + "drive_force", rate_shape, _FORCES.get(unit, "N, N m"),
-                "sum of the actuators on the coordinate, brakes included", self.drive_force, forward=True,
+                "sum of all actuators on the coordinate, including brakes", self.drive_force, forward=True,
             )  # fmt: skip
         table.add(
             prefix + "reaction", (6,), "N, N m",
@@ -95,7 +95,7 @@ class JointSignals:
         )  # fmt: skip
         if self.type.switched:
             table.add(
-                prefix + "attached", (), "-", "1: locked at the pose of the write; 0: released; may differ per world",
+                prefix + "attached", (), "-", "1: locked at the current pose; 0: released; may differ per world",
                 partial(read_attached, self.runtime, self.index), partial(write_attached, self.runtime, self.index),
             )  # fmt: skip
         for k, kind in enumerate(self.type.kinds(self.spec)):
@@ -118,7 +118,7 @@ class JointSignals:
                 raise validate.fail(element, f"cone_limit = {wrong[0]:g} is not within 0 to pi", "give an angle in rad")
             self.runtime.write_parameter("limit_upper", axis, worlds, chord_of(value))
 
-        doc = "greatest angle between the cone axes of parent and child; may differ per world"
+        doc = "maximum angle between the cone axes of parent and child; may differ per world"
         table.add(name, (), "rad", doc, read, write)
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:

@@ -47,7 +47,7 @@ def _add_global_signals(runtime: Runtime, table: SignalTable) -> None:
     table.add("sim.joint_drift", (), "m", "greatest gap of a joint", lambda: energy.joint_drift(runtime.backend.work))
     table.add(
         "sim.health", (), "-",
-        "0: fine; sum of 1: failed and quarantined, 2: more close pairs than max_pairs, 4: not converged, 8: a joint "
+        "0: no problem; sum of 1: failed and stopped, 2: more close pairs than max_pairs, 4: not converged, 8: a joint "
         "came apart, 16: contacts not converged, 32: oil cavitated, 64: a motion jumped, 128: a rotor was too fast",
         lambda: runtime.status,
     )  # fmt: skip

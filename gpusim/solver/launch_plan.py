@@ -39,7 +39,7 @@ class Launch:
         level: level of the elimination tree, or color.
         stage: name of the launch in profiles.
         items: maximum number of items in a world, None if unknown, 0 if one block works on a whole world.
-        turns: whether several blocks share the work of a world by tickets (cuda_kernels/tickets.cuh).
+        turns: whether several blocks work on a world, by tickets (cuda_kernels/tickets.cuh).
     """
 
     phase: str
@@ -68,7 +68,7 @@ STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), la
 
 
 class LaunchPlan:
-    """Launch plans of a model for a step, a trial substep, the poses, and each single stage.
+    """Launch plans of a model: for a step, a trial step, the poses, and each stage.
 
     Args:
         sizes: sizes from tables.model_tables, and the settings of the run ("semi_implicit", "direct", ...).
@@ -102,7 +102,6 @@ class LaunchPlan:
         return tuple(parts)
 
     def _add(self, node: Node, mask: int, level: int, label: str, parts: list[Part]) -> None:
-        """Add the launches of a node under the conditions ``mask``."""
         add = lambda phase, items=None, turns=False: _append(  # noqa: E731
             parts, Launch(phase, mask, level, label, items, turns)
         )
@@ -148,13 +147,13 @@ class LaunchPlan:
                 self._add_all(node.body, mask, number, label, parts)
 
     def _joins(self, node: If) -> bool:
-        """Return whether one launch can run a whole node."""
+        """Return whether one launch can run all nodes in a condition."""
         parts = list(reached(node, self.sizes))
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_places"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
     def _most(self, node: If) -> int:
-        """Return the maximum number of items of a phase in a node."""
+        """Return the maximum number of items of all phases in a node."""
         sizes = {**self.sizes, "PARTS": PARTS}
         runs = (part.phase for part in reached(node, self.sizes) if isinstance(part, Run))
         return max([self.sizes["pairs"], *(phase.most(sizes) or 0 for phase in runs)])
@@ -165,7 +164,7 @@ class LaunchPlan:
 
 
 def launched_levels(sizes: Sizes, direct: bool) -> int:
-    """Return how many levels of the elimination tree a staged solve launches one by one.
+    """Return the number of levels of the elimination tree that have separate launches in a staged solve.
 
     The number is 0 if the model has joints and contacts, because one block then solves a whole world.
     """
@@ -175,7 +174,6 @@ def launched_levels(sizes: Sizes, direct: bool) -> int:
 
 
 def _label(node: If) -> str:
-    """Return the profile label of the first routine in a node, or an empty string."""
     return next((part.label for part in node.body if isinstance(part, Routine)), "")
 
 

@@ -113,7 +113,7 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """Run a phase ``name(w)``. Several blocks share the work of a world (cuda_kernels/tickets.cuh)."""
+    """Run a phase ``name(w)``. Several blocks work on a world, by tickets (cuda_kernels/tickets.cuh)."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ NO_LOOPS = Condition("no_loops", "!w.loop_constraints()", lambda s: not s["loop_
 DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dependent_constraints"] > 0)
 SOFTENED = Condition("softened", "*w.softening() != 0", DEPENDENT.host, True)
 SOFTENS = Condition("softens", "*w.softens() != 0", DEPENDENT.host, True)
-# Pivots of loops without axis rows are not watched.
+# Loops without axis rows do not detect weak pivots.
 REDUNDANT = Condition(
     "redundant", "w.loop_constraints() && (*w.softening() != 0 || !w.dependent_constraints())", LOOPS.host, True
 )
@@ -146,7 +146,7 @@ def colors(overflow: str, color: str) -> tuple[Node, ...]:
     return If(OVERFLOW, run(overflow)), Levels("colors", by_level(color))
 
 
-# Contacts, once a step.
+# Stages that find contacts, once per step.
 BROAD_PHASE = Stage("broad_phase", (If(PAIRS, (
     *run("turn_body start_search place_shape"),
     If(GRID, (If(SEARCHING, run(
@@ -170,7 +170,7 @@ COLOR_CONTACTS = Stage("color_contacts", (If(PAIRS, (
 )),))  # fmt: skip
 STORE_CONTACTS = Stage("store_contacts", (If(TOUCHING, run("store_pair")),))
 
-# Velocities.
+# Stages of the velocity solve.
 PREPARE = Stage("prepare", (
     *run("set_times rotate_body track_angle evaluate_element sum_coupling"),
     If(STIFFENS, run("stiffen_body")),
@@ -215,7 +215,7 @@ SOLVE_FACTORED = Routine("solve_factored", (SOLVE_FORWARD, SOLVE_BACKWARD))
 
 SPLIT_JOINTS = colors("split_overflow split_overflow_body", "split_color")
 SWEEP_JOINTS = colors("sweep_overflow add_overflow", "sweep_color")
-# Contacts alone: sweeps with conjugate gradients.
+# Solve contacts without joints by sweeps with conjugate gradients.
 SWEEP_FREE = Routine("sweep_free", (
     *run("start_direction_sum"),
     If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
@@ -225,13 +225,13 @@ SWEEP_FREE = Routine("sweep_free", (
         *run("end_contact_sweep"),
     ), going=SWEEPING),
 ), label="sweep contacts")  # fmt: skip
-# Newton's method for few manifolds. Where it fails, sweeps continue.
+# Solve few manifolds by Newton's method. If it fails, the solver sweeps.
 SOLVE_CONDENSED = (
     If(UNCONDENSED, run("condense_manifold condense_pair keep_condensed")),
     Whole("solve_condensed_contacts"),
 )
-# Contacts within the joint solve: the sweeps correct velocities between the forward and the backward solve. They use
-# conjugate gradients only if no joints are swept with them.
+# Solve contacts between the forward and the backward solve of the joints. The sweeps use conjugate gradients only if
+# they contain no joints.
 SWEEP_WITHIN = Routine("sweep_within", (
     If(ARTICULATED, run("split_change")),
     *run("start_direction_sum"),
@@ -280,7 +280,8 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
     If(CORRECTING, (
         *run("sum_plain_energy"),
         SOLVE_FORWARD,
-        # Energy of the joints alone: contacts that stick now may slide or separate.
+        # Measure the energy of the joints before the contacts change, because sticking
+        # contacts may then slide or separate.
         *run("sum_energy guard"),
         If(GUARDED, run("guard_loops")),
         *run("guard_row guard_body"),
@@ -311,10 +312,11 @@ DIRECT_SOLVE = Routine("direct_solve", (
         *run("predict_row correct_body"), CURVATURE, *run("forget_prediction hold_bias"),
     )),)),
     If(TO_SWEEP, (
-        # The compliance of a point depends on its effective mass. For articulated bodies that needs the factor.
+        # The compliance of a point depends on its response. For articulated bodies, the response needs the factor.
         If(CONDENSABLE, run("condense_list")),
         If(ARTICULATED, (FACTORIZE, *run("count_path start_paths merge_path solve_path respond_path keep_factor"))),
-        # Hold the bias of the kicked velocities. Without the joints, warm starting would launch the foot.
+        # Start with the bias of the kicked velocities. A warm start without the joints would
+        # give a foot a large velocity.
         CURVATURE,
         *run("hold_bias"),
         If(SWEPT, run("start_contact_sweeps prepare_constraint warm_row warm_body")),
@@ -326,7 +328,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
     If(SWEPT, run("left_row end_swept")),
     *run("end_solve"),
 ))  # fmt: skip
-# Joints and contacts, color by color.
+# Solve joints and contacts, color by color.
 SWEEPS = Routine("sweeps", (Sweeps("iterations", (
     Later((If(AXES, (REFIT, If(COUPLED, run("prepare_coupled")))),), last=REFITS),
     *SWEEP_JOINTS,
@@ -341,7 +343,7 @@ COLORED_SOLVE = Routine("colored_solve", (
     SWEEPS,
     *run("next_rate left_row end_swept end_solve"),
 ))  # fmt: skip
-# A world without joints.
+# Solve a world without joints.
 FREE_SOLVE = Routine("free_solve", (
     *run("skip_solve"),
     If(TOUCHING, (WARM_START_CONTACTS, SWEEP_FREE)),
@@ -351,7 +353,7 @@ SOLVE = Stage("solve", (
     If(JOINTS, (If(DIRECT, (DIRECT_SOLVE,)), If(COLORED, (COLORED_SOLVE,)))),
 ), together=ARTICULATED_CONTACTS)  # fmt: skip
 
-# Positions.
+# Stages that change positions.
 SPLIT_SWEEPS = Sweeps("iterations", SPLIT_JOINTS)
 SPLIT_IMPULSES = Stage("split_impulses", (
     If(DIRECT, (*run("split_row"), SOLVE_FACTORED, *run("split_body"), If(SWEPT, (SPLIT_SWEEPS,)))),
@@ -386,7 +388,6 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     *run("enter_relax"),
     If(RELAXING, (RESOLVE,), joined="resolve_joined"),
 )),), together=DIRECT_JOINTS, reference="solve.relax.relax")  # fmt: skip
-# Force sensors sum over the substeps of a step.
 SENSE = Stage(
     "sense", (*run("sense_joint"), If(SENSED_JOINTS, run("break_joint")), *run("sense_pull sense_contact")),
     reference="signals.sense.sense", kernels="signals/sense.cuh",
@@ -394,7 +395,7 @@ SENSE = Stage(
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 # Friction, limits or stiff springs would keep the rigid rows from closing a gap.
 LET_AXES_GO = (If(AXES, run("let_axis_go")),)
-# Correct again until loops are closed, with the factor of the corrected pose.
+# Correct closed loops several times, each time with a factor at the corrected pose.
 CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
     Later(run("turn_body")),
     *run("error_row judge_errors"),
@@ -413,9 +414,9 @@ POSITIONS = Stage("positions", (
     If(COLORED, (CORRECTIONS,)),
 ), together=DIRECT_LOOPS)  # fmt: skip
 
-# Forces of a trial kick. Of the state, it keeps only counted angles and gear offsets.
+# Compute forces in a trial kick. The state only keeps counted angles and gear offsets.
 FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="joints.forward.forward")
-# Rotation matrices and counted angles at the current poses, for signals that do not need velocities.
+# Compute rotation matrices and counted angles, for signals that need no velocities.
 POSE = Stage("pose", run("turn_body track_angle keep_angle"))
 CHECK = Stage("check", run("start_check check_body check_actuator check_start"))
 
@@ -424,12 +425,12 @@ IMPULSES = (PREPARE, PREPARE_CONTACTS, ACTUATE, KICK, SOLVE)
 """Nodes that advance the velocities from t - h_prev/2 to t + h/2."""
 SUBSTEP = (
     *IMPULSES,
-    If(SEMI_IMPLICIT, (SPLIT_IMPULSES,)),  # a displacement that corrects position errors
+    If(SEMI_IMPLICIT, (SPLIT_IMPULSES,)),  # displacement that corrects position errors
     ADVANCE_ACTUATORS,
     DRIFT,  # x += h v, midpoint rotation
-    RELAX,  # before positions, which change the rotations that the momenta depend on
+    RELAX,  # before POSITIONS, which rotates bodies: the angular momentum depends on their rotations
     SENSE,
-    If(SECOND_ORDER, (POSITIONS,)),  # position correction of rigid rows, velocities unchanged
+    If(SECOND_ORDER, (POSITIONS,)),  # position correction of rigid rows
 )
 STEP = (
     *CONTACTS,

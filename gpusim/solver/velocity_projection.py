@@ -25,7 +25,7 @@ from gpusim.typing import Array
 PASSES = 3
 """Number of passes of the solve."""
 LEAST_SHARE = 1e-11
-"""Singular values below this share of the greatest singular value belong to redundant rows."""
+"""Singular values below this fraction of the greatest singular value belong to redundant rows."""
 
 
 def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:
@@ -121,7 +121,7 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
 
 
 def _metric(w: StepBuffers, now: StateReader, axes: Array) -> Array:
-    """Return M for all bodies, (num_worlds, 6 * bodies, 6 * bodies)."""
+    """Return the mass matrix M of all bodies, (num_worlds, 6 * bodies, 6 * bodies)."""
     count, bodies = w.num_worlds, axes.shape[2]
     turn, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
     inertia = np.matmul(np.matmul(turn, now.parameters["inertia"]), turn.swapaxes(-1, -2))

@@ -113,7 +113,7 @@ def test_contacts_that_do_not_converge_are_reported(solver: str) -> None:
     sim = Simulation(wall(joints=solver == "colored"), backend="native", config=config)
     reported = [line for line in run(sim, 200, 10) if "contacts" in line]
     assert len(reported) == 1 and "give SolverConfig(iterations=2)" in reported[0]
-    assert int(sim.read("sim.health")[0]) & 16 and "sweeps over contacts" in sim.health_report()
+    assert int(sim.read("sim.health")[0]) & 16 and "sweep over contacts" in sim.health_report()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -143,7 +143,7 @@ def thrown(links: int, iterations: int) -> Simulation:
 def test_switching_joints_are_advised_what_lets_them_settle() -> None:
     reported = run(sim := thrown(15, 8), 300)
     assert len(reported) == 1 and reported[0].endswith(
-        "substep ended before the solve converged, as joints at their limits or with friction kept switching; "
+        "substep ended before the solve converged, because joints with limits or friction kept switching; "
         "give more iterations: SolverConfig(iterations=380)"
     )
     assert sim.read("sim.not_converged")[0] == 1
@@ -155,9 +155,9 @@ def test_joints_next_to_contacts_are_advised_a_smaller_step(solver: str) -> None
     sim = Simulation(wall(2, joints=True), backend="numpy", config=SolverConfig(joint_solver=solver, substeps=3))
     for name, value in (("not_converged", 3), ("inexact", 4)):
         sim.state.arrays[name][:] = value
-    still = "as joints at their limits or with friction kept switching together with contacts; give a smaller step"
+    still = "because joints with limits or friction kept switching together with contacts; give a smaller step"
     reported = {
-        "direct": f", {still}, SolverConfig(substeps=6) or less dt: more iterations do not always help there",
+        "direct": f", {still}, SolverConfig(substeps=6) or less dt: more iterations do not always help",
         "colored": "; give more iterations: SolverConfig(iterations=16)",
     }
     assert sim.health_report() == f"world 0: 3 substeps ended before the solve converged{reported[solver]}"

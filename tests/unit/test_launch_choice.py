@@ -42,7 +42,7 @@ def test_deep_trees_are_not_launched_level_by_level() -> None:
 @pytest.mark.native
 def test_launches_that_were_right_stay() -> None:
     deep = chains(1, 600)
-    assert native(deep, launch="staged").launch_reason == "launch staged: as asked"
+    assert native(deep, launch="staged").launch_reason == "launch staged: as requested"
     assert native(deep, threads=1).launch_reason == "launch fused: every thread has a world"
     assert native(chains(1, 5)).launch == "fused"
     assert native(deep, config=SolverConfig(joint_solver="colored")).launch == "staged"
@@ -80,7 +80,7 @@ def test_a_gpu_is_for_many_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
     for worlds, backend in ((1, "native"), (63, "native"), (64, "cuda")):
         name, reason = choose_backend("auto", model, SolverConfig(), worlds)
         assert name == backend and reason.startswith(f"backend {name}: ")
-    assert "1 world; from 64 on" in choose_backend("auto", model, SolverConfig(), 1)[1]
+    assert "1 world; a GPU is faster for 64" in choose_backend("auto", model, SolverConfig(), 1)[1]
     assert choose_backend("cuda", model, SolverConfig(), 1)[0] == "cuda"
     assert choose_backend("auto")[0] == "cuda"
     assert Simulation(model).backend_name == "native"

@@ -53,7 +53,6 @@ def write_headers(folder: str | os.PathLike[str], model: Model | None = None) ->
 
 
 def _texts(folder: Path, kinds: Kinds) -> dict[str, str]:
-    """Return the texts of the files by name."""
     check_kernels(kinds)
     double = np.dtype(np.float64)
     builds = [make_variant(main, double, double, True, shapes=2, kinds=kinds) for main in ("fused.cu", "staged.cu")]
@@ -64,7 +63,6 @@ def _texts(folder: Path, kinds: Kinds) -> dict[str, str]:
 
 
 def _command(folder: Path, build: Variant) -> dict[str, object]:
-    """Return the compile command of a kernel file."""
     source = str(_KERNELS / build.main)
     flags = ["-x", "c++", "-std=c++17", "-fsyntax-only", "-I", str(folder), "-I", str(_KERNELS)]
     return {

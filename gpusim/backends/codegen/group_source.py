@@ -30,14 +30,14 @@ from gpusim.solver.nodes import (
 )
 from gpusim.solver.phases import PHASES
 
-# Arrays that functions of a whole world (step.cuh) read and write, if wide phases use them.
+# Slab arrays that functions of a whole world (step.cuh) use.
 _BEHIND = {
     "sweep_articulated_contacts": Phase("sweep_articulated", writes="delta twist"),
     "push_articulated_contacts": Phase("push_articulated", reads="twist", writes="delta displacement"),
     "warm_articulated_contacts": Phase("warm_articulated", writes="twist"),
     "solve_condensed_contacts": Phase("solve_condensed", writes="delta twist"),
 }
-# Arrays that functions in conditions read.
+# Slab arrays that functions in conditions read.
 _READ_BY = {
     "follows": "substep", "touches": "touching", "sweeps_within": "touching", "articulated_size": "color_size",
     "condenses": "done", "condenses_at_once": "color_size", "is_unclosed": "closing",
@@ -101,9 +101,8 @@ class _Writer:
         return "wide" if kinds == {"wide"} and not decided else "mixed"
 
     def _nodes(self, nodes: Sequence[Node]) -> Iterator[str]:
-        """Yield the lines of nodes."""
         kinds = [(self._kind(node), node) for node in nodes]
-        # A node for some worlds only ("own") copies no arrays if none of them runs it.
+        # If no world runs a node of the kind "own", no arrays are copied for it.
         kinds = [("mixed" if kind == "own" else kind, node) for kind, node in kinds if kind]
         at = 0
         while at < len(kinds):
@@ -118,7 +117,6 @@ class _Writer:
             at = end
 
     def _run(self, nodes: Sequence[Node], wide: bool) -> Iterator[str]:
-        """Yield the code lines of a run."""
         if wide:
             for node in nodes:
                 self._routines(node)
@@ -143,7 +141,6 @@ class _Writer:
         yield "}"
 
     def _needs(self, node: Node) -> Iterator[str]:
-        """Yield the lines that collect the arrays of a run."""
         for phase, names in self._own(node):
             reads, writes = set(phase.reads.split()), set(phase.writes.split())
             known = set(wide_arrays())
@@ -226,7 +223,6 @@ class _Writer:
             raise TypeError(f"{type(node).__name__} with both kinds of phases has no form for groups")
 
     def _where(self, when: Condition, mask: str) -> str:
-        """Return an expression for the mask of worlds in which a condition is true."""
         names = re.findall(r"\bw\.(\w+)\(", when.text)
         names += [_READ_BY[name] for name in re.findall(r"(?<![.\w])(\w+)\(", when.text)]
         written = {x for name in wide_phases() for x in PHASES[name].writes.split()}

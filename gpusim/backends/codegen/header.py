@@ -46,7 +46,7 @@ from gpusim.reference.solve import colored_solve, direct_solve, drift, positions
 from gpusim.solver.schedule import stages
 from gpusim.solver.step import reference_file
 
-# Parameters that the kernels read directly. Mass and inertia are in DERIVED_FIELDS.
+# Parameters that the kernels read directly. DERIVED_FIELDS contains masses and inertias.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
@@ -54,9 +54,9 @@ SETTINGS_DOUBLE = (
     "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "usual_lever",
     "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
-# Values of ``steps`` for which fused.cu runs stage forward or pose instead of steps.
+# For these values of ``steps``, fused.cu runs stage forward or stage pose.
 FORWARD, POSE = 0, -1
-# Bytes between the slabs of worlds in shared memory, so that they do not all start at the same bank.
+# Bytes between the slabs in shared memory, so that they do not all start in the same bank.
 TILE_GAP = 8
 CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "TURN_LIMIT", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND",
@@ -66,7 +66,7 @@ CONTACT_NUMBERS = (
     "NEWTON_PASSES", "NEWTON_HALVINGS", "NEWTON_GROWTH", "NEWTON_MOST_DAMPING", "NEWTON_GAIN", "NEWTON_SLOW",
     "TIRE_DAMPING", "TIRE_FADE", "TIRE_PASSES", "TIRE_STEPS", "TIRE_LEAST", "TIRE_FLAT",
 )  # fmt: skip
-# The name of an accessor, and a comment at the end of a line.
+# Name of an accessor, and comment at the end of a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
 C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 
@@ -318,7 +318,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
     yield "    MEMBER const Arguments* args() const { return in_global(a); }"
     yield "    MEMBER void sync(GPUSIM_CALLER) const { GPUSIM_BARRIER(); }"
     for name in all_sizes(kinds):
-        if name == "worlds":  # the only size that no build fixes
+        if name == "worlds":  # no build fixes the number of worlds
             continue
         yield _member("int", name, "", f"GPUSIM_SIZE({name})")
     # Each build has only one joint solver.
@@ -412,7 +412,6 @@ def _coupled_phases(kinds: Kinds) -> list[str]:
 
 
 def _advance_phase(kinds: Kinds) -> list[str]:
-    """Return the phase that advances actuators, by actuator number."""
     out = ["GPUSIM_PHASE void advance_actuator(const World& w, int i) {"]
     for kind in kinds:
         call = f"{kind.name}_advance(w, i)" if "advance" in kind.kernel else "void()"
@@ -452,7 +451,7 @@ def _copy_state(kinds: Kinds) -> list[str]:
     out = []
     for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
         out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")
-        # Copy only the pairs in use, not the whole pair capacity.
+        # Copy only the used pairs.
         out.append(f"    const int pairs = {'w.before_count()' if left == 'slab' else '*w.pair_count()'};")
         for f in kept_fields(kinds):
             slab, own = f"w.{f.name}()", f"in_global(w.args()->kept_{f.name})"

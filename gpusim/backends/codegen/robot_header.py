@@ -10,20 +10,20 @@ TABLES = {
     "node_mass": "double", "node_com": "double", "path_start": "int", "path": "int",
     # Motions, in order of evaluation.
     "motion_kind": "int", "motion_axis": "double", "motion_at": "int", "motion_rate": "int", "motion_sign": "double",
-    # Velocities: node, whether it is a rotation, groups of rows that it moves, runs of adjacent groups on one level,
-    # index of a single coordinate or -1.
+    # Velocities: node, 1 for rotations, groups of affected rows, runs of adjacent groups on one level, index of a
+    # single coordinate or -1.
     "rate_owner": "int", "rate_turns": "int", "rate_group_start": "int", "rate_group": "int", "rate_run": "int",
     "run_start": "int", "run_end": "int", "rate_at": "int",
     "rate_moves": "int", "lower": "double", "upper": "double",
     # Rows, groups and levels.
     "row_weight": "double", "group": "int", "group_level": "int", "level_start": "int", "level_pulls": "int",
     "stiffness": "double",
-    # Tasks: kind, node, point and axes in it, start of the target and of the errors, rows of the errors or -1.
+    # Tasks: kind, node, point and axes on the node, first index of the target and of the errors, error rows or -1.
     "goal_kind": "int", "goal_node": "int", "goal_point": "double", "goal_frame": "double", "goal_target": "int",
     "goal_error": "int", "goal_row": "int", "target": "double",
     # Postures: level, weights, targets.
     "posture_level": "int", "posture_weight": "double", "posture_target": "double",
-    # Constraint elements of loops: kind, nodes, points, vectors, offset. Then terms of sums.
+    # Constraint elements of loops: kind, nodes, points, vectors, offset. Then terms of sums of elements.
     "element_kind": "int", "element_a": "int", "element_b": "int", "element_point_a": "double",
     "element_point_b": "double", "element_u": "double", "element_w": "double", "element_offset": "double",
     "term_start": "int", "term_at": "int", "term_rate": "int", "term_factor": "double",

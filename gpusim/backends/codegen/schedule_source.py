@@ -55,7 +55,6 @@ def routines_of(build: Build) -> list[Routine]:
 
 
 def _routines(node: Node, build: Build, known: list[Routine]) -> None:
-    """Append the routines of a node to ``known``."""
     if isinstance(node, If) and node.when.build(build) is False:
         return
     for child in node.body:
@@ -158,7 +157,6 @@ def _joined(node: If, build: Build) -> Iterator[str]:
 
 
 def _in_turns(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[str]:
-    """Yield the statements of a node."""
     asked = f"if ({' && '.join(under)}) " if under else ""
     if isinstance(node, Run):
         if not node.by_level:

@@ -15,9 +15,9 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 _ALIGN = 64
-# Alignment of arrays in bytes, so that a GPU moves two numbers at once.
+# Alignment of arrays (bytes), so that a GPU loads two numbers at once.
 _PAIR = 16
-# Arrays that are read as vectors of _ALIGN bytes.
+# The kernels read these arrays as vectors of _ALIGN bytes.
 _WIDE = ("manifold", "record_anchor")
 
 

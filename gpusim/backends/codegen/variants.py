@@ -30,15 +30,15 @@ from gpusim.description.program import Program
 from gpusim.description.program_clock import CONSTANTS
 from gpusim.solver.nodes import Build
 
-# Capacity of every build: rows and bodies of a constraint. A larger model needs a separate build.
+# Capacity of every build: rows and bodies per constraint. A larger model needs a separate build.
 ROOM_BLOCK, ROOM_SLOTS = 8, 4
-# Threads of a GPU that read adjacent memory at once.
+# Number of GPU threads that read adjacent memory at once.
 GPU_LANES = 32
-# Functions in separately compiled parts that builds link to.
+# Functions in separate parts, which builds link to.
 OUTER = ("collide", "collide_field")
 COLLIDE_NAMES = {"1": "", "2": " all", "3": " mesh and all"}
 """Names of the shape sets, by the value of GPUSIM_SHAPES."""
-# Linked parts need relocatable code, and no more registers than the kernels of the fused launch.
+# Linked parts must be relocatable, and must not use more registers than the kernels of the fused launch.
 RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
@@ -84,7 +84,7 @@ def model_variant(
     """
     swept, coupled, wraps = sizes["swept_constraints"] > 0, sizes["coupled"] > 0, sizes["wraps"] > 0
     if not specialize:
-        # Round up, so that models with long sums of coordinates share builds too.
+        # Round up, so that more models use the same build.
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         contacts = sizes["shape_level"], sizes["lanes"]
@@ -109,7 +109,6 @@ def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: 
 
 @lru_cache(maxsize=16)
 def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the headers for compilation."""
     return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
 
 
@@ -132,7 +131,6 @@ def _schedule(build: Build) -> dict[str, str]:
 
 @lru_cache(maxsize=16)
 def _groups(build: Build, kinds: Kinds, declared: str) -> dict[str, str]:
-    """Return the headers for groups of worlds."""
     return {"wide_phases.cuh": wide_header(kinds), "group.cuh": group_header(build, kinds)}
 
 
@@ -256,7 +254,7 @@ def program_variant(program: Program) -> Variant:
 def robotics_variant() -> Variant:
     """Return the build of the kernels for trees (gpusim/robotics). The build works for every model."""
     double = C_REAL[np.dtype(np.float64)]
-    # LANES > 1 unrolls their short loops, which saves a seventh of the time.
+    # LANES > 1 makes the compiler unroll short loops, which saves a seventh of the time.
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_LANES": "4"}
     return Variant("robotics", "robotics/robotics.cu", {"robot.cuh": robot_header()}, defines)
 
@@ -271,7 +269,7 @@ def signals_variant(
 
     With ``wraps``, models may have wrapped ropes.
     """
-    # Its headers need a solver and a contact setting: use the colored solver without contacts.
+    # The headers need a solver and a contact setting: use the colored solver without contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)
     generated = {name: text for name, text in build.generated.items() if name != "order.cuh"}
     return replace(build, name=build.name.replace(" colored", ""), generated=generated)
@@ -287,7 +285,7 @@ def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
     return Variant("rays", "rays.cu", generated, defines)
 
 
-# Two builds with contacts contain every kernel in both number types. One build has no contacts.
+# Together, two builds with contacts contain every kernel in both number types. Another build has no contacts.
 EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", False), ("fused.cu", 0, "float64", False)}
 
 
@@ -303,9 +301,9 @@ def kernel_variants() -> Iterator[Variant]:
                     lanes = GPU_LANES if parts else 1
                     variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes, part=part)
                     yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
-    # Models in staged launch evaluate signals with a fused build that has the same lanes.
+    # Models in staged launch evaluate signals with a fused build that has the same number of lanes.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
-    # Models with some swept joints: the same phases as above in another order.
+    # Models with some swept joints. These builds contain the same phases in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits, and with all extra kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)

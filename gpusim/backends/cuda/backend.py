@@ -33,16 +33,16 @@ from gpusim.solver.launch_plan import PUBLISH_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
-# Device counters that every run copies to the host.
+# Device counters that the backend copies to the host after every run.
 _REPORTED = ("failed", "overflowed", "inexact")
 _STAGED_THREADS, _WARP = 128, 32
 _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
-# Shared memory of a block that takes tickets (cuda_kernels/tickets.cuh).
+# Shared memory of a block that takes tickets (bytes, cuda_kernels/tickets.cuh).
 _TURN_BYTES = 8
 _MOST_GRAPHS = 64
 SPECIALIZED_FROM = 256
 """Minimum number of worlds for a full build that is specialized for the sizes of the model."""
-# Maximum steps per launch: the watchdog of a display GPU stops kernels that run for seconds.
+# Maximum number of steps per launch, because the watchdog of a display GPU stops kernels that run for seconds.
 MOST_STEPS = 1000
 
 
@@ -78,7 +78,7 @@ class CudaBackend(CudaCapture):
         specialize: bool | None = None,
     ) -> None:
         if launch == "simd":
-            rule = "'simd' is the native backend's: worlds in a CPU's vectors"
+            rule = "only the native backend has 'simd'"
             raise validate.fail("launch", rule, "give launch='fused', 'staged' or 'auto'")
         super().__init__(model, state, parameters, config, real, launch)
         self._open(device)
@@ -108,7 +108,6 @@ class CudaBackend(CudaCapture):
         self._reported[:] = 0
 
     def _load_kernels(self) -> None:
-        """Load the current builds."""
         self._kernels: dict[str, Any] = {}
         self._fused_module: Any = None
         self._signals_module: Any = None
@@ -119,7 +118,6 @@ class CudaBackend(CudaCapture):
         self._steps: Any = None if self.staged else self._steps_kernel()
 
     def _variant(self, main: str, shared: bool = False, part: int = 0) -> Variant:
-        """Return a build for this model."""
         known = self.real, self.stored, self.sizes, self.direct, self.kinds
         variant = model_variant(main, *known, bool(self._specialize), 1, shared, part)
         if self._specialize is not None or self.staged or self.num_worlds < SPECIALIZED_FROM:
@@ -136,16 +134,15 @@ class CudaBackend(CudaCapture):
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
-        """Return the kernel that runs steps."""
         if not self._shape.shared:
             return self._kernel("run_worlds")
         return self._shared_kernel(self.build(self.step_variant()))
 
     def _shared_kernel(self, module: Any) -> Any:
         kernel = module.get_function("run_worlds")
-        # The same cap for all simulations, because CuPy shares the kernel between simulations with the same build.
+        # All simulations with the same build use the same limit, because CuPy shares the kernel.
         kernel.max_dynamic_shared_size_bytes = self._most_shared
-        # Percent of the memory that a multiprocessor shares with its L1 cache. More blocks side by side hide latency.
+        # Percentage of the L1 cache that becomes shared memory. More blocks on a multiprocessor hide latency.
         kernel.preferred_shared_memory_carveout = 100
         return kernel
 
@@ -160,13 +157,11 @@ class CudaBackend(CudaCapture):
             self._stand_in = None
 
     def _kernel(self, name: str) -> Any:
-        """Return a kernel by name."""
         if name not in self._kernels:
             self._kernels[name] = self._module_of(name).get_function(name)
         return self._kernels[name]
 
     def _module_of(self, name: str) -> Any:
-        """Return the module that contains a kernel."""
         if name.startswith("staged_"):
             meets = name.removeprefix("staged_") in CONTACT_PHASES
             return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
@@ -177,11 +172,9 @@ class CudaBackend(CudaCapture):
             return self._signals_module
         if self._fused_module is None:
             variant = self._variant("fused.cu")
-            # If steps have a separate kernel, this one only evaluates signals and needs no full build.
+            # If steps have a separate kernel, this kernel only evaluates signals and needs no full build.
             self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
         return self._fused_module
-
-    # Slabs and writes.
 
     def bind(self, control: Array) -> None:
         """Use the array ``control`` (num_worlds, controls) for the commands."""
@@ -212,8 +205,6 @@ class CudaBackend(CudaCapture):
         self._device_newer = True
         self.invalidate()
         return True
-
-    # Launches.
 
     def _run(self, h: float, steps: int) -> None:
         shape, stepping = self._shape, steps > 0
@@ -265,7 +256,7 @@ class CudaBackend(CudaCapture):
                 return
             key = (id(segment), h)
             if key not in self._graphs:
-                if len(self._graphs) >= _MOST_GRAPHS:  # one per segment and step size
+                if len(self._graphs) >= _MOST_GRAPHS:  # each segment and step size has one graph
                     self._graphs.clear()
                 self._graphs[key] = None
                 self._launch_all(segment, h)
@@ -285,11 +276,10 @@ class CudaBackend(CudaCapture):
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
-        """Return the number of blocks of a launch."""
         most = self._processors * 4
         if launch.items is None:
             return most
-        if launch.turns:  # the same number for each world
+        if launch.turns:  # all worlds get the same number of blocks
             needed = -(-launch.items // _STAGED_THREADS)
             return self.num_worlds * max(1, min(most // self.num_worlds, needed))
         needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds
@@ -309,8 +299,6 @@ class CudaBackend(CudaCapture):
             return bool(self._arrays["active"].get()[0])
 
         return any_active
-
-    # Signals, reset and health.
 
     def _ensure_forward(self, h: float) -> None:
         """Run stage forward in the slabs, once per state."""
@@ -334,7 +322,7 @@ class CudaBackend(CudaCapture):
             self._push()
             self._ensure_slabs(self.num_worlds)
             self._run(0.0, POSE)
-        # The slabs now hold the contacts of the state, not of a trial.
+        # Now the slabs contain the contacts of the state again.
         self._forward_h = 0.0
         self._posed = self._device_newer = True
 
@@ -369,7 +357,7 @@ class CudaBackend(CudaCapture):
         with self._here():
             self._follow_stream()
             slabs = self._arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
-            # Gather on the device, so that only this array is copied.
+            # Gather on the device, to copy only this array to the host.
             own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 

@@ -51,8 +51,6 @@ def compile_full(*given: Any) -> Path:
 
 @dataclass(frozen=True)
 class _Job:
-    """One compilation."""
-
     variant: Variant
     quick: bool = False
 
@@ -125,7 +123,6 @@ class CudaBuilds:
         return _Order(variant, self._quick_jobs(variant), follows=follows)
 
     def _quick_jobs(self, variant: Variant) -> list[_Job]:
-        """Return the compilations of a quick build."""
         parted = in_parts(variant)
         if parted is not None:
             self.unlinked = ""

@@ -16,7 +16,8 @@ from gpusim.compile_cache import CompileError, cached, compile_error, digest, fo
 ARCH_OPTION = "--gpu-architecture="
 FLAGS = ("--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
 FOLDER = "cuda"
-# ptxas without its search for the best registers takes an eighth of the time. The PTX and so the bits are the same.
+# Without the search for the best registers, ptxas takes an eighth of the time. The PTX is
+# the same, so the bits are too.
 QUICK, QUICK_FROM = "--ptxas-options=--Ofast-compile=mid", (12, 8)
 
 _ARCH = re.compile(r"sm_(\d+)[af]?")
@@ -75,7 +76,6 @@ def find_cubin(
 
 
 def _cubin_name(nvrtc: Nvrtc, main: str, generated: dict[str, str], sources: dict[str, str], options: list[str]) -> str:
-    """Return the path of the cubin in the cache."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     arch = next(option for option in options if option.startswith(ARCH_OPTION)).removeprefix(ARCH_OPTION)
     return f"{FOLDER}/{Path(main).stem}-{arch}-{digest([nvrtc.name, *options, main, *texts])}.cubin"

@@ -77,7 +77,7 @@ def load_cupy(device: int) -> Any:
         raise ModelError(f'CuPy is not installed ({error}); pip install "gpusim[cuda12]" or "gpusim[cuda13]"') from None
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
-    except Exception as error:  # CuPy's own error types cannot be named here: CuPy may not be installed
+    except Exception as error:  # if CuPy is not installed, its error types do not exist
         raise ModelError(f"CuPy finds no GPU ({error}); install NVIDIA's driver, or use backend='native'") from None
     if isinstance(device, bool) or not isinstance(device, int) or not 0 <= device < count:
         raise ModelError(f"Simulation: device = {device!r} is not among {count} GPUs; give 0 to {count - 1}")
@@ -103,7 +103,7 @@ def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> Lau
     while 2 * lanes * worlds <= full and 4 * lanes <= widest and lanes < _MOST_THREADS:
         lanes *= 2
     crowd = -(-worlds // gpu.processors)  # worlds per multiprocessor
-    near = min(gpu.shared // (slab + TILE_GAP), crowd)  # those that fit into its shared memory at once
+    near = min(gpu.shared // (slab + TILE_GAP), crowd)  # worlds that fit into the shared memory at once
     block = max(lanes, _BLOCK if crowd * lanes >= _BLOCK else WARP)
     shared = (block // lanes) * (slab + TILE_GAP)
     if shared > gpu.shared_of_block and lanes <= WARP:

@@ -12,7 +12,7 @@ from gpusim.backends.cuda.compile import FOLDER
 from gpusim.compile_cache import CompileError, cached, digest
 
 LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
-# CUjitInputType and CUjit_option.
+# Values of CUjitInputType and CUjit_option.
 _CUBIN, _ERROR_LOG, _ERROR_LOG_SIZE = 0, 5, 6
 _LOG_BYTES = 8192
 
@@ -95,7 +95,7 @@ class DriverLinker:
                 self._call("cuLinkAddData_v2", state, *given, ctypes.c_uint(0), None, None, log=log)
             cubin, size = ctypes.c_void_p(), ctypes.c_size_t()
             self._call("cuLinkComplete", state, ctypes.byref(cubin), ctypes.byref(size), log=log)
-            return ctypes.string_at(cubin, size.value)  # a copy: cuLinkDestroy frees the linker's memory
+            return ctypes.string_at(cubin, size.value)  # copy, because cuLinkDestroy frees the memory
         finally:
             self._driver.cuLinkDestroy(state)
 

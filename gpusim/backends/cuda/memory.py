@@ -159,7 +159,6 @@ class CudaMemory(KernelBackend):
         self._commands_changed()
 
     def _reported_commands(self, columns: Array) -> str:
-        """Return the names of commands for a message."""
         names = [name for name, column in self.model.controls.items() if column in columns]
         return f"command '{names[0]}'" if len(names) == 1 else f"commands {' '.join(names[:1])} ..."
 

@@ -22,7 +22,7 @@ WHEEL_PACKAGES = ("nvidia.cuda_nvrtc", "nvidia.cu13")
 LIBRARY_PATTERNS = ("lib/libnvrtc.so.*", "bin/nvrtc64_*_0.dll", "bin/*/nvrtc64_*_0.dll")
 SYSTEM_LIBRARIES = ("libnvrtc.so.13", "libnvrtc.so.12")
 FALLBACK_MAJOR = 12
-_COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log says why
+_COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log contains the errors
 
 
 class NvrtcMissingError(CompileError):
@@ -128,8 +128,8 @@ class CupyNvrtc:
                 self._nvrtc.compileProgram(program, options)
             except self._nvrtc.NVRTCError as error:
                 return Compiled(None, self._nvrtc.getProgramLog(program) or str(error))
-            # For a virtual architecture CuPy raises, while the library returns an empty cubin. CuPy also drops the last
-            # byte of a cubin, as if it were the NUL of a text.
+            # For a virtual architecture, CuPy raises an error, and the library returns an empty cubin. CuPy also drops
+            # the last byte of a cubin, as if it were the NUL at the end of a text.
             cubin = b"" if _is_virtual(options) else self._nvrtc.getCUBIN(program) + b"\0"
             return Compiled(cubin, self._nvrtc.getProgramLog(program), _text(self._nvrtc.getPTX(program)))
         finally:
@@ -204,14 +204,12 @@ class LibraryNvrtc:
 
 
 def _load_builtins(library: Path) -> None:
-    """Load the builtins library from NVRTC's folder."""
     for builtins in sorted(library.parent.glob("libnvrtc-builtins.so.*")) if library.parent.name else ():
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
 
 
 def _is_virtual(options: list[str]) -> bool:
-    """Return whether the options name a virtual architecture."""
     return any(option.startswith("--gpu-architecture=compute_") for option in options)
 
 

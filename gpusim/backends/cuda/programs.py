@@ -48,7 +48,6 @@ class ProgramLaunch:
         return *read, *own, *rest
 
     def _placed(self, parameters: Array) -> Any:
-        """Return the parameters on the device."""
         if self._parameters is None or not np.array_equal(self._parameters[0], parameters):
             self._parameters = parameters.copy(), self._backend.to_device(parameters)
         return self._parameters[1]

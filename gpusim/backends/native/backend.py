@@ -43,7 +43,7 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-# OpenMP's threads do not survive a fork, so child processes run on one thread.
+# The threads of OpenMP do not survive a fork, so child processes use one thread.
 _forked = False
 
 
@@ -56,17 +56,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-# Pair capacity from which the manifolds of a world are solved side by side in vectors.
+# Minimum pair capacity to solve several manifolds of a world at once, in vectors.
 LEAST_WIDE = 128
-# Number of world groups from which a build for groups pays off.
+# Minimum number of world groups for which a build for groups is worth its compile time.
 LEAST_GROUPS = 4
 SPOILED = 0xFF
-# Cycles of the waiting loop before a thread sleeps, about 50 us. Phases of a staged step follow each other faster.
+# Cycles that a thread waits before it sleeps (about 50 us). In a staged step, the next phase starts sooner.
 SPINS = "3000"
-# Bytes of the slabs of all groups that run at once, above which worlds run one by one.
+# Maximum bytes of the slabs of all groups that run at once. Above this limit, worlds run one by one.
 MOST_GROUP_BYTES = 4 << 30
-# Target duration in s and maximum steps of one launch. Each launch moves worlds through the caches, so slow steps run
-# FEW_STEPS at a time, if PATIENCE seconds allow it.
+# Target duration (s) and maximum number of steps of one launch. Each launch loads the worlds into the caches. So if
+# steps are slow, a launch still has FEW_STEPS steps, unless they take longer than PATIENCE seconds.
 PIECE, MOST_STEPS = 0.05, 1_000_000
 PATIENCE, FEW_STEPS = 0.5, 10
 # Loaded libraries of this process, by digest of the build.
@@ -103,8 +103,8 @@ class NativeBackend(KernelBackend):
     ) -> None:
         self.threads = threads or thread_count()
         self._team = Team(self.threads)
-        # A fused launch has one slab per thread, and uses at most one thread per world. A staged launch keeps all
-        # threads busy, but its phases take longer, and it needs a slab per world.
+        # A fused launch has one slab per thread, and at most one thread per world. A staged launch uses all threads,
+        # but its phases take longer, and each world needs a slab.
         alone = launch == "simd" or (launch == "auto" and self.threads <= state.num_worlds)
         super().__init__(model, state, parameters, config, real, "fused" if alone else launch)
         if alone and launch == "auto":
@@ -119,7 +119,7 @@ class NativeBackend(KernelBackend):
         self._specialization = Specialization(sized) if specialize is None else None
         self._kept: dict[str, tuple[Array, int]] = {}
         self._slab = np.zeros(0, np.uint8)
-        self._piece = 1  # steps of the next launch
+        self._piece = 1  # number of steps in the next launch
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
     def lanes(self) -> int:
@@ -140,7 +140,9 @@ class NativeBackend(KernelBackend):
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
         if launch == "simd" and not serves:
-            raise validate.fail("launch", "'simd' is for joints that are solved directly", "give launch='auto'")
+            raise validate.fail(
+                "launch", "'simd' needs joints, and the direct solver for all of them", "give launch='auto'"
+            )
         pays = launch == "auto" and not self.staged and serves and self.num_worlds >= LEAST_GROUPS * wide
         pays = pays and wide * self.layout.size * min(self.threads, self.num_worlds) <= MOST_GROUP_BYTES
         return wide if launch == "simd" or pays else 1
@@ -187,7 +189,6 @@ class NativeBackend(KernelBackend):
         return self._end_run(spent)
 
     def _run_staged(self, h: float) -> float:
-        """Run a step of a staged launch."""
         began, run = time.perf_counter(), self._runner(h)
         self.plan.step(run, self._any_active(run), self.config.substeps)
         spent = time.perf_counter() - began
@@ -233,7 +234,7 @@ class NativeBackend(KernelBackend):
             advance(done, count)
             spent = time.perf_counter() - start
             n, done, total = n - count, done + count, total + spent
-            if n or spent * self._piece > 2.0 * PIECE * count:  # the pieces are too short or too long
+            if n or spent * self._piece > 2.0 * PIECE * count:  # the launches are too short or too long
                 usual, few = (int(count * seconds / max(spent, 1e-6)) for seconds in (PIECE, PATIENCE))
                 self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
         return total
@@ -288,7 +289,7 @@ class NativeBackend(KernelBackend):
             number(self.team),
         )
 
-        known: list[Any] = [None, None, None, ()]  # cached, because finding an address takes as long as 50 blocks
+        known: list[Any] = [None, None, None, ()]  # cache, because finding an address takes as long as 50 blocks
 
         def launch(given: Array, parameters: Array) -> None:
             if known[0] is not given or known[1] is not parameters or known[2] is not self.control:

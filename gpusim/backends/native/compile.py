@@ -39,22 +39,22 @@ FLAGS = (
     "-O2",
     "-fPIC",
     "-shared",
-    # The same bits as on the GPU need no fused multiply-adds, and no vectorizer of straight-line code: that of g++ 12
-    # may drop half of a double -> float -> double round trip.
+    # To give the same bits as a GPU, the compiler must not fuse multiplies with adds. It must not vectorize
+    # straight-line code either, because g++ 12 may drop half of a double -> float -> double round trip.
     "-ffp-contract=off",
     "-fno-tree-slp-vectorize",
 )
 UNROLLED = ("-O3", "-fno-tree-loop-vectorize")
-# GCC only: unrolled loops over the three or six numbers of a vector save a fifth of a humanoid's step and cost a
+# Only for GCC: unrolled loops over the three or six numbers of a vector save a fifth of a humanoid's step, and take a
 # twentieth of the compile time.
 PEELED = ("-fpeel-loops", "--param=max-completely-peeled-insns=400")
 OPENMP = "-fopenmp"
 FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
-ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may have installed OpenMP since
-# Time limits in s. A one-line program takes 0.1 s and all kernels take 4 to 20 s, more on a busy computer.
+ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may have installed OpenMP in the meantime
+# Time limits (s). A one-line program takes 0.1 s, and all kernels take 4 to 20 s, or more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
-# Compiler output if the disk is full or the compiler was killed, not because of an error in the source.
+# Output of a compiler that was killed, or has no disk space. Then the source has no error.
 _FULL = re.compile(r"no space left|file too large|quota exceeded", re.IGNORECASE)
 _KILLED = re.compile(r"\bkilled\b|memory exhausted|out of memory|cannot allocate memory|ended with -\d", re.IGNORECASE)
 
@@ -64,7 +64,7 @@ _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: the start of the command line, and a text that identifies the compiler and the version."""
+    """Command line of a C++ compiler, and a text that identifies the compiler and its version."""
 
     command: tuple[str, ...]
     identity: str
@@ -169,8 +169,8 @@ def find_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 
 def _macros(compiler: Compiler, defines: dict[str, str]) -> list[str]:
     """Return the flags that depend on the build."""
-    # Unrolled loops over the rows of a contact save a sixth of a pile's step and double the compile time. The same
-    # holds for loops over the components of vectors over worlds.
+    # Unrolled loops over the rows of a contact save a sixth of a pile's step, and double the compile time. The same is
+    # true for loops over the components of vectors over worlds.
     lanes = any(int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
     unrolled = UNROLLED if lanes else PEELED if _is_gcc(compiler) else ()
     return [*unrolled, *define_flags(defines)]
@@ -184,7 +184,7 @@ def _command() -> list[str]:
     """Return the path of the compiler and the arguments in ``$CXX``."""
     own = os.environ.get("CXX", "").strip()
     try:
-        words = [own] if shutil.which(own) else shlex.split(own)  # a path may hold spaces
+        words = [own] if shutil.which(own) else shlex.split(own)  # a path may contain spaces
     except ValueError as error:
         raise BrokenCompilerError(f"CXX = {own!r} cannot be read ({error}); correct CXX or unset it") from None
     if words:
@@ -212,7 +212,7 @@ def _hint() -> str:
 
 def _compiler() -> Compiler:
     command = _command()
-    # Asking for the version takes longer than the whole lookup. Another version is another file.
+    # Asking for the version would take longer than the whole lookup. Another version is another file.
     program = Path(command[0]).resolve()
     facts = program.stat()
     identity = f"{program} {facts.st_mtime_ns} {facts.st_size} {sys.platform} {platform.machine()}"
@@ -221,7 +221,7 @@ def _compiler() -> Compiler:
 
 def _flags() -> list[str]:
     intel = platform.machine().lower() in ("x86_64", "amd64")
-    # -mtune orders the same instructions for this processor, which saves an eighth of a humanoid's step.
+    # -mtune changes the order of instructions for this processor, which saves an eighth of a humanoid's step.
     return [*FLAGS, *(["-mno-fma", "-mtune=native", *_vector_flags()] if intel else [])]
 
 
@@ -245,7 +245,6 @@ def _vector_flags() -> tuple[str, ...]:
 
 
 def _name(main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str) -> str:
-    """Return the path of a library in the cache."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])
     return f"{FOLDER}/{Path(main).stem}-{made_of}-{compiler}{LIBRARY_SUFFIX}"
@@ -309,7 +308,7 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
 def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
     """Compile. If the compiler fails, return the output of the compiler, else None."""
     command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
-    environment = os.environ | {"LC_ALL": "C"}  # "error" in English
+    environment = os.environ | {"LC_ALL": "C"}  # error messages in English
     pipe = subprocess.PIPE
     try:
         with subprocess.Popen(
@@ -336,7 +335,6 @@ def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a compiler and its child processes."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

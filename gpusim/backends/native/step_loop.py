@@ -101,7 +101,7 @@ class StepLoop:
     def run(self, first: int, n: int, h: float) -> None:
         """Run ``n`` steps in substeps of ``h`` seconds. ``first``: number of the first step."""
         loop, stepping = self._loop, self._backend.stepping
-        if stepping is not self._stepping:  # at first, and when specialized kernels are ready
+        if stepping is not self._stepping:  # in the first run, and when specialized kernels are ready
             loop.step, self._stepping = _function(stepping), stepping
         loop.h, loop.threads = h, self._backend.team
         self._run(self._address, first, n)

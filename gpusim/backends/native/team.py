@@ -5,11 +5,11 @@ Threads wait for each other after each phase. The results do not depend on the n
 
 from __future__ import annotations
 
-# A trial ends after TRIAL steps, or after TRIAL_TIME s.
+# A trial ends after TRIAL steps, or after TRIAL_TIME seconds.
 TRIAL, TRIAL_TIME = 8, 0.02
-# Time before the first trial and longest time between two trials, s. At most 1 / RARE of the time is for trials.
+# Time before the first trial, and maximum time between two trials (s). Trials take at most 1 / RARE of the time.
 FIRST, LONGEST, RARE = 0.1, 2.0, 20.0
-# A trial is kept if its steps take at most this share of the time of earlier steps.
+# A trial is successful if its steps take at most this fraction of the time of earlier steps.
 KEPT = 0.9
 
 
@@ -23,7 +23,7 @@ class Team:
     def __init__(self, most: int) -> None:
         self.size = self._usual = self._most = most
         self._up = False  # the direction of the next trial
-        self._before = 0.0  # seconds per step of the usual team
+        self._before = 0.0  # seconds per step with the previous number of threads
         self._wait = FIRST
         self._steps, self._spent = 0, 0.0
 

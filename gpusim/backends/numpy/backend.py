@@ -146,7 +146,6 @@ class NumpyBackend:
         return bool(self.state.arrays["inexact"].any())
 
     def _contact_state(self) -> dict[str, Array]:
-        """Return copies of the contacts of the last step."""
         if self.work.contacts is None:
             return {}
         return {field.name: self.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}

@@ -142,7 +142,7 @@ class Field:
         return Triangle(corner, normal / np.linalg.norm(normal), edges)
 
     def around(self, x: Array, space: float) -> Iterator[Triangle]:
-        """Yield the triangles whose horizontal distance from a point (3,) is at most ``space``."""
+        """Yield the triangles within a horizontal distance ``space`` of a point (3,)."""
         yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.lateral_distance(x) <= space)
 
     def holds(self, x: Array) -> bool:
@@ -168,7 +168,7 @@ class Field:
         return bool(other.gap + (q - x.place) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
-        """Return whether the surface around a triangle falls below the triangle's plane, or ends at the triangle."""
+        """Return whether the surface falls away beyond an edge of a triangle, or ends there."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -252,7 +252,6 @@ def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
 
 
 def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
-    """Return the contact points of one manifold."""
     deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
     level = min((x.gap for x in seeds if x.own), default=np.inf)
@@ -283,15 +282,15 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
         if least < margin:
             rims.append((least, t))
     for least, t in rims:
-        # The rim cannot be nearer than the plane. If a single point counts, only the deepest one matters.
+        # The rim cannot be nearer than the plane. If one point is enough, only the deepest point matters.
         if most == 1 and body.shape.single and found and least >= min(x.gap for x in found):
             continue
         if ground.bulges(t):
             depth = 2.0 * float((high - low).sum()) + float(np.ptp(t.corner, axis=0).sum())
             found += _on_ridges(ground, t, body, margin, depth)
     if not found:
-        # The shape is below the surface, and its lowest points are under triangles that it does not reach. The triangle
-        # over the shape pushes it out.
+        # No triangle pushes the shape out, because its lowest points are below other triangles. So use
+        # the triangle above the shape.
         lowest = body.support(np.array([[0.0, 0.0, -1.0]]))[0] - [0.0, 0.0, body.shape.radius]
         for x in (lowest, body.center):
             for t in ground.around(x, 0.0):
@@ -309,7 +308,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
     if least > margin:
         return [], np.inf
     corners, ids = body.facing(-n)
-    corners = corners[::-1] - radius * n  # counterclockwise from above
+    corners = corners[::-1] - radius * n  # counterclockwise seen from above
     ids = ids[::-1]
     own = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
     loop = Loop(corners[:, :2], own)
@@ -329,7 +328,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
                 found.append(point)
     if any(x.gap <= least + SLACK * body.shape.extent for x in found):
         return found, np.inf
-    # A point above the ground counts by its foot on the triangle, one below by its vertical projection.
+    # For a point above the ground, use its foot on the triangle. For a point below, use its vertical projection.
     if t.lateral_distance(lowest - max(least, 0.0) * n) <= ground.inside:
         feature = mixed(own[0], own[0]) if len(ids) == 1 else NEAREST
         return [*found, Found(lowest, n, least, feature, len(ids) == 1)], np.inf
@@ -337,7 +336,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 
 
 def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
-    """Return the contact of a core point (3,) with the nearest edge or corner of the triangle."""
+    """Return the contact of a core point (3,) whose foot is beyond a ridge, with the nearest edge or corner."""
     share, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance
@@ -345,7 +344,6 @@ def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: in
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
-    """Return contact points at the rim of a triangle."""
     solid = np.concatenate([t.corner, t.corner - [0.0, 0.0, depth]])
     center = t.corner.mean(axis=0)
     faces = Faces(_PRISM.first, _PRISM.vertex, _outward(solid))

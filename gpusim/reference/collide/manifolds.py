@@ -1,4 +1,4 @@
-"""Contact points of two convex shapes, from the faces, edges or corners that the shapes show each other.
+"""Contact points of two convex shapes, from their facing features.
 
 Seen along the normal, the two features are polygons in a plane. Each corner of the overlap of these polygons is a
 contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area. A
@@ -79,7 +79,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
             corners.append(loop.corner[i] + level[i] / (level[i] - level[j]) * (loop.corner[j] - loop.corner[i]))
             edges.append(edge if leaves else loop.edge[i])
         elif level[i] <= slack < level[j]:
-            edges[-1] = edge  # leaves from a corner on the line
+            edges[-1] = edge  # the new edge starts at a corner on the line
     return Loop(np.array(corners).reshape(-1, 2), edges)
 
 
@@ -157,10 +157,10 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the feature that A (side 0) or B (side 1) shows."""
+    """Return the facing feature of A (side 0) or B (side 1)."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
-        corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n
+        corners, ids = corners[::-1], ids[::-1]  # clockwise seen along n
     frame = np.concatenate([found.axes, found.normal[None]])
     count = len(ids)
     edges = [mixed(side, ids[i], ids[(i + 1) % count]) for i in range(count)]
@@ -179,7 +179,7 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
     feature = mixed(loop_a.edge[0], loop_b.edge[0])
     single = [loop.corner[0] for loop in (loop_a, loop_b) if len(loop.edge) == 1]
     if single:
-        # A corner gives the position more accurately than the nearest points, unless the other face is elsewhere.
+        # A corner gives the position more accurately than the nearest points, unless it is outside the other face.
         place = np.mean(single, axis=0)
         other = loop_b if len(loop_a.edge) == 1 else loop_a
         if len(other.edge) > 1 and max((place - x) @ out for x, out, _ in sides(other)) > slack:
@@ -192,7 +192,7 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
     place, gap, features = both.corner[kept], gap[kept], [both.features()[i] for i in kept]
     missed = max(pair.a.shape.missed, pair.b.shape.missed) * pair.extent
     if len(p) == len(q) == 2 and (not len(gap) or gap.min() > found.gap + PASSING * pair.extent):
-        return nearest[None], np.array([found.gap]), [feature]  # the edges pass each other
+        return nearest[None], np.array([found.gap]), [feature]  # the edges do not touch
     if not len(gap) or gap.min() > found.gap + missed:
         place, gap, features = np.vstack([place, nearest]), np.append(gap, found.gap), [*features, NEAREST]
     return place, gap, features
@@ -202,7 +202,7 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
     """Return up to four contact points with a gap of at most ``margin`` (m)."""
     place, gap, features = touching_points(pair, found, margin)
     if pair.a.shape.single or pair.b.shape.single:
-        # Use the mean of the nearest points: a wheel on its side is equally near all around.
+        # Use the mean of the nearest points, because a round rim may be equally near all around.
         place, gap = place[gap <= gap.min() + TIE * pair.extent].mean(axis=0)[None], np.array([found.gap])
     chosen = spanning(place, gap)
     place, gap, n = place[chosen], gap[chosen], found.normal
@@ -211,7 +211,6 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
 
 
 def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Array:
-    """Return the height of A's surface at each contact point (n,)."""
     p, _ = _facing(pair, found, 0)
     if len(p) > 1 and len(gap) > 1:
         return _heights(p, place) + pair.a.shape.radius

@@ -151,7 +151,6 @@ class Ground:
         return False
 
     def _fan(self, vertex: int) -> Array:
-        """Return the indices of the triangles around a vertex."""
         fan: Array = self._tree.fan[self._tree.fan_start[vertex] : self._tree.fan_start[vertex + 1]]
         return fan
 
@@ -194,7 +193,7 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
         return [], True
     space = INSIDE * ground.size
     corners, ids = body.facing(-n)
-    corners = corners[::-1] - radius * n  # counterclockwise from above
+    corners = corners[::-1] - radius * n  # counterclockwise seen from above
     ids = ids[::-1]
     own = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
     axes = plane_axes(n)
@@ -227,7 +226,7 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
 
 
 def _has_ridge(t: Triangle) -> bool:
-    """Return whether the surface falls away past an edge of the triangle, or ends at an edge."""
+    """Return whether the surface falls away beyond an edge of the triangle, or ends there."""
     for k, tip in enumerate(t.beyond):
         if tip is None:
             return True
@@ -238,7 +237,6 @@ def _has_ridge(t: Triangle) -> bool:
 
 
 def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
-    """Return contact points at the rim of a triangle."""
     normal = t.side * t.normal
     faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
     hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))

@@ -17,7 +17,7 @@ from gpusim.typing import Array
 Pose = tuple[Array, Array]
 """Center (3,) and rotation matrix (3, 3)."""
 GRAZE, GRAZE_THIN = 5e-4, 0.02
-"""Greatest overlap of grazing boxes. GRAZE is relative to the sum of the half extents of both boxes. GRAZE_THIN is
+"""Maximum overlap of grazing boxes. GRAZE is relative to the sum of the half extents of both boxes. GRAZE_THIN is
 relative to the smallest half extent."""
 
 
@@ -36,7 +36,7 @@ def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array
     if isinstance(shape, Convex):
         return bounds(shape, center, turn)
     if isinstance(shape, HalfSpace):
-        # The half space is bounded only if its normal lies along an axis of the world.
+        # A half space is bounded only if its normal is along an axis of the world.
         straight = np.abs(turn[..., 2]).sum(axis=1, keepdims=True) == np.abs(turn[..., 2])
         low = np.where(straight & (turn[..., 2] < 0.0), center, -UNBOUNDED)
         return low, np.where(straight & (turn[..., 2] > 0.0), center, UNBOUNDED)
@@ -51,7 +51,7 @@ def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array
 
 
 def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
-    """Return the contact points of two shapes, or None if the shapes only graze or are farther apart than ``margin``.
+    """Return the contact points of two shapes, or None if the shapes only graze or their gap exceeds ``margin``.
 
     Args:
         a, b: shapes, at least one of them convex.

@@ -45,7 +45,7 @@ _TRIANGLES = [
 ]
 _OPPOSITE = np.array([3, 2, 1, 0])
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
-# Normals around a guess at increasing distance, in its frame.
+# Normals around a guess at increasing angles, in the frame of the guess.
 _AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
 
 
@@ -169,8 +169,8 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
         corners = on_b - on_a
-        # Round-off can make a thin tetrahedron seem to contain the origin. A plane that separates the cores rules that
-        # out.
+        # Round-off can make a thin tetrahedron seem to contain the origin. This is impossible
+        # if a plane separates the cores.
         if len(corners) == 4 and max_reached <= 0.0 and _holds_origin(corners):
             return None, None
         used = _TRIANGLES[len(corners) - 1]
@@ -178,7 +178,7 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         best = int(np.argmin(square))
         kept = share[best] > 0.0
         on_a, on_b, weight = on_a[used[best][kept]], on_b[used[best][kept]], share[best][kept]
-    # The distance converges before its direction, so take the direction with the best bound.
+    # The distance converges before the direction, so use the direction with the best bound.
     return Approach(normal, length - pair.radii, weight @ on_a, weight @ on_b), None
 
 
@@ -213,13 +213,11 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Return the cross product of vectors (..., 3)."""
     product: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
     return product
 
 
 def _holds_origin(corners: Array) -> bool:
-    """Return whether a tetrahedron (4, 3) contains the origin."""
     t = corners[_TRIANGLES[3]]
     normal = _cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
     inner = np.vecdot(normal, corners[_OPPOSITE] - t[:, 0])
@@ -256,8 +254,7 @@ def deepest(pair: Pair, guess: Array) -> Approach:
 
 
 def _hull(points: Array, extent: float) -> ConvexHull:
-    """Return the convex hull of points (n, 3)."""
-    from scipy.spatial import ConvexHull, QhullError  # heavy to import, and only the NumPy backend needs it
+    from scipy.spatial import ConvexHull, QhullError  # the import is slow
 
     try:
         return ConvexHull(points)

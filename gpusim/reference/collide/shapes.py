@@ -1,4 +1,4 @@
-"""Shapes of the narrow phase: their support functions and the features that they show in a direction.
+"""Shapes of the narrow phase: support functions and facing features.
 
 Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point. The core of a capsule is a
 segment along z. The core of a wheel is a disk in the plane z = 0. All other shapes are their own core. All
@@ -21,19 +21,18 @@ from gpusim.typing import Array
 
 UNBOUNDED = 1e30
 FACE_COSINE = 0.995
-"""Cosine of 5.7 degrees. A shape shows a face in a direction if the angle between the face's normal and the direction
-is below this."""
+"""Cosine of 5.7 degrees. A face faces a direction if the angle between its normal and the direction is below this."""
 EDGE_SINE = 0.1
-"""Sine of 5.7 degrees. A shape shows an edge, or a line on a round side, if the angle between the line and the
-direction is between 84.3 and 95.7 degrees."""
+"""Sine of 5.7 degrees. An edge, or a line on a round side, faces a direction if the angle between both is between 84.3
+and 95.7 degrees."""
 UPRIGHT = 1e-4
-"""If a cap tilts by less than this (rad), the corners on its rim stay fixed in the shape."""
+"""If a cap tilts by less than this (rad), the corners on its rim are fixed to the shape."""
 CAP_CORNERS = 8
 TOP, BOTTOM = 16, 17
 """Feature numbers of the ends of a line on a round side. Corners on caps have the numbers 0 to 15."""
 
 _MAKERS: dict[int, type[Convex]] = {}
-"""Classes of the shapes without points or faces, by the number of the shape kind."""
+"""Classes of the shapes without vertices or faces, by the number of the shape kind."""
 Facing = tuple[Array, list[int]]
 """Corners of a face, an edge or a vertex (n, 3), and their feature numbers. The corners of a face are counterclockwise
 seen from outside."""
@@ -92,7 +91,7 @@ class Convex(ABC):
         return float(self.reach(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
     def facing(self, d: Array) -> Facing:
-        """Return the face, edge or corner that the core shows in the direction d, a unit vector (3,)."""
+        """Return the face, edge or corner of the core that faces the direction d, a unit vector (3,)."""
         return self.support(d[None]), [0]
 
 
@@ -185,7 +184,6 @@ class Cone(Convex, kind="cone"):
     rim = True
 
     def _rise(self, d: Array) -> Array:
-        """Return the sine of the angle between a direction and the normal of the side."""
         height = 2.0 * self.size[1]
         rise: Array = height * d[..., 2] - self.size[0] * np.hypot(d[..., 0], d[..., 1])
         return rise / np.hypot(height, self.size[0])
@@ -223,7 +221,6 @@ class Superellipsoid(Convex, kind="superellipsoid"):
         return self.size[:3] * np.where(d < 0.0, -x, x)
 
     def reach(self, d: Array) -> Array:
-        """Return how far the bounding box of the shape extends along unit vectors."""
         reach: Array = np.abs(d) @ self.size[:3]
         return reach
 
@@ -337,7 +334,7 @@ def model_shapes(c: ContactTopology) -> list[Shape]:
     """Return all shapes of a model."""
     made = []
     for i, kind in enumerate(c.kind):
-        # Every shape has one more entry in face_first than faces.
+        # The array face_first has one more entry per shape than faces.
         first, last = c.face_start[i], c.face_start[i + 1]
         vertex = c.face_vertex[c.vertex_start[i] : c.vertex_start[i + 1]]
         faces = Faces(c.face_first[first:last].astype(int), vertex, c.face_normal[first - i : last - i - 1])
@@ -358,7 +355,6 @@ def _rim(d: Array, radius: float | Array) -> Array:
 
 
 def _cap(d: Array, radius: float, height: float) -> Facing:
-    """Return corners on the rim of a cap."""
     start = np.arctan2(d[1], d[0]) if np.hypot(d[0], d[1]) > UPRIGHT else 0.0
     side = 1.0 if d[2] > 0.0 else -1.0
     angle = start + side * np.arange(CAP_CORNERS) * (2.0 * np.pi / CAP_CORNERS)

@@ -20,7 +20,7 @@ from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-# Number of pairs that the sweep tests at once, which bounds its memory.
+# Number of pairs that the sweep tests at once, to limit the memory.
 _TOGETHER = 1 << 21
 
 
@@ -68,7 +68,6 @@ def shape_margin(w: StepBuffers, step_time: float) -> Array:
 
 
 def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> Array:
-    """Return whether boxes (..., 3) overlap."""
     return np.all((lower_a <= upper_b) & (lower_b <= upper_a), axis=-1)
 
 
@@ -135,7 +134,6 @@ def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFi
 
 
 def _widest_axis(center: Array) -> int:
-    """Return the axis along which points (n, 3) spread most."""
     return int(np.argmax(np.var(center, axis=0))) if len(center) else 0
 
 

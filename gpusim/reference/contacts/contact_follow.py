@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 
 def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: int) -> bool:
-    """Return whether neighbor tiles take away all contact points of pair ``i``."""
+    """Return whether neighbor tiles cover all contact points of pair ``i``."""
     for side, sign in ((0, 1.0), (1, -1.0)):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:
@@ -56,7 +56,7 @@ def follow(w: StepBuffers) -> None:
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():
         return
-    # A pair with several slots also lists its empty ones, so that the narrow phase finds all of its manifolds.
+    # The list contains unused entries of pairs too, so that the narrow phase finds all manifolds.
     several = (shapes.manifolds[state["pair_shapes"]] > 1).any(axis=-1)
     listed = (state["pair_points"] > 0) | several
     listed &= np.arange(c.num_pairs) < state["pair_count"][:, None]
@@ -72,7 +72,7 @@ def follow(w: StepBuffers) -> None:
     state["pair_guess"][world, place] = guess
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)
-    # If a pair no longer touches, or its point has passed a seam, the old point stays until the end of the step.
+    # If there is no contact, or the point has passed a seam, keep the old point until the end of the step.
     kept = [not _past_seam(w, int(world[i]), pair[i], met, int(i)) for i in np.flatnonzero(met.count)]
     at = np.flatnonzero(met.count)[np.array(kept, dtype=bool)]
     world, place = world[at], place[at]

@@ -40,7 +40,7 @@ from gpusim.typing import Array
 
 SPRING, HERTZ, LINEAR, HUNT_CROSSLEY = (CODES[f"LAW_{name}"] for name in ("SPRING", "HERTZ", "LINEAR", "HUNT_CROSSLEY"))
 COULOMB, REGULARIZED, CONTENSOU = CODES["LAW_COULOMB"], CODES["LAW_REGULARIZED"], CODES["LAW_CONTENSOU"]
-# Indices of the numbers of a law.
+# Indices of the parameters of a law.
 NORMAL_AT, DAMPING_AT, FRICTION_AT, PRESSURE_AT, STIFFNESS_AT, COEFFICIENT_AT, SPEED_AT, PATCH_AT = range(8)
 
 
@@ -161,7 +161,6 @@ def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
 
 
 def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Solve (K + x) p = g with |p| = most, by Newton's method on 1/|p| (More and Sorensen 1983)."""
     real = most.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     g1, g2 = k11 * p[:, 0] + k12 * p[:, 1] - u[:, 0], k12 * p[:, 0] + k22 * p[:, 1] - u[:, 1]

@@ -176,7 +176,6 @@ def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
 
 
 def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
-    """Set the unknowns of manifolds."""
     for rows, number, d, k in _numbers(m, first):
         at = own[rows], number
         if k >= 0:
@@ -247,7 +246,7 @@ class Projection:
     missed: Array
     state: Array
     along: Array
-    """Direction of sliding friction."""
+    """Unit vector of sliding friction."""
     across: Array
     """Friction limit divided by the norm of the free impulse."""
 

@@ -40,7 +40,7 @@ def start_contacts(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] 
         return
     contact_rows.set_bias(w)
     _push_out(w, follow)
-    # A list is read as a whole before it moves any body, so the twist can change in place.
+    # The code reads a list as a whole before it moves bodies, so it can change the twist in place.
     w.twist = w.twist.copy()
     for k, m in enumerate(w.touch.lists):
         move_sides(m, warm_wrench(m), w.twist, w.touch.overflow and k == 0)
@@ -81,7 +81,6 @@ def _push_list(part: Manifolds, live: Array, moved: Array, shared: bool) -> None
 
 
 def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) -> None:
-    """Compute push-outs of points on bodies with joints."""
     mask = live[part.world]
     if not mask.any():
         return
@@ -95,7 +94,6 @@ def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) 
 
 
 def _push_points(m: Manifolds, s: Sweep) -> None:
-    """Compute the push-outs of all points, one after another."""
     real = m.mass.dtype.type
     for k in range(POINTS):
         has = k < m.points

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
     from gpusim.reference.step_buffers import StepBuffers
 
-# Indices of the normal force and the friction of a law.
+# Indices of the normal law and the friction law.
 _NORMAL_AT, _FRICTION_AT = 0, 2
 
 
@@ -150,7 +150,7 @@ def find_contacts(w: StepBuffers, trial: ForwardContacts | None) -> Contacts:
     middle = w.state.arrays["position"][world, body[:, 0]] + trial.arm[:, 0]
     frame, impulse = trial.frame.astype(np.float64), trial.impulse[m, k]
     kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1).astype(np.float64)[world]
-    # A patch has one friction force for all of its points.
+    # The friction force of a patch is divided equally among its points.
     rub = impulse[:, 1:] + (trial.shear / points[:, None])[m]
     parts = np.concatenate([impulse[:, :1], rub], axis=1) / kick[m, None]
     torque = _from_frame(frame, trial.torque / (points * kick)[:, None])

@@ -10,13 +10,13 @@ Velocities are at half steps, so the code extrapolates arms and normals by half 
 arm_before)``.
 
 The bias of an open gap is ``gap/h``, so that bodies land on the surface. The compliance gamma of a touching point is a
-share of its response to an impulse. Loaded points sink in until the bias ``-carried`` balances the load: carried =
-min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
+fraction of its response to an impulse. A load increases the penetration until the bias ``-carried`` balances the load:
+carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
 
 Stage relax removes the compliance again.
 
-A sticking point stores its slip along the tangents. The solver corrects the share SLIP_SHARE of the slip in each
-substep, so resting contacts do not creep.
+A sticking point stores its slip along the tangents. In each substep, the solver corrects the fraction SLIP_SHARE of the
+slip, so resting contacts do not creep.
 """
 
 from __future__ import annotations
@@ -157,7 +157,6 @@ def _start_impulses(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns(m: Manifolds) -> Array:
-    """Return a mask of the frame axes about which a manifold has a friction torque, (n, 3)."""
     law = m.law[:, contact_laws.FRICTION_AT]
     patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
     rolls = ~patch & (m.rolling > 0.0)
@@ -258,7 +257,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return the velocity change of the points due to the rotation until mid-drift, (n, 3)."""
+    """Return the velocity change of points due to rotations from the start to the middle of the drift, (n, 3)."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -276,7 +275,6 @@ def _turn_share(w: StepBuffers, rates: Array) -> Array:
 def _set_bias_points(
     w: StepBuffers, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
-    """Set the rows of point k of each manifold."""
     assert w.contacts is not None
     real, h = w.real.type, w.real.type(w.h)
     offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
@@ -289,8 +287,7 @@ def _set_bias_points(
     turning, turn_share = cross(rates, later), _turn_share(w, rates)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
-    # These points are recomputed in every substep, so their normals and the bodies' rotations are known for each of
-    # them.
+    # These points are recomputed in every substep, so their normals and the rotations of the bodies are known.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
@@ -299,11 +296,11 @@ def _set_bias_points(
     slip = np.where(contact_tire.tires(m)[:, None], zero, slip)
     bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
     slop = real(w.config.contact_slop)
-    # Within the slop, points neither approach nor separate: round-off must not decide which of many carry a load.
-    # Bouncing points land on the surface itself. So do springs, because their compression gives their load.
+    # Within the slop, points neither approach nor separate, so that round-off does not change the distribution of
+    # loads. Bouncing points land on the surface itself. Springs do too, because their compression gives their load.
     apart, over = gap > np.where((m.restitution > 0.0) | m.articulated, zero, slop), -(gap + slop)
     deep = (over > 0.0) & (k < m.points)
-    # A trial for the current forces omits terms that only the drift needs.
+    # A trial step omits terms that only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
     normal = m.frame[:, 0]
@@ -330,7 +327,7 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the compliance of points in the drift as a share of their response, (n,)."""
+    """Return the compliance of points in the drift divided by their response, (n,)."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
@@ -382,14 +379,14 @@ def slip(w: StepBuffers) -> None:
     kept = w.state.arrays["contact_slip"][m.world, m.pair]
     u = to_frame(m, velocity_at(relative_twist(m, w.twist)[:, None], m.offset))
     slipped = to_frame(m, kept.astype(w.real))
-    # The bias includes the velocity from the rotation of the arms, and the share of the slip that is taken back.
+    # The bias includes the velocity from the rotation of the arms, and the correction of the slip.
     turning = m.bias - real(SLIP_SHARE) * slipped / h
-    # Other friction laws never hold a point in place.
+    # Other friction laws do not hold a point in place.
     holds = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
     slipped = np.where((holds & (_modes(m) == STICKING))[..., None], slipped + h * (u + turning), real(0))
     slipped[..., 0] = 0.0
     slipped = from_frame(m, slipped)
-    # Bristles stay in the wheel's frame.
+    # The slip of a tire is in the frame of the wheel.
     tire = np.flatnonzero(contact_tire.tires(m))
     if tire.size:
         part = m.part(tire)
@@ -432,7 +429,6 @@ def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array
 
 
 def _load(m: Manifolds) -> Array:
-    """Return the load that limits the friction of every point (N s), (n, 4)."""
     return rubbing_load(m.mass[..., 0], m.gamma, m.impulse[..., 0], (m.soft | m.articulated)[:, None]) + m.pushed
 
 

@@ -100,7 +100,6 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
 
 
 def _which(mask: Array) -> Any:
-    """Return the indices of a mask."""
     if mask.all():
         return slice(None)
     return np.flatnonzero(mask) if mask.any() else None
@@ -125,7 +124,7 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the frame."""
+    """Apply dry friction against rotation about one axis of the frame. The torque is at most ``arm`` times ``load``."""
     about, most = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -215,7 +214,7 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
             break
         before, s.most = s.most, np.zeros_like(s.most)
         _some(m, live, s, _sweep_once)
-        # A manifold's passes end when one changes almost nothing.
+        # The passes of a manifold end when a pass changes almost nothing.
         busy &= s.most > s.most.dtype.type(PASS_SETTLED) * greatest_load(m)
         s.most = np.maximum(before, s.most)
     patch, tire = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU, contact_tire.tires(m)
@@ -226,13 +225,11 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
 
 
 def _sweep_once(m: Manifolds, s: Sweep) -> None:
-    """Solve every point once."""
     for k in range(int(m.points[0])):
         sweep_point(m, k, int(np.count_nonzero(m.points > k)), s)
 
 
 def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep], None]) -> None:
-    """Apply ``solve`` to the manifolds that a mask selects."""
     if mask.all():
         solve(m, s)
     elif mask.any():

@@ -64,7 +64,6 @@ def _wheels(w: StepBuffers, shape: Array) -> Array:
 
 
 def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
-    """Return data of the wheels of manifolds ``at``."""
     side = _wheels(w, m.shape[at])
     shape = m.shape[at, side]
     turn = w.model.contact.turn[shape].reshape(-1, 3, 3)
@@ -110,7 +109,6 @@ def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
     m.tire_slope[at] = late + damper
     m.tire_stiffness[at] = kick * law[:, SLIP_AT] / length
     m.tire_shares[at] = 1.0 / law[:, ELLIPSE_AT]
-    # Lean.
     width = law[:, WIDTH_AT]
     square = width * width / 12.0
     lean = np.where(side == 1, 1.0, -1.0) * dot(axle, frame[:, 0].astype(np.float64))
@@ -130,7 +128,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
     e1, e2 = known[:, 0] + slope[:, 0] * f1, known[:, 1] + slope[:, 1] * f2
     q1, q2 = stiffness[:, 0], stiffness[:, 1]
-    # (1 + G M) e = e_free. Sizes are those of the impulse without sliding, divided by the ellipse.
+    # (1 + G M) e = e_free. Sizes are sizes of the impulse without sliding, divided by the ellipse.
     m11, m12 = slope[:, 0] * k11 * q1, slope[:, 0] * k12 * q2
     m21, m22 = slope[:, 1] * k12 * q1, slope[:, 1] * k22 * q2
     s1, s2 = q1 * m.tire_shares[at, 0], q2 * m.tire_shares[at, 1]
@@ -145,23 +143,23 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
         size = np.sqrt(x * x + y * y)
         if step == TIRE_PASSES:
             break
-        # ``falls`` is the relative decrease of size per increase of G.
+        # ``falls`` is the relative decrease of the size per increase of G.
         t1, t2 = m11 * d1 + m12 * d2, m21 * d1 + m22 * d2
         t1, t2 = (d * t1 - b * t2) / det, (a * t2 - c * t1) / det
         falls = max_((x * s1 * t1 + y * s2 * t2) / max_(x * x + y * y, small), real(0))
         free = max_(one - g * falls, real(TIRE_LEAST))
         g = _share(size / (free * bound), third * falls / free)
-    # A residual of the passes never leaves the ellipse.
+    # Limit the remaining error of the passes, so that the impulse stays within the ellipse.
     g = g * np.minimum(one, most / max_(g * size, small))
     return np.where((most > 0.0)[:, None], np.stack([-q1 * g * d1, -q2 * g * d2], axis=1), real(0))
 
 
 def _share(theta: Array, b: Array) -> Array:
-    """Return the share G. ``theta`` is theta_0, and ``b`` is beta/3."""
+    """Return the factor G of the friction force. ``theta`` is theta_0, and ``b`` is beta/3."""
     one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
     c = one + b - theta
     sticks = c > 0.0
-    # From above: the cubic is convex.
+    # Start from above, because the cubic is convex.
     z = np.where(sticks & (c < one), c, one)
     for _ in range(TIRE_STEPS):
         square = z * z

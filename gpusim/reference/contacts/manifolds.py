@@ -76,7 +76,7 @@ class Manifolds:
     tire_shares: Array
     """(n, 2) reciprocals of the semi-axes of the friction ellipse."""
     tire_kept: Array
-    """(n, 2) share of a deflection that remains after the drift."""
+    """(n, 2) fraction of a deflection that remains after the drift."""
     tire_gain: Array
     """(n, 2) change of the deflection in the drift per slip velocity, s."""
     camber: Array
@@ -201,7 +201,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
     points = s["pair_points"][world, pair]
     inverse_mass = w.broadcast(w.inverse_mass)[who, body]
     age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
-    # New points have no warm start, so each sweep solves them more often.
+    # New points have no warm start, so they get more passes.
     passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
     rows = w.solved.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
     flat = Manifolds(

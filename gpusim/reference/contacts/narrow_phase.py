@@ -53,7 +53,6 @@ def find_manifolds(w: StepBuffers) -> None:
     state["pair_points"][world, place] = met.count
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)
-    # Missing pairs and points hold zeros.
     for name in _OF_POINTS:
         state[name][world, place] = 0
     touching = np.flatnonzero(met.count)
@@ -98,7 +97,7 @@ class FoundManifolds:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Return the index of each pair in the list of the previous step, or -1. Repeated pairs match in list order."""
+    """Return the index of each pair in the list of the last step, or -1. Equal pairs match in list order."""
     old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)
@@ -114,7 +113,7 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
 
 
 def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old: Array) -> Array:
-    """Return, for each previous manifold, the new manifold of the same pair that continues it, (n,)."""
+    """Return, for each previous manifold, the index of the matching new manifold of the same pair, (n,)."""
     source = np.arange(world.size)
     for first, most in runs(world, pair):
         if most == 1:

@@ -27,7 +27,7 @@ SEAM_LOOK = 4.0
 """``judge`` checks at this distance from a point whether neighbors cover the tile. The unit is the tile's gap
 tolerance."""
 SEAM_FACE = 5e-3
-"""Tolerance of this check, as a share of the distance."""
+"""Tolerance of this check, as a fraction of the distance."""
 SEAM_STEEP = 0.1
 """Sine of the angle by which to turn a leaning normal before the check, because SEAM_FACE hides smaller angles."""
 SEAM_STAYS, SEAM_GOES, SEAM_TURNS = 0, 1, 1 << POINTS
@@ -133,7 +133,7 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
         a, b = (int(i) for i in s["pair_shapes"][k, m])
         near = [*(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
         for old in (old for pair in near for old in before.get(pair, [])):
-            # Of several manifolds with another tile, take the one with the same normal.
+            # If the pair with the other tile has several manifolds, use the one with the same normal.
             turned = abs(float(c.before_pair_normal[k, old] @ s["pair_normal"][k, m])) < SEAM_CONE
             if turned and contact.manifolds[c.before_pair_shapes[k, old]].max() > 1:
                 continue
@@ -152,7 +152,7 @@ class _View:
         self.anchor = w.state.arrays["contact_anchor"][world]
 
     def points(self, m: int, side: int) -> Array:
-        """Return the points on one side, in the body's frame, (n, 3)."""
+        """Return the points of manifold m on one side, in the body's frame, (n, 3)."""
         return np.asarray(self.anchor[m, : self.s["pair_points"][m], 3 * side : 3 * side + 3])
 
     def normal(self, m: int, side: int) -> Array:
@@ -173,7 +173,7 @@ class _View:
         return verdict(self.w, int(self.s["pair_shapes"][m, side]), self.points(m, side), self.normal(m, side))
 
     def goes(self, m: int, side: int) -> int:
-        """Return the changes of manifold m as bits."""
+        """Return bits that mark the points to remove and the normal to replace in manifold m."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
@@ -281,7 +281,6 @@ def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
 
 
 def _height(shape: HeightField, y: Array) -> float:
-    """Return the height of the surface below a point."""
     at, (column, row) = _cell(shape, y)
     u, v = at[0] - column, at[1] - row
     h = shape.heights

@@ -1,14 +1,14 @@
 """Curvature bias of a row: the part of the row's change over a step that exceeds ``h J v``, divided by h.
 
-In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. So a vector r that is fixed in the body
+In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r that is fixed in the body then
 changes by E r:
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-This closed form needs no difference of poses, so it works in float32. A row dot(u, w) gets the bias ``(dot(Tu, w) +
-dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the nonlinear
-change of |w|. phi = h max|omega| is the rotation of the faster body in the step. If phi exceeds 1/2, the code scales
-the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
+This closed form uses no differences of poses, so it is accurate in float32. A row dot(u, w) gets the bias ``(dot(Tu, w)
++ dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the nonlinear
+change of |w|. phi = h max|omega| is the rotation of the faster body in the step. If phi exceeds 1/2, the code
+multiplies the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
 MIDPOINT_PASSES = 4
-# The square of a smaller rotation in a step, rad, is below the round-off of 1. Robots at rest need no curvature.
+# Smaller rotations in a step (rad) have no curvature bias, because their square is below the round-off of 1.
 SLOW_TURN = 2.0**-27
 FULL_BIAS_BELOW = 0.5
 
@@ -52,7 +52,7 @@ def curvature(w: StepBuffers) -> None:
             straight[:, w.layout.lines] = False
             w.element_bias[straight] = 0.0
     else:
-        # Dots and spins change by h J v, while lines still bend.
+        # Dots and spins of slow bodies change by h J v, but lines still bend.
         w.midpoint = w.twist[..., 3:].copy()
         w.element_bias[:] = 0.0
         if w.topology.line.length.size:
@@ -105,7 +105,7 @@ def is_slow(w: StepBuffers, twist: Array) -> Array:
 
 
 def _turn_operators(w: StepBuffers) -> Array:
-    """Return E and T for every body, stacked in rows, (num_worlds, bodies, 6, 3)."""
+    """Return E and T of every body, stacked in rows, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     turn = rotations.skew(theta)
@@ -115,7 +115,6 @@ def _turn_operators(w: StepBuffers) -> Array:
 
 
 def _dot_bias(w: StepBuffers, operator: Array) -> None:
-    """Set the bias of dot elements."""
     t, scratch, h = w.topology.dot, w.scratch, w.real.type(w.h)
     u, sep = scratch["dot.u"], scratch["dot.sep"]
     turned = matvec(operator[:, w.layout.dot_bodies], scratch["dot.vectors"])
@@ -191,7 +190,6 @@ def _line_bias(w: StepBuffers, operator: Array | None) -> None:
 
 
 def _wrapped_bias(w: StepBuffers) -> None:
-    """Set the exact bias of wrapped paths."""
     t, first = w.topology.line, w.layout.wrapped
     a, b = w.layout.lines.start + first, w.layout.lines.start + first + 1
     position = w.state.arrays["position"] + w.h * w.twist[..., :3].astype(np.float64)
@@ -232,7 +230,7 @@ def _rows(w: StepBuffers) -> None:
 def _curve_bias(w: StepBuffers) -> Array:
     """Return the change of the polynomials p(x) over the step beyond p'(x) times the change of x, divided by h.
 
-    x changes at the rate r, curvature included: (p(x + h r) - p(x))/h - p'(x) r, which is free of cancellation here.
+    x changes by h r, including the curvature. The result is (p(x + h r) - p(x))/h - p'(x) r, without cancellation.
     """
     t, c = w.topology, w.topology.coupling
     first = c.element[c.start[:-1]]

@@ -41,7 +41,7 @@ def track_angles(w: StepBuffers) -> None:
         return
     angle = w.state.arrays["angle"]
     wrapped = wrapped_angles(w.model, w.rotation)
-    # The count gives only full turns, the pose gives the rest. So counting twice at one pose changes no bit.
+    # The count only gives full rotations, so that a second call at the same pose gives the same bits.
     angle[:] = wrapped + TWO_PI * np.round((angle - wrapped) / TWO_PI)
 
 
@@ -53,7 +53,7 @@ def rigid_values(w: StepBuffers) -> Array:
         u, arm_a, arm_b, sep = dot_vectors(w)
         value[:, layout.dots] = dot(u, sep) - t.dot.c0
     if t.line.length.size:
-        sep = line_vectors(w)[2]  # those of wrapped paths are never rigid
+        sep = line_vectors(w)[2]  # lines of wrapped paths are never rigid
         value[:, layout.lines] = rotations.norm(sep) - t.line.length
     return value[:, t.rigid_element]
 
@@ -72,7 +72,7 @@ def _dots(w: StepBuffers) -> None:
     u, arm_a, vector_b, sep = dot_vectors(w)
     at = w.layout.dots
     w.element_value[:, at] = dot(u, sep) - w.topology.dot.c0
-    # If u rotates with the parent, the parent's arm reaches to the child's point.
+    # If u rotates with the parent, the arm of the parent extends to the child's point.
     turned = np.matmul(rotations.skew(u), np.stack([vector_b, w.layout.dot_turns * sep + arm_a], axis=-1))
     direction = w.layout.dot_linear * u
     jacobian = w.element_jacobian
@@ -101,7 +101,7 @@ def _spins(w: StepBuffers) -> None:
         if tracked.any():
             value = np.where(tracked, w.state.arrays["angle"][:, np.maximum(t.angle, 0)], value)
         w.element_value[:, at] = value
-        # The total rotation changes along its own axis, which moves. Any axis works at zero rotation.
+        # The total rotation changes along its own axis, which moves. At zero rotation, any axis works.
         frame = rotations.matrix_from_quaternion(t.frame_a)
         unit = vector / np.where(length > 1e-9, length, 1.0)[..., None]
         moving = matvec(frame, unit)

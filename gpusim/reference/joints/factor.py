@@ -8,13 +8,13 @@ from gpusim.compiler.topology import Topology
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# Keeps redundant constraints (a closed loop that locks a motion twice) solvable.
+# This makes redundant constraints solvable, such as a closed loop that locks a motion twice.
 REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
-# Rows in loops may be (nearly) dependent. Then a pivot of the factor is less than this share of the row's own response.
-# With pivots as small as round-off, impulses of that row and of others would be random.
+# Rows in loops may be (nearly) dependent. A pivot is weak if it is below this fraction of the row's own response. With
+# pivots as small as round-off, impulses would be random.
 WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
-# In worlds with such a pivot, the diagonal grows by this share. Directions weaker than that are released, and the
-# passes correct the effect on the others.
+# If a world has a weak pivot, the diagonal increases by this fraction. Directions with a smaller response get no
+# impulse. The passes correct the effect on all other directions.
 SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
 
 
@@ -40,8 +40,8 @@ class Factor:
         blocks: result of :func:`products`.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
         own: result of :func:`diagonal`.
-        damping: share of ``own`` that is added near singular poses, (worlds, 1, 1).
-        heavy_share: share of ``own`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
+        damping: fraction of ``own`` that is added near singular poses, (worlds, 1, 1).
+        heavy_share: fraction of ``own`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Factor:
         count = t.num_constraints
         dtype = blocks.dtype
         share = heavy_share.astype(dtype)
-        # Rows that do not exist, and rows of bodies that cannot move, need a nonzero pivot.
+        # Unused rows, and rows of bodies that cannot move, need a nonzero pivot.
         shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping * share) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
-        # Free axis rows have a compliance of 1e30. Scaling by it keeps their round-off out of the other rows.
-        # A row whose bodies cannot move only has its compliance.
+        # Free axis rows have a compliance of 1e30. The scale keeps their round-off out of other rows. If the bodies of
+        # a row cannot move, only the compliance remains.
         one = dtype.type(1.0)
         self.scale = None if not t.axis_row.size else np.sqrt(np.where(own > 0.0, own / shown, one))
         if self.scale is not None:

@@ -10,8 +10,8 @@ uses the inertia
 This applies to bodies with g > 0.3 on which at least two constraints pull. F comes from the impulses of the last
 substep.
 
-An inertia that changes from step to step would excite the vibration. So s rises from zero
-without a jump. K follows an increase at once, and a decrease over several steps.
+A sudden change of the inertia would excite vibrations. So s rises continuously from zero. K follows an increase at
+once, and a decrease over several steps.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     fades = np.trace(held, axis1=-2, axis2=-1) > np.trace(total, axis1=-2, axis2=-1)
     total = np.where(fades[..., None, None], last + w.real.type(FADE) * (total - last), total)
     quarter = w.real.type(0.25 * w.h * w.h)
-    # The trace of I^-1 K is between the greatest squared frequency and three times that.
+    # The trace of I^-1 K is between the maximum squared frequency and three times this value.
     growth = 0.5 * quarter * np.einsum("wbij,wbij->wb", w.inertia_inverse, total)
     needed = (growth > THRESHOLD) & w.topology.dynamic & (kick > 0.0)[:, None]
     if not needed.any():
@@ -48,7 +48,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     pick = needed[..., None, None]
     stored[:] = np.where(pick, np.matmul(np.matmul(back, total), turn), 0.0)
     share = np.minimum((growth - THRESHOLD) / RAMP, 1.0).astype(w.real)[..., None, None]
-    # An identity matrix keeps the others' sums regular.
+    # All other bodies get an identity matrix, so that the inverse exists.
     total = np.where(pick, share, w.real.type(1.0)) * np.where(pick, total, np.eye(3, dtype=w.real))
     inertia = np.matmul(np.matmul(turn, w.inertia), back)
     stiff = np.linalg.inv(inertia + FACTOR * quarter * total)

@@ -18,11 +18,10 @@ from gpusim.typing import Array
 
 FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
 CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
-# A joint beyond its limit recovers this share of the depth each substep, at no more than this speed (m/s or rad/s).
+# A joint beyond its limit recovers this fraction of the error in each substep, with at most this speed (m/s or rad/s).
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
-# A loop may be unable to follow a limit that it has passed, because next to its dead point other joints turn at any
-# speed. So a limit in a loop recovers with at most this speed, and pushes beyond that as if its joint moved two bodies
-# alone.
+# In a loop, a joint may be unable to return to its limit: near a dead point, other joints would rotate very fast. So a
+# joint in a loop returns with at most this speed. The limit then pushes like a damper.
 LOOP_SPEED = 0.02
 
 
@@ -65,7 +64,7 @@ class AxisLaw:
         self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
         sensor = w.sensors["axis_sensor"]
-        if (sensor >= 0).any():  # limits that may break
+        if (sensor >= 0).any():  # limits of joints that may break
             slack = np.where(sensor >= 0, w.state.arrays["joint_slack"][:, sensor], 0.0).astype(w.real)
             self.lower, self.upper = self.lower - slack, self.upper + slack
 
@@ -198,7 +197,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return mode bits for the clamped terms that this round finds to be at a bound."""
+    """Return mode bits of the clamped terms that are at a bound in this round."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):
@@ -208,7 +207,7 @@ def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Ar
         up |= np.where(above, CLAMP_UP << 2 * number, 0)
         down |= np.where(below, CLAMP_DOWN << 2 * number, 0)
         excess = excess + np.where(above, effort - term.most, np.where(below, effort + term.most, 0.0))
-    # The linear sum is above, below or equal to the true one.
+    # The linear sum is above, below or equal to the sum of the clamped terms.
     return np.where(excess > 0.0, up, np.where(excess < 0.0, down, up | down))
 
 

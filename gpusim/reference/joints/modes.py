@@ -23,11 +23,11 @@ from gpusim.reference.joints.laws import (
 )
 from gpusim.typing import Array
 
-# Velocity (m/s or rad/s) within which a row counts as being on the edge of its piece.
+# A row is on the boundary of its piece within this velocity (m/s or rad/s).
 DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
-# With touching contacts, a row that has switched often keeps sliding until its reverse velocity exceeds this share of
-# the effect of its friction. Contacts change after each switch, so the row could otherwise alternate between stick and
-# slip forever. The share doubles with each further switch, at most MOST_DOUBLINGS times.
+# With contacts, a row could alternate between stick and slip forever, because contacts change after each switch. So a
+# row that has switched often sticks only if its reverse velocity exceeds a fraction of the effect of its friction. The
+# fraction starts at TURN_SHARE and doubles with each switch, at most MOST_DOUBLINGS times.
 TURN_SHARE, MOST_DOUBLINGS = 1e-3, 6
 
 
@@ -62,7 +62,7 @@ def adjacent_modes(
     turn = np.where(share > 0.0, np.maximum(dead, share * law.friction * response), dead)
     new = _next_loose(law, contact, velocity, dead, turn)
     new = _next_held(law, new, contact, rest, slack, dead)
-    # Equal stops lock the row: either of them holds it both ways.
+    # If both stops are equal, the row stays at its stop, whatever the sign of the impulse.
     locked = law.velocity_lower == law.velocity_upper
     new = np.where(locked, np.where(contact >= AT_LOWER, contact, AT_LOWER), new)
     return (new + clamps).astype(mode.dtype)
@@ -96,12 +96,12 @@ def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array
 
 
 def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
-    """Switch free and sliding rows based on their velocity."""
+    """Return the next modes of free and sliding rows, based on their velocity."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
     turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
     new = np.where(turned, STICK, contact)
-    # Sliding up ends in sticking before the lower stop, unless that stop itself moves up.
+    # A row that slides up sticks before it reaches the lower stop, unless this stop itself moves up.
     new = np.where(loose & (velocity < lower - dead) & ~((contact == SLIDE_UP) & (lower < 0.0)), AT_LOWER, new)
     new = np.where(loose & (velocity > upper + dead) & ~((contact == SLIDE_DOWN) & (upper > 0.0)), AT_UPPER, new)
     new = np.where((contact == FREE) & rubs, STICK, new)
@@ -110,7 +110,7 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
-    """Switch sticking and stopped rows."""
+    """Return the next modes of sticking and stopped rows, based on the impulse ``rest`` of friction and stops."""
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs
@@ -118,7 +118,7 @@ def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Arr
     new = np.where(sticks & (rest < -friction - slack), SLIDE_UP, new)
     new = np.where(sticks & (lower > dead), AT_LOWER, new)
     new = np.where(sticks & (upper < -dead), AT_UPPER, new)
-    # The piece next to each stop, and the friction at its edge.
+    # Piece next to each stop, and friction at the boundary of this piece.
     above = np.where(lower > 0.0, SLIDE_UP, np.where(lower < 0.0, SLIDE_DOWN, STICK))
     below = np.where(upper < 0.0, SLIDE_DOWN, np.where(upper > 0.0, SLIDE_UP, STICK))
     above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)

@@ -11,7 +11,7 @@ from gpusim.typing import Array
 
 
 def prepare(w: StepBuffers, h: float) -> None:
-    """Compute everything that a substep of ``h`` seconds needs at the current poses."""
+    """Prepare a substep of ``h`` seconds at the current poses."""
     set_times(w, h)
     w.scratch = {}
     rotate(w)
@@ -66,7 +66,6 @@ def rotate(w: StepBuffers) -> None:
 
 
 def _rows(w: StepBuffers) -> None:
-    """Write the element Jacobians into rows."""
     t, layout = w.topology, w.layout
     flat = w.jacobian.reshape(w.num_worlds, -1, 6)
     picked = w.element_jacobian[:, t.element_row]

@@ -1,4 +1,4 @@
-"""Limits of ropes: lengths of distance joints and tendons that change at run time.
+"""Limits of ropes: lengths of distance joints and tendons that change during the simulation.
 
 A written limit moves to its new value during the next step. The velocity bound of the row contains this rate: ``u <=
 (limit - q)/h + rate``. A change faster than LENGTH_SPEED takes effect at once.
@@ -27,7 +27,7 @@ def move_limits(w: StepBuffers) -> None:
     left = np.where(left > 0, left, w.config.substeps)
     with np.errstate(invalid="ignore"):
         rate = (goal - now) / (left[..., None] * w.h)
-        if w.trial:  # continues like the last substep, unless the limit was written since
+        if w.trial:  # if the limit was not written, continue like the last substep
             rate = np.where(now == goal, state["limit_rate"], rate)
         at_once = ~(np.abs(rate) <= LENGTH_SPEED)
     now, rate = np.where(at_once, goal, now), np.where(at_once, 0.0, rate)
@@ -40,7 +40,6 @@ def move_limits(w: StepBuffers) -> None:
 
 
 def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) -> None:
-    """Set the velocity bounds due to moving limits."""
     law, position = w.law, w.axis_position[:, axis]
     goal, now, drive = goal.astype(w.real), now.astype(w.real), rate.astype(w.real)
     lower = limit_velocity(now[..., 0] - position, w.h) + drive[..., 0]

@@ -116,7 +116,7 @@ def around(
         met = met & (np.minimum(norm(a), norm(b)) >= LEAST_RADIUS) & (radius > LEAST_RADIUS)
         arc = np.where(met & ~inner, radius * angle, 0.0)
         found = [p[..., :1] * x + p[..., 1:] * y for p in contact]
-        # along a cylinder's axis, in proportion to the length
+        # along the axis of a cylinder, in proportion to the length
         legs = [norm(flat[k] - contact[k]) for k in range(2)]
         total, low = legs[0] + arc + legs[1], dot(a, z)
         climb = (dot(b, z) - low) / total
@@ -133,7 +133,7 @@ def _plane(cylinder: Array, a: Array, b: Array, frame: Array) -> tuple[Array, Ar
     """Return the two axes of the plane of the circle, in the world frame."""
     x = a / norm(a)[..., None]
     normal = cross(a, b)
-    # With the ends and the center on one line any plane works.
+    # If the ends and the center are on one line, any plane works.
     helper = np.where((np.abs(dot(x, frame[..., 0])) < 0.9)[..., None], frame[..., 0], frame[..., 1])
     normal = np.where((norm(normal) < LEAST_RADIUS)[..., None], cross(x, helper), normal)
     y = cross(normal, x)
@@ -151,7 +151,6 @@ def _dot2(a: Array, b: Array) -> Array:
 
 
 def _nearest(a: Array, b: Array) -> Array:
-    """Return the point of the segment from a to b that is nearest to the origin."""
     along = b - a
     square = _dot2(along, along)
     share = np.clip(-_dot2(along, a) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
@@ -183,7 +182,7 @@ def _arcsine(x: Array) -> Array:
 
 
 def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return whether a path through the inside touches the circle, and the point of contact."""
+    """Return whether a path through the inside of a circle touches it, and the point of contact."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
     met = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
     share_a, share_b = radius / np.where(met, length_a, 2.0 * radius), radius / np.where(met, length_b, 2.0 * radius)

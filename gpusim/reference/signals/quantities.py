@@ -40,7 +40,6 @@ class Quantity:
 
 
 def _state(name: str) -> Callable[[StateReader, Array], Array]:
-    """Return a reader for a state array with one number per world."""
     return lambda now, i: np.repeat(now.state[name][:, None], len(i), axis=1)
 
 
@@ -51,21 +50,21 @@ SIM = (
         "*out = *w.residual();",
     ),
     Quantity(
-        "not_converged", (), "-", "substeps since the start or reset whose solve ended before it converged",
+        "not_converged", (), "-", "number of substeps since the start or reset in which the solve did not converge",
         _state("not_converged"), "*out = *w.not_converged();",
     ),
     Quantity(
         "joint_drift_peak", (), "m",
-        "greatest gap of a joint after a substep since the start or reset, without the last substep",
+        "maximum gap of a joint since the start or reset, without the last substep",
         _state("joint_drift_peak"), "*out = *w.joint_drift_peak();",
     ),
     Quantity(
-        "joint_tilt_peak", (), "rad", "greatest error of a locked rotation, or of a coupling (m for travels)",
+        "joint_tilt_peak", (), "rad", "maximum error of a locked rotation, or of a coupling (m for translations)",
         _state("joint_tilt_peak"), "*out = *w.joint_tilt_peak();",
     ),
     Quantity(
         "contact_residual", (), "-",
-        "greatest change of an impulse in the last sweep over contacts, divided by the greatest normal impulse",
+        "maximum change of an impulse in the last sweep over contacts, divided by the maximum normal impulse",
         _state("contact_residual"), "*out = *w.contact_residual();",
     ),
     Quantity(
@@ -73,7 +72,7 @@ SIM = (
         "*out = *w.pair_count();",
     ),
     Quantity(
-        "pair_peak", (), "-", "greatest number of close pairs since the start or reset, also above max_pairs",
+        "pair_peak", (), "-", "maximum number of close pairs since the start or reset; it may exceed max_pairs",
         _state("pair_peak"), "*out = *w.pair_peak();",
     ),
 )  # fmt: skip
@@ -97,14 +96,16 @@ BODY = (
         "copy3(w.position() + 3 * i, out);",
     ),
     Quantity(
-        "linear_velocity", (3,), "m/s", f"of the center of mass, {_AT}", lambda now, i: now.velocity(i)[..., :3],
+        "linear_velocity", (3,), "m/s", f"velocity of the center of mass, {_AT}",
+        lambda now, i: now.velocity(i)[..., :3],
         "carried(w, i, 0, out);",
     ),
     Quantity(
-        "angular_velocity", (3,), "rad/s", _AT, lambda now, i: now.twist(i)[..., 3:], "angular_velocity(w, i, out);"
+        "angular_velocity", (3,), "rad/s", f"angular velocity, {_AT}",
+        lambda now, i: now.twist(i)[..., 3:], "angular_velocity(w, i, out);"
     ),
     Quantity(
-        "angular_momentum", (3,), "kg m2/s", f"about the center of mass, {_AT}",
+        "angular_momentum", (3,), "kg m2/s", f"angular momentum about the center of mass, {_AT}",
         lambda now, i: now.velocity(i)[..., 3:], "carried(w, i, 1, out);",
     ),
 )  # fmt: skip
@@ -124,7 +125,8 @@ def _frame_twist(now: StateReader, i: Array) -> Array:
 
 COORDINATE = (
     Quantity(
-        "position", (), "m, rad", "joint coordinate, turns counted", StateReader.value, "*out = coordinate_value(w, i);"
+        "position", (), "m, rad", "joint coordinate; angles include full rotations",
+        StateReader.value, "*out = coordinate_value(w, i);"
     ),
     Quantity(
         "velocity", (), "m/s, rad/s", "rate of the coordinate at t", StateReader.rate, "*out = coordinate_rate(w, i);"
@@ -142,19 +144,21 @@ def _tension(now: StateReader, i: Array) -> Array:
 TENSION = (
     Quantity(
         "tension", (), "N",
-        "mean pull along the rope, rod or tendon in the last step, negative if it pushes; it includes the "
-        "tendons over the joint, in each of its lines",
+        "mean tension of the rope, rod or tendon in the last step; negative if it pushes; tendons over the joint "
+        "contribute to the tension of each of their lines",
         _tension, "*out = joint_tension(w, i);",
     ),
 )  # fmt: skip
 """Quantities of a joint with a tension (model/ropes.py). ``i`` is the index among the joints with a tension."""
 FRAME = (
     Quantity(
-        "quaternion", (4,), "-", "child's frame in the parent's, xyzw", StateReader.frame_rotation,
+        "quaternion", (4,), "-", "orientation of the child's joint frame in the parent's joint frame, xyzw",
+        StateReader.frame_rotation,
         "frame_rotation(w, i, out);",
     ),
     Quantity(
-        "pose", (7,), "m, -", "child's frame in the parent's: position, quaternion xyzw", _frame_position,
+        "pose", (7,), "m, -", "pose of the child's joint frame in the parent's joint frame: position, quaternion xyzw",
+        _frame_position,
         "frame_position(w, i, out);",
     ),
     Quantity(
@@ -186,10 +190,11 @@ SITE = (
         "quaternion_product(w.orientation() + 4 * w.site_body()[i], w.site_frame() + 4 * i, out);",
     ),
     Quantity(
-        "linear_velocity", (3,), "m/s", f"of the site's origin, {_AT}", _site_velocity, "site_velocity(w, i, out);"
+        "linear_velocity", (3,), "m/s", f"velocity of the site's origin, {_AT}",
+        _site_velocity, "site_velocity(w, i, out);"
     ),
     Quantity(
-        "angular_velocity", (3,), "rad/s", f"of the site's body, {_AT}",
+        "angular_velocity", (3,), "rad/s", f"angular velocity of the site's body, {_AT}",
         lambda now, i: now.twist(now.sites["body"][i])[..., 3:], "angular_velocity(w, w.site_body()[i], out);",
     ),
 )  # fmt: skip
@@ -203,7 +208,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
     steady = (h1 > 0.0) & (kick > 0.0) & (older > 0.0)
     share = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
-    # v3 = v2: the acceleration has jumped up (state_reader.py), or was at rest
+    # v3 = v2: the acceleration increased suddenly (state_reader.py), or the body was at rest
     known = (v2 != v3).any(axis=-1, keepdims=True)
     apart = change.reshape(shape) - (v2 - v3) / np.where(steady, older, 1.0)
     further = np.where(known, share * apart, 0.0)
@@ -246,11 +251,11 @@ def _site_rate(now: StateReader, i: Array) -> Array:
 IMU = (
     Quantity(
         "acceleration", (3,), "m/s2",
-        "acceleration minus gravity at t, as an accelerometer measures it, along the site's axes",
+        "acceleration minus gravity at t, as an accelerometer measures, along the site's axes",
         _site_acceleration, "site_acceleration(w, i, out);",
     ),
     Quantity(
-        "angular_rate", (3,), "rad/s", "what a gyro at the site measures at t, along the site's axes", _site_rate,
+        "angular_rate", (3,), "rad/s", "angular velocity at t, as a gyro measures, along the site's axes", _site_rate,
         "site_rate(w, i, out);",
     ),
 )  # fmt: skip
@@ -264,12 +269,13 @@ def _sensed(part: slice) -> Callable[[StateReader, Array], Array]:
 JOINT_WRENCH = (
     Quantity(
         "force", (3,), "N",
-        "of the child on the parent, mean over the kicks of the last step, along the parent's joint frame",
+        "mean force of the child on the parent in the last step, along the parent's joint frame",
         _sensed(slice(0, 3)),
         "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + k]);",
     ),
     Quantity(
-        "torque", (3,), "N m", "the same at the joint point, drives of the joint included", _sensed(slice(3, 6)),
+        "torque", (3,), "N m", "mean torque of the child on the parent about the joint point, including drives",
+        _sensed(slice(3, 6)),
         "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + 3 + k]);",
     ),
 )  # fmt: skip
@@ -315,7 +321,7 @@ def _pressure_center(now: StateReader, i: Array) -> Array:
 CONTACT_WRENCH = (
     Quantity(
         "force", (3,), "N",
-        "sum of the contacts on the body, bounces included, mean over the last step, world frame",
+        "mean force of all contacts on the body in the last step, including bounces, world frame",
         _contact_force,
         "double torque[3]; contact_wrench(w, i, out, torque);",
     ),
@@ -325,7 +331,7 @@ CONTACT_WRENCH = (
     ),
     Quantity(
         "center_of_pressure", (3,), "m",
-        "point in the plane z = 0 of the sensor where the force acts, world frame; the origin without pressure",
+        "point where the force acts, in the plane z = 0 of the sensor, world frame; without force: the origin",
         _pressure_center, "pressure_center(w, i, out);",
     ),
 )  # fmt: skip
@@ -338,19 +344,19 @@ def _cast(measure: Callable[[Casts], Array]) -> Callable[[StateReader, Array], A
 
 RAY = (
     Quantity(
-        "", (), "m", "distance along each ray to the first surface; the sensor's range if it hits nothing",
+        "", (), "m", "distance to the first surface along each ray; the sensor's range if the ray hits nothing",
         _cast(lambda casts: casts.distance), "*out = c.distance;",
     ),
     Quantity(
-        "shape", (), "-", "index of the shape that each ray hits, -1 for none",
+        "shape", (), "-", "index of the shape that each ray hits, or -1",
         _cast(lambda casts: casts.shape.astype(np.float64)), "*out = double(c.shape);",
     ),
     Quantity(
-        "point", (3,), "m", "where each ray ends, world frame", _cast(lambda casts: casts.points()),
+        "point", (3,), "m", "end point of each ray, world frame", _cast(lambda casts: casts.points()),
         "for (int k = 0; k < 3; ++k) out[k] = c.origin[k] + c.distance * c.direction[k];",
     ),
     Quantity(
-        "normal", (3,), "-", "outward unit normal of the surface that each ray hits, world frame; zeros for none",
+        "normal", (3,), "-", "outward unit normal of the surface that each ray hits, or zeros, world frame",
         _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
     ),
 )  # fmt: skip

@@ -53,7 +53,6 @@ class Casts:
         self._take(shape, rays, s.reshape(start.shape) - start, matvec(turn, normal.reshape(near.shape)))
 
     def _take(self, shape: int, rays: Array, distance: Array, normal: Array) -> None:
-        """Keep hits that are nearer than earlier hits."""
         nearer, length = distance < self.distance[:, rays], rotations.norm(normal)[..., None]
         unit = np.where(length > 0.0, normal / length, -self.direction[:, rays])  # a disk has no side
         self.normal[:, rays] = np.where(nearer[..., None], unit, self.normal[:, rays])
@@ -71,6 +70,6 @@ def cast_rays(now: StateReader, i: Array) -> Casts:
     for number in np.unique(sensor):
         rays = np.flatnonzero(sensor == number)
         for shape in table["ray_shape"][start[number] : start[number + 1]]:
-            with np.errstate(all="ignore"):  # for lines that miss
+            with np.errstate(all="ignore"):  # lines that miss divide by zero
                 casts.meet(now, int(shape), rays)
     return casts

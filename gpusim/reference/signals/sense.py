@@ -55,7 +55,7 @@ def _sense_joints(w: StepBuffers) -> None:
 
 
 def _break_joints(w: StepBuffers) -> None:
-    """Open the limits of joints whose mean force or torque over the complete step is too large."""
+    """Open the limits of joints if their mean force or torque in the complete step is too large."""
     most, slack = w.sensors["joint_sensor_break"], w.state.arrays["joint_slack"]
     if not np.isfinite(most).any():
         return

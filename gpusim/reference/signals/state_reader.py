@@ -41,9 +41,9 @@ matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
 """An acceleration counts as an impact if it increases by more than this factor from one kick to the next."""
 SMALL = 0.02
-"""The reader always advances a velocity if the advance is below this share of the velocity."""
+"""The reader always advances a velocity if the advance is below this fraction of the velocity."""
 ROUGH = 0.5
-"""The reader does not extrapolate the acceleration at a site if it changes by more than this share in a step."""
+"""At a site, the reader extrapolates the acceleration only if it changes by less than this fraction in a step."""
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
@@ -125,8 +125,6 @@ class StateReader:
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
-    # Bodies.
-
     def rotation(self, bodies: Any = slice(None)) -> Array:
         """Return rotation matrices, body to world, (num_worlds, n, 3, 3)."""
         return rotations.matrix_from_quaternion(self.state["orientation"][:, bodies])
@@ -141,8 +139,6 @@ class StateReader:
         inverse = np.linalg.inv(self.parameters["inertia"][:, bodies])
         momentum = matvec(r.swapaxes(-1, -2), velocity[..., 3:])
         return np.concatenate([velocity[..., :3], matvec(r, matvec(inverse, momentum))], axis=-1)
-
-    # Sites, by index.
 
     def site_position(self, i: Array) -> Array:
         """Return the origins of sites (m), world frame, (num_worlds, n, 3)."""
@@ -161,8 +157,6 @@ class StateReader:
             np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
             matvec(axes, self.rays["ray_direction"][i]),
         )
-
-    # Coordinates, by index.
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
         """Return the arms of both joint points, and the vector between these points, in the world frame (m)."""
@@ -207,7 +201,7 @@ class StateReader:
         return euler_angles.wrapped(t, axis, ref_a, ref_b, k)
 
     def _angles(self, k: Array) -> Array:
-        """Return joint angles at the current poses, counted over full rotations (rad)."""
+        """Return joint angles at the current poses, including full rotations (rad)."""
         from gpusim.reference.joints.elements import TWO_PI
 
         wrapped = self.wrapped_angles(k)
@@ -286,8 +280,6 @@ class StateReader:
             return dot(self.axis(i), slip)
         length = rotations.norm(apart)
         return np.asarray(dot(apart, slip) / np.where(length > 0.0, length, 1.0))
-
-    # Actuators.
 
     @property
     def groups(self) -> list[Group]:

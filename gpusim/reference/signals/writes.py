@@ -106,7 +106,7 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _lifted(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """Return the first and the last operations of a write."""
+    """Return the operations that start and end a write."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -175,7 +175,7 @@ def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int,
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the welds whose parent body is dynamic and has no other joint."""
+    """Return the fixed joints whose parent body is dynamic and has no other joint."""
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -278,8 +278,8 @@ class _Writer:
         half = 0.5 * h
         way = half * self._free_fall(i) if j else self.lifted[i]
         way = np.where(self.struck[i] & (j == 1), 0.0, way)
-        # After a first step that began with a jump, no motion can be extrapolated. Semi-implicit velocities are already
-        # at t.
+        # After a first step with an impact, the motion cannot be extrapolated.
+        # Semi-implicit velocities are already at t.
         way = np.where((older < 0.0) | self.now.semi_implicit, 0.0, way)
         velocity = self._half_velocity(i) - way
         pull = np.where(h > 0.0, way / np.where(h > 0.0, half, 1.0), 0.0)
@@ -388,7 +388,6 @@ class _Writer:
         self._place(i, rotations.quaternion_product(turn, unturn), shift)
 
     def _place(self, i: int, turn: Array, shift: Array) -> None:
-        """Write the child's pose."""
         a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
         q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
         point = matvec(self._rotation(a), self.table["arm_a"][i] + shift) + self._get("position", a)

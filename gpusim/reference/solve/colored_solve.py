@@ -30,7 +30,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# The first sweeps refit curved laws, which are then frozen.
+# Only the first sweeps linearize curved laws again.
 REFITS = 2
 POSITION_SWEEPS = 2
 LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
@@ -63,7 +63,7 @@ def warm_start(w: StepBuffers) -> None:
     for batch in w.batches:
         for step in batch.axes:
             w.response[:, step.axis] = step.response
-            # A linear row must not release what a bound held.
+            # Joined rows keep their modes, because their linear laws would release a row at a bound.
             joined = batch.gamma[:, step.k, step.place] > 0.0
             w.mode[:, step.axis] = np.where(joined, w.state.arrays["axis_mode"][:, step.axis], 0)
     state = w.state.arrays
@@ -99,7 +99,6 @@ def _run_sweeps(w: StepBuffers, done: Array) -> None:
 
 
 def _sweep(w: StepBuffers, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
-    """Sweep once over all batches and contacts."""
     before = w.solved, w.twist
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
@@ -147,7 +146,6 @@ def residual(w: StepBuffers) -> Array:
 
 
 def _greatest(w: StepBuffers, values: Array) -> Array:
-    """Return the greatest absolute value of the swept rows in each world."""
     return np.asarray(np.max(np.abs(np.where(_swept(w)[:, None], values, 0.0)), axis=(1, 2), initial=0.0))
 
 
@@ -226,7 +224,6 @@ def _coupled_rows(w: StepBuffers, members: Array, product: Array) -> CoupledRows
 
 
 def _wide(blocks: Array) -> Array:
-    """Reshape (worlds, n, slots, block, 6) to (worlds, n, block, slots * 6)."""
     worlds, n, slots, block, _ = blocks.shape
     return blocks.swapaxes(2, 3).reshape(worlds, n, block, slots * 6)
 
@@ -299,7 +296,7 @@ def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
         total[:, batch.bodies.ravel()] = moved
     else:
         add_columns(total, batch.bodies.ravel(), moved)
-    # The world body's entry depends on which of its constraints came last, but the world never moves.
+    # The entry of the world depends on the order of constraints, but the world never moves.
     total[:, w.topology.num_bodies] = 0.0
     return total
 
@@ -312,8 +309,8 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The function uses the Jacobians from before the drift. A sweep corrects the share max(0.2, 1/(1 + |C|/0.001)) of the
-    error C (m or rad) of each row, because a linear step would overshoot large errors.
+    The function uses the Jacobians from before the drift. A sweep corrects the fraction max(0.2, 1/(1 + |C|/0.001)) of
+    the error C (m or rad) of each row, because a linear step would overshoot large errors.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -327,7 +324,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Correct a share of the position errors by split impulses. The sweeps change the displacement ``moved``."""
+    """Correct a fraction of the position errors by split impulses. The sweeps change the displacement ``moved``."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]

@@ -86,7 +86,6 @@ def _joint_velocity(w: StepBuffers, m: Manifolds, motion: Array) -> Array:
 
 
 def _add_floors(m: Manifolds, free: Array) -> None:
-    """Add the compliances of the points."""
     real = m.mass.dtype.type
     first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
     apart, both = first - second, first + second
@@ -148,7 +147,6 @@ def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
 
 
 def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]:
-    """Sweep once over joints and contacts."""
     joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
     if w.touch is None:
         return joints, np.zeros_like(joints)

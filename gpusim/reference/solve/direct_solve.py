@@ -33,39 +33,40 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 PASSES = 3
-# Stage relax continues from a solved substep with its bias held, with this many passes.
+# Number of passes in stage relax, which keeps the bias.
 RELAX_PASSES = 1
-# How often a solve may refresh the curvature bias, beyond the first time.
+# Maximum number of refreshes of the curvature bias in a solve.
 MOST_REFRESHES = 3
-# Compliances that moved by more than this share since the factorization are factored again.
+# If a compliance changes by more than this fraction, the solver factors again.
 STALE = 0.2
 # Rows without slope get this number divided by their response as slope, so that p = P up to round-off.
 LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
-# After this many factorizations of a substep only one row switches at a time. Beyond the configured number plus two for
-# each axis row and each clamped term, the solver stops and leaves a residual.
+# After this many factorizations in a substep, only one row switches at a time. The maximum number of
+# factorizations is the configured number, plus two for each axis row and each clamped term. Then the solver
+# stops, and a residual remains.
 CAREFUL_AFTER = 4
-# A refresh must shrink the error, or the square root of its correction's energy, to this share. This does not apply if
-# the residual of the rigid rows is round-off already (m/s).
+# Refreshes converge if each refresh reduces the error, or the square root of its energy, to this fraction. If the
+# residual of the rigid rows (m/s) is round-off, refreshes always converge.
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
-# A step has large rotations if bending leaves more than this share of the load's error: 0.3 to 0.5 in the cracking whip
-# chain, 2e-3 to 5e-3 at singular poses of a four-bar.
+# A step has large rotations if the error after the first pass exceeds this fraction of the initial error. The fraction
+# is 0.3 to 0.5 in the cracking whip chain, and 2e-3 to 5e-3 at singular poses of a four-bar.
 FAR_SHARE = 0.05
-# Damping of the factor near singular poses, in units of g lambda, and 20 times that if it was too little. More than
-# 2e-3 of the diagonal (singular poses: up to 9e-4) means that rows converge slowly for other reasons, such as curved
-# laws.
+# Damping of the factor near singular poses, as a multiple of an estimate (Passes.guard) or of the previous damping.
+# Above MOST_DAMPING (singular poses: up to 9e-4), rows converge slowly for other reasons, such as curved laws.
 DAMPING, MOST_DAMPING = 20.0, 2e-3
-# A first pass of loops runs away if its energy exceeds this share of twice the kinetic energy. The solver checks this
-# only if a pivot is weak or if the bias moves joints by more than BENT_SHARE of the usual lever in a step. The joints
-# restart with this damping of the factor.
+# The first pass of a world with loops runs away if its energy exceeds this fraction of twice the kinetic energy. The
+# solver checks this only if a pivot is weak, or if the bias moves joints by more than BENT_SHARE of the usual lever in
+# a step. The joints then restart with this damping.
 RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-3
-# A first pass of loops with large rotations also runs away if it adds more than this share of twice the kinetic energy,
-# beyond the work of the axis rows. If more damping does not help, the joints restart without bias, which adds no
+# With large rotations, the first pass also runs away if it adds more than this fraction of twice the kinetic energy,
+# without the work of the axis rows. If more damping does not help, the joints restart without bias, which adds no
 # energy.
 GAIN = 0.5
-# Energy excludes rows softer than this, 1/kg, such as sliding friction, because theirs is only round-off.
+# The energy excludes rows with a larger compliance (1/kg), such as sliding friction,
+# because it would be only round-off.
 LOOSE = 1e12
-# Passes end if no row has more than this to correct, m/s.
+# The passes end if no row has a larger error (m/s).
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
 
@@ -155,7 +156,7 @@ class Passes:
             energy: energy r x of this correction, (num_worlds,).
             plain: energy with diag(A) instead of A, (num_worlds,).
         """
-        now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
+        now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # later refreshes change the bias in place
         with np.errstate(divide="ignore", invalid="ignore"):
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
@@ -224,7 +225,6 @@ def _motion(w: StepBuffers) -> Array:
 
 
 def _work(w: StepBuffers, velocity: Array, momentum: Array, twist: Array) -> Array:
-    """Return the product of momenta and a twist, summed over bodies, (num_worlds,)."""
     linear = rotations.dot(velocity[..., :3], twist[..., :3]) * w.broadcast(w.parameters["mass"])
     angular = rotations.dot(momentum, twist[..., 3:])
     return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
@@ -243,7 +243,6 @@ def _gains(w: StepBuffers, motion: Array) -> Array:
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
-    """Return ``these`` for the worlds of a mask, and ``others`` for all other worlds."""
     return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
@@ -279,7 +278,8 @@ def solve(w: StepBuffers) -> None:
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
     if w.touch is not None or swept:
-        # The bias is that of the kicked velocities. Without the joints, warm starting would launch a foot.
+        # Start with the bias of the kicked velocities. A warm start without the joints would
+        # give a foot a large velocity.
         curvature(w)
     if swept:
         colored_solve.warm_start(w)
@@ -351,7 +351,6 @@ def _refresh_bias(w: StepBuffers, hold: Array) -> None:
 
 
 def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
-    """Correct the impulses once."""
     passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
@@ -359,8 +358,8 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
     held = system.rows.gamma <= w.real.type(LOOSE)
     passes.guard(w, _total(np.where(held[..., None], y.astype(np.float64) * x, 0.0)), _total(plain * held))
     active = passes.active & ~passes.released
-    # Later passes must correct in the joints the contact errors of the first pass, so it has twice as many sweeps.
-    # Sweeps that include joints are expensive and get half.
+    # Later passes correct the contact errors of the first pass through the joints, so the first pass has twice as many
+    # sweeps. Sweeps that include joints are expensive, so their number is halved.
     most = w.config.iterations
     first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
     contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
@@ -378,7 +377,6 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
 
 
 def _total(energy: Array) -> Array:
-    """Return the sum for each world, (num_worlds,)."""
     parts = energy.reshape(len(energy), -1)
     return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
@@ -391,7 +389,7 @@ def _refit(w: StepBuffers, system: System) -> Array:
     if not w.active.all():
         w.rate_next = np.where(w.active, w.rate_next, before)
     actuate.relinearize(w, w.rate_next)
-    # A world that may not factor again must not switch either, because its factor would no longer fit its rows.
+    # A world that may not factor again must not switch modes either, because its factor would no longer match its rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
     changed = _switch_modes(w, system, may)
     if not (changed.any() or w.nonlinear):
@@ -408,7 +406,6 @@ def _find_rate_next(w: StepBuffers) -> None:
 
 
 def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
-    """Choose the initial modes."""
     if not w.law.switches:
         mode[:] = 0
         return
@@ -433,7 +430,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
     new = _wanted_modes(w, system)
     differs = (new != mode) & ~w.layout.axis_swept
-    if self_stress.redundant(w).any() and differs.any():  # friction must not slip under self-stress
+    if self_stress.redundant(w).any() and differs.any():  # friction must not slip because of self-stress
         change = self_stress.drop(w, w.active[:, 0] & may & differs.any(axis=1))
         w.twist = w.twist + w.apply_impulse(change)
         new = _wanted_modes(w, system)

@@ -21,9 +21,10 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
-# Positions of loops are corrected up to MOST_CORRECTIONS times, while their greatest error is above CLOSED (rad, gaps
-# over the usual lever) and each correction shrinks it to CLOSING_SHARE. The first correction uses the old factor, so it
-# need not shrink errors from OPEN to APART. If a new factor shrinks none, the loop cannot close: more would add energy.
+# In loops, the solver corrects positions at most MOST_CORRECTIONS times. It stops if the maximum error is below CLOSED,
+# or if a correction does not reduce the error to the fraction CLOSING_SHARE. Errors are in rad, or gaps divided by the
+# usual lever. The first correction uses the old factor, so it need not reduce errors between OPEN and APART. If a new
+# factor does not reduce the error, the loop cannot close, and more corrections would add energy.
 MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
@@ -62,14 +63,13 @@ def _close_loops(w: StepBuffers) -> None:
 
 
 def _greatest_error(w: StepBuffers, errors: Array) -> Array:
-    """Return the greatest error (rad), (num_worlds,)."""
     gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     lever = w.real.type(w.accuracy_limits["usual_lever"])
     return np.asarray(np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2)))
 
 
 def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
-    """Return the share of the correction to apply, (num_worlds,)."""
+    """Return the fraction of the correction to apply, (num_worlds,)."""
     turns = change[..., 3:]
     square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
     square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)
@@ -96,7 +96,7 @@ def row_errors(w: StepBuffers) -> Array:
 def split_impulse_velocity(w: StepBuffers) -> Array:
     """Return the displacement of split impulses.
 
-    The displacement corrects the share SPLIT_SHARE of the position errors at the start of the substep.
+    The displacement corrects the fraction SPLIT_SHARE of the position errors at the start of the substep.
     """
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))

@@ -33,7 +33,6 @@ def relax(w: StepBuffers) -> None:
 
 
 def _resolve(w: StepBuffers, worlds: Array) -> None:
-    """Solve the velocities again, starting from the current impulses."""
     if not w.topology.num_constraints:
         contact_direct.sweep_contacts(w, worlds, w.config.iterations)
     elif w.config.direct:
@@ -76,7 +75,7 @@ def _relax_points(w: StepBuffers) -> Array:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
     rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
-    # Joined points yield too little to solve them again, except those that their spring has pushed out.
+    # Points on bodies with joints yield too little to solve them again, unless their spring has pushed them out.
     held = m.carried - w.real.type(PUSHED_OUT) * m.gamma * m.impulse[..., 0]
     gives = np.where(m.articulated[:, None], held, m.gamma) > 0.0
     changes = rigid & (gives | ((m.impact > 0.0) & pressed))
@@ -89,7 +88,6 @@ def _relax_points(w: StepBuffers) -> Array:
 
 
 def _store(w: StepBuffers, worlds: Array) -> None:
-    """Store the velocities at the half step."""
     state = w.state.arrays
     rates = w.row_velocity(w.twist).reshape(w.num_worlds, -1) + w.bias
     w.rate_next = np.where(worlds[:, None], rates[:, w.topology.axis_row], w.rate_next)
@@ -100,6 +98,6 @@ def _store(w: StepBuffers, worlds: Array) -> None:
         ("axis_velocity", w.rate_next),
     ):
         state[name][worlds] = values[worlds]
-    # Bounds that drive away from a limit: after an impact, the rate of the previous substep is invalid.
+    # A bound that drives an axis away from a limit is an impact. The rate of the previous substep is then invalid.
     left = worlds[:, None] & ((w.law.velocity_lower > limit_rates(w, 0)) | (w.law.velocity_upper < limit_rates(w, 1)))
     state["axis_velocity_before"][left] = state["axis_velocity"][left]

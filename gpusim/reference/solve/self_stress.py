@@ -12,8 +12,8 @@ from gpusim.reference.joints import coupled_laws
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-# Self-stress above this share of the other impulses is dropped. The factor in float32 also releases directions that
-# bear loads. Damping near singular poses releases loads too, so there the self-stress must exceed them.
+# The code drops self-stress above this fraction of the other impulses. The factor in float32 also reduces impulses that
+# bear loads. Damping near singular poses does too, so the self-stress must then exceed these changes.
 SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 

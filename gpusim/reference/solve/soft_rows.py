@@ -21,7 +21,8 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# An axis that its own rigid rows lock moves by round-off only. Its response stays above this share.
+# If the rigid rows lock an axis, its response is only round-off. So the response is at least this fraction of the
+# response without the rigid rows.
 LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 COUPLED_SHARE = 0.1
 
@@ -53,7 +54,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return the responses of axis rows, but at least a small share of ``alone``.
+    """Return the responses of axis rows, but at least a small fraction of ``alone``.
 
     ``alone`` contains the responses without the rigid rows.
     """
