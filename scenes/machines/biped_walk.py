@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from string import ascii_lowercase
 from typing import Any, Literal
 
 import numpy as np
@@ -124,15 +123,15 @@ def _by_joints(friction: float) -> Scene:
     robot = add_biped(b, posture, pelvis, friction)
     b.add_site(robot.bodies["pelvis"], Transform(), label="imu")
     d = Diagram("robot")
-    d.add("mux", "wanted", count=len(NAMES))
-    for port, name in zip(ascii_lowercase, NAMES, strict=True):
+    wanted = d.add("mux", "wanted", count=len(NAMES))
+    for name in NAMES:
         angle, (side, _, part) = posture.get(name, 0.0), name.partition("_")
         if side in dict(SIDES) and part in LEG:
             ends = {"lower": angle - TARGETS, "upper": angle + TARGETS}
             d.add("input", f"{name}_target", default=angle, unit="rad", **ends)
         else:
             d.add("constant", f"{name}_target", value=angle, unit="rad")
-        d.connect(f"{name}_target", f"wanted.{port}")
+    wanted.wire(*(f"{name}_target" for name in NAMES))
     add_joint_control(d, "wanted")
     b.add_diagram(d)
     height = float(pelvis.position[2])
