@@ -57,7 +57,7 @@ with QuietImports():
     from gpusim.cli.exit_codes import CommandGroup
     from gpusim.cli.fmu import fmu_command
 
-# The commands import heavy modules (numba, scipy, matplotlib) themselves, so that help and errors appear at once.
+# The commands import heavy modules (scipy, matplotlib) themselves, so that help and errors appear at once.
 
 app = typer.Typer(
     name="gpusim",
