@@ -31,14 +31,6 @@ def save_picture(picture: Array, path: str | os.PathLike[str]) -> None:
         Image.fromarray(picture).save(stream, format="PNG", optimize=True)
 
 
-def load_picture(path: str | os.PathLike[str]) -> Array:
-    """Read a picture as uint8 (height, width, 3)."""
-    from PIL import Image
-
-    with Image.open(path) as image:
-        return np.asarray(image.convert("RGB"))
-
-
 def require_film_writer() -> None:
     """Check whether films can be written.
 
