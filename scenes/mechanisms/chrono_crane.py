@@ -13,7 +13,7 @@ import numpy as np
 import gpusim
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.scenes._bodies import PLANE_AXIS, in_plane
+from gpusim.scenes._bodies import PLANE_AXIS, cylinder_plots, in_plane
 from gpusim.scenes._checks import Recording, at, near
 
 NAME = "chrono_crane"
@@ -129,14 +129,7 @@ def _plots() -> list[Plot]:
     return [
         Plot("Crane angle", "rad", ["joint.hinge.position"]),
         Plot("Piston position", "m", ["cylinder.lift.position"]),
-        Plot(
-            "Chamber pressures",
-            "MPa",
-            ["cylinder.lift.pressure_a", "cylinder.lift.pressure_b"],
-            labels=["chamber A", "chamber B"],
-            scale=1e-6,
-        ),
-        Plot("Valve", "share of travel", ["cylinder.lift.command", "cylinder.lift.spool"], labels=["command", "spool"]),
+        *cylinder_plots("lift"),
     ]
 
 
