@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -17,7 +18,7 @@ import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.control import Diagram, chain
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Range, Scene, require
 from gpusim.scenes._checks import GAPS, Recording, at, keeps_whole
 from gpusim.scenes.machines._biped import (
     FOOT,
@@ -53,7 +54,11 @@ PEACE = 0.5
 
 
 def build(
-    turn: float = 90.0, friction: float = 10.0, radius: float = 0.16, misplaced: float = 0.0, feedback: bool = True
+    turn: float = 90.0,
+    friction: Annotated[float, Range(above=0.0, most=20.0)] = 10.0,
+    radius: Annotated[float, Range(0.10, 0.20)] = 0.16,
+    misplaced: Annotated[float, Range(-0.03, 0.03)] = 0.0,
+    feedback: bool = True,
 ) -> Scene:
     """Build the scene. The command "wheel" is the desired wheel angle (rad).
 
@@ -66,9 +71,6 @@ def build(
         feedback: use feedback of the wheel's angle and of the wrist forces.
     """
     require(0.0 < abs(turn) <= 110.0, NAME, "turn", turn, "must be -110 to 110, and not 0")
-    require(0.0 < friction <= 20.0, NAME, "friction", friction, "must be above 0 and at most 20")
-    require(0.10 <= radius <= 0.20, NAME, "radius", radius, "must be 0.1 to 0.2")
-    require(abs(misplaced) <= 0.03, NAME, "misplaced", misplaced, "must be -0.03 to 0.03")
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, material=gpusim.Material(friction=0.8), label="floor")
     center = (WHEEL[0] + misplaced, WHEEL[1], WHEEL[2])

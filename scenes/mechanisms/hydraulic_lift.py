@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 import gpusim
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Range, Scene, require
 from gpusim.scenes._bodies import cylinder_plots
 from gpusim.scenes.mechanisms._lift_control import lift_control
 
@@ -150,15 +150,15 @@ DEFAULTS = {name: _default(name) for name in _BY_VARIANT}
 
 def build(
     variant: Variant = "step",
-    mass: float | None = None,
+    mass: Positive | None = None,
     piston_mass: float | None = None,
     dry_friction: float | None = None,
     viscous_friction: float | None = None,
-    command: float = 1.0,
+    command: Annotated[float, Range(-1.0, 1.0)] = 1.0,
     command_time: float | None = None,
-    brake: float = 0.0,
+    brake: Annotated[float, Range(0.0, 1.0)] = 0.0,
     position: float | None = None,
-    stroke: float | None = None,
+    stroke: Positive | None = None,
     supply_pressure: float | None = None,
     tank_pressure: float | None = None,
     bulk_modulus: float | None = None,
@@ -197,10 +197,6 @@ def build(
     arguments = locals()
     given = {name: arguments[name] for name in _BY_VARIANT if arguments[name] is not None}
     lift = replace(_VARIANTS[_OTHER_WORDS.get(variant, variant)], **given)
-    require(lift.mass > 0.0, NAME, "mass", mass, "must be above 0")
-    require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
-    require(0.0 <= brake <= 1.0, NAME, "brake", brake, "must lie between 0 and 1")
-    require(lift.stroke > 0.0, NAME, "stroke", lift.stroke, "must be above 0")
     require(0.0 <= lift.position <= lift.stroke, NAME, "position", lift.position, "must lie between 0 and the stroke")
     table = Schedule([(lift.command_time + t, command * share) for t, share in lift.commands])
     if control == "diagram":
