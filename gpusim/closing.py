@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import TypeVar
+
+_Self = TypeVar("_Self")  # typing.Self is new in Python 3.11
 
 
 class Closing(ABC):
@@ -13,7 +15,7 @@ class Closing(ABC):
     def close(self) -> None:
         """Release all resources."""
 
-    def __enter__(self) -> Self:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, *error: object) -> None:
