@@ -434,8 +434,8 @@ def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
 
 def diagram_variant() -> Any:
     """Return the build of a diagram with 200 blocks of different types. Each diagram has a separate build."""
+    from ci.bench.mixed_diagram import cart, mixed_diagram
     from gpusim.backends.codegen.variants import program_variant
-    from gpusim.bench.diagrams import cart, mixed_diagram
     from gpusim.simulation import Simulation
 
     sim = Simulation(cart(mixed_diagram(200)), backend="numpy")

@@ -121,7 +121,7 @@ class Builds:
                     # nothing runs, and the slabs of 8192 worlds take gigabytes
                     slabs = "gpusim.backends.cuda.backend.CudaBackend._ensure_slabs"
                     stack.enter_context(mock.patch(slabs, lambda backend, count: None))
-                    # not mock.patch.dict: it forgets modules imported meanwhile, which breaks NumPy and numba
+                    # not mock.patch.dict: it forgets modules imported meanwhile, which breaks NumPy
                     stack.enter_context(imported("cupy", fake_cupy))
                     stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
             yield

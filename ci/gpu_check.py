@@ -4,7 +4,7 @@ The script ci/gpu_check.sh starts this program.
 
 Every check step runs in a separate process with a time limit. A failure, a hang or a crash does not affect the next
 steps. A step prints its progress and writes its figures to a JSON file, which this program collects. The program
-imports only the standard library, numpy and gpusim (which needs numba). The builds of the first launches and of the
+imports only the standard library, numpy and gpusim. The builds of the first launches and of the
 benchmarks are compiled first. All other builds are compiled after the benchmarks.
 """
 

@@ -8,7 +8,7 @@
 # Steps, in this order: compile (builds of the first launches and of the benchmarks), launch, bench, profile,
 # compile_rest (all other builds), bits, sanitize, tests.
 #
-# It needs Python with numpy and numba, CuPy with NVRTC, and a C++ compiler for the comparison of bits. It skips and
+# It needs Python with numpy, CuPy with NVRTC, and a C++ compiler for the comparison of bits. It skips and
 # reports some scenes without scipy, the tests without pytest, and the sanitize step without compute-sanitizer. Cases
 # whose builds are not ready in time are left out and counted. It writes gpu_check.json and gpu_check.md into $OUT
 # (default ./gpu_check_out). The exit code is 1 if a step failed; the other steps run anyway.

@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any
 
 
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] | None = None) -> str:
+    """Return a table in Markdown."""
+    from gpusim.bench.report import LEFT
+
+    bars = ["---" if name in (left or LEFT) else "---:" for name in head]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, bars, *rows))
+
+
 def bench_table(records: Sequence[Any]) -> str:
     from gpusim.bench import report
 
-    lines = [report.markdown_table(report.HEAD, [report.cells(record) for record in records])]
+    lines = [markdown_table(report.HEAD, [report.cells(record) for record in records])]
     return "\n\n".join([*lines, *report.notes(records)])
 
 
@@ -20,7 +28,7 @@ def bench_result(
 ) -> dict[str, Any]:
     """Return the result of the benchmark step: figures for the JSON file, the table of the report, and failed cases."""
     from ci.peers import report as peer_report
-    from gpusim.bench.report import markdown_table, share_lines
+    from gpusim.bench.report import share_lines
 
     parts = [bench_table(records)]
     if piles := peer_report.pile_rows(records, peers):

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import math
+import operator
 import pkgutil
 import re
 import types
@@ -15,7 +16,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 
@@ -181,7 +182,7 @@ def scene_parameters(name: str) -> list[ParameterInfo]:
 
 
 def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    hints = typing.get_type_hints(build := _build_function(name))
+    hints = typing.get_type_hints(build := _build_function(name), include_extras=True)
     known = list(inspect.signature(build).parameters)
     values = {}
     for key, value in parameters.items():
@@ -189,6 +190,36 @@ def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
             raise unknown_name(f"parameter of scene {name!r}", key, known)
         values[key] = convert(value, hints[key], f"scene {name!r}: parameter {key!r}")
     return values
+
+
+@dataclass(frozen=True)
+class Range:
+    """Allowed values of a scene parameter, as an annotation: ``Annotated[float, Range(0.0, 1.0)]``.
+
+    The limits ``least`` and ``most`` are allowed values, ``above`` and ``below`` are not.
+    """
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def check(self, value: float, what: str) -> None:
+        """Raise a ModelError if ``value`` is out of range. ``what`` is the name of the value in the error."""
+        rules = {
+            "at least": (self.least, operator.ge), "above": (self.above, operator.gt),
+            "at most": (self.most, operator.le), "below": (self.below, operator.lt),
+        }  # fmt: skip
+        limits = {words: (limit, holds) for words, (limit, holds) in rules.items() if limit is not None}
+        if not all(holds(value, limit) for limit, holds in limits.values()):
+            rule = " and ".join(f"{words} {limit:g}" for words, (limit, _) in limits.items())
+            raise ModelError(f"{what} must be {rule}, got {value!r}; give another value")
+
+
+Positive: TypeAlias = Annotated[float, Range(above=0.0)]
+"""Annotation of a scene parameter above 0."""
+NotNegative: TypeAlias = Annotated[float, Range(0.0)]
+"""Annotation of a scene parameter that is 0 or more."""
 
 
 def require(condition: bool, scene: str, parameter: str, value: Any, rule: str) -> None:
@@ -204,6 +235,11 @@ def convert(value: Any, hint: Any, what: str) -> Any:
         ModelError: the value does not fit.
     """
     origin = typing.get_origin(hint)
+    if origin is Annotated:
+        bare, allowed = typing.get_args(hint)
+        number = convert(value, bare, what)
+        allowed.check(number, what)
+        return number
     if origin in (typing.Union, types.UnionType):
         return _convert_optional(value, typing.get_args(hint), what)
     if origin is typing.Literal:

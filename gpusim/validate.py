@@ -75,6 +75,11 @@ def positive(element: str, name: str, value: Any, *, infinite: bool = False) -> 
     return result
 
 
+def positives(element: str, **values: Any) -> dict[str, float]:
+    """Return numbers > 0 by name."""
+    return {name: positive(element, name, value) for name, value in values.items()}
+
+
 def not_negative(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """Return a number >= 0."""
     result = number(element, name, value, infinite=infinite)

@@ -1,8 +1,9 @@
-"""Mass properties and poses shared by several scenes."""
+"""Mass properties, poses and plots shared by several scenes."""
 
 from __future__ import annotations
 
 import gpusim
+from gpusim.scene import Plot
 
 #: Axis of all planar scenes. They move in the x-z plane, and an angle grows from +x towards +z (and from "straight
 #: down" towards +x), which is a rotation about -y.
@@ -31,3 +32,13 @@ def box_inertia(mass: float, size: tuple[float, float, float]) -> Diagonal:
 def in_plane(x: float, z: float, angle: float = 0.0) -> gpusim.Transform:
     """Return the pose in the x-z plane with origin (x, 0, z) in m, rotated by ``angle`` (rad) from +x towards +z."""
     return gpusim.Transform.from_axis_angle((x, 0.0, z), PLANE_AXIS, angle)
+
+
+def cylinder_plots(label: str) -> list[Plot]:
+    """Return plots of the chamber pressures and of the valve of a hydraulic cylinder."""
+    pressures, valve = ([f"cylinder.{label}.{name}" for name in names]
+                        for names in (("pressure_a", "pressure_b"), ("command", "spool")))  # fmt: skip
+    return [
+        Plot("Chamber pressures", "MPa", pressures, labels=["chamber A", "chamber B"], scale=1e-6),
+        Plot("Valve", "share of travel", valve, labels=["command", "spool"]),
+    ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusim.closing import Closing
 from gpusim.model.model import Model
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Camera
@@ -33,7 +34,7 @@ MAX_WORLDS = 16
 """Default for the maximum number of worlds that are drawn."""
 
 
-class Offscreen:
+class Offscreen(Closing):
     """Renderer that draws a model or a simulation into arrays, for films, tests and camera sensors.
 
     Each picture shows the current state of the simulation. The same state gives bitwise identical pictures.
@@ -246,12 +247,6 @@ class Offscreen:
                 thing.close()
         self._context.close()
         self._context = None
-
-    def __enter__(self) -> Offscreen:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def _size(name: str, value: int) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gpusim.closing import Closing
 from gpusim.output_files import atomic_file, check_output_file, temporary_of
 from gpusim.typing import Array
 from gpusim.viewer.errors import ViewerError
@@ -31,14 +32,6 @@ def save_picture(picture: Array, path: str | os.PathLike[str]) -> None:
         Image.fromarray(picture).save(stream, format="PNG", optimize=True)
 
 
-def load_picture(path: str | os.PathLike[str]) -> Array:
-    """Read a picture as uint8 (height, width, 3)."""
-    from PIL import Image
-
-    with Image.open(path) as image:
-        return np.asarray(image.convert("RGB"))
-
-
 def require_film_writer() -> None:
     """Check whether films can be written.
 
@@ -51,7 +44,7 @@ def require_film_writer() -> None:
         raise ViewerError(f'films need imageio-ffmpeg ({error}); install it: pip install "gpusim[video]"') from error
 
 
-class Film:
+class Film(Closing):
     """MP4 file (H.264) that is encoded frame by frame and gets its final name on close.
 
     If an error or Ctrl-C ends the ``with`` block, the frames added so far are kept. Without frames there is no file.
@@ -140,9 +133,3 @@ class Film:
                 self._temporary.unlink()
             reason = words[-1] if words else f"it ended with {code}"
             raise OSError(f"film {str(self._target)!r} could not be written; ffmpeg says: {reason}")
-
-    def __enter__(self) -> Film:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()

@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from mixed_diagram import cart, mixed_diagram
 
 import gpusim
-from gpusim.bench.diagrams import cart, mixed_diagram
 from gpusim.bench.machine import describe
 from gpusim.control import Diagram
 from gpusim.description.program_clock import WORLD

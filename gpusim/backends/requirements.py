@@ -10,7 +10,6 @@ from gpusim.errors import ModelError
 
 LEAST = {
     "numpy": "2.2",
-    "numba": "0.61.2",
     "scipy": "1.13",
     "matplotlib": "3.8",
     "typer": "0.15.1",

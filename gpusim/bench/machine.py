@@ -12,7 +12,6 @@ from typing import Any
 
 PACKAGES = (
     "numpy",
-    "numba",
     "cupy-cuda12x",
     "cupy-cuda13x",
     "mujoco",

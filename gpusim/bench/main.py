@@ -1,4 +1,4 @@
-"""Implementation of ``gpusim bench`` and ``python -m gpusim.bench``."""
+"""Implementation of ``gpusim bench``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables and JSON of benchmark results. Without rich, tables are plain text."""
+"""Tables and JSON of benchmark results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from gpusim.bench import signals
 from gpusim.bench.runner import Record
@@ -124,7 +128,7 @@ def print_table(
     left: Sequence[str] = LEFT,
     dropped_first: Sequence[str] = DROPPED_FIRST,
 ) -> None:
-    """Print a table with rich, or as plain text if rich is not installed.
+    """Print a table.
 
     Args:
         head: names of the columns.
@@ -132,13 +136,6 @@ def print_table(
         left: left-aligned columns.
         dropped_first: columns that the table omits in a narrow window, in this order.
     """
-    try:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-    except ImportError:
-        print(plain_table(head, rows, left))
-        return
     console = Console(width=None if sys.stdout.isatty() else max(200, 1 + sum(_widths(head, rows))), highlight=False)
     head, rows, dropped = narrowed(head, rows, console.width, dropped_first)
     table = Table()
@@ -167,24 +164,6 @@ def narrowed(
 def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the width of each column, including the bar and the spaces."""
     return [3 + max(map(len, column)) for column in zip(head, *rows, strict=True)]
-
-
-def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = LEFT) -> str:
-    """Return a table as aligned text."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = []
-    for row in (head, *rows):
-        aligned = (
-            text.ljust(w) if name in left else text.rjust(w) for name, text, w in zip(head, row, widths, strict=True)
-        )
-        lines.append("  ".join(aligned).rstrip())
-    return "\n".join(lines)
-
-
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = LEFT) -> str:
-    """Return a table in Markdown."""
-    bars = ["---" if name in left else "---:" for name in head]
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, bars, *rows))
 
 
 def as_json(machine: dict[str, Any], records: Sequence[Record]) -> dict[str, Any]:

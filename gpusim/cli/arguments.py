@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -49,6 +51,26 @@ class Quality(str, Enum):
     software = "software"
 
 
+_Options = TypeVar("_Options")
+
+
+def pick(options: type[_Options], given: Mapping[str, Any], **others: Any) -> _Options:
+    """Return a dataclass of options with the arguments of a command that have the names of its fields.
+
+    Arguments that are None keep the default of the field. ``others`` are further fields, or replace arguments.
+    """
+    fields = {field.name for field in dataclasses.fields(options)}  # type: ignore[arg-type]
+    values = {name: _plain(value) for name, value in given.items() if name in fields and value is not None}
+    return options(**values | others)
+
+
+def _plain(value: Any) -> Any:
+    """Return the name of a choice, a list as a tuple, and other values unchanged."""
+    if isinstance(value, Enum):
+        return value.value
+    return tuple(value) if isinstance(value, list) else value
+
+
 TargetArgument = Annotated[
     str,
     typer.Argument(
@@ -85,6 +107,7 @@ FollowOption = Annotated[str | None, typer.Option(metavar="BODY", help="Let the 
 OverlayOption = Annotated[
     list[str] | None,
     typer.Option(
+        "--overlay",
         metavar="NAME[,NAME]",
         help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile, rays.",
     ),

@@ -20,6 +20,7 @@ from gpusim.cli.arguments import (
     SeedOption,
     SettingsOption,
     TargetArgument,
+    pick,
 )
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
@@ -53,11 +54,8 @@ def fmu_command(
     floor: FloorOption = False,
 ) -> None:
     """Write a scene or a file as a co-simulation FMU (FMI 3.0). The FMU needs Python with gpusim."""
-    settings_, names = tuple(settings or ()), {"inputs": inputs, "outputs": outputs, "parameters": parameters}
-    run = RunOptions(
-        target, settings_, dt=dt, backend=backend.value, seed=seed, fixed_base=fixed_base, floating=floating, pose=pose,
-        floor=floor,
-    )  # fmt: skip
+    run = pick(RunOptions, locals(), out=None)
+    names = {"inputs": inputs, "outputs": outputs, "parameters": parameters}
     _fmu(run, out, {kind: _names(given) for kind, given in names.items()}, step)
 
 

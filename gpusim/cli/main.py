@@ -51,12 +51,13 @@ with QuietImports():
         VisualsOption,
         WebOption,
         WorldOption,
+        pick,
     )
     from gpusim.cli.convert import convert_command
     from gpusim.cli.exit_codes import CommandGroup
     from gpusim.cli.fmu import fmu_command
 
-# The commands import heavy modules (numba, scipy, matplotlib) themselves, so that help and errors appear at once.
+# The commands import heavy modules (scipy, matplotlib) themselves, so that help and errors appear at once.
 
 app = typer.Typer(
     name="gpusim",
@@ -125,40 +126,11 @@ def _run(
     run succeeded, with or without warnings. It is 1 if a world failed, joints came apart by more than 1 cm or 0.02 rad,
     or a check of the scene failed. It is 2 for invalid input and 130 after an interruption.
     """
+    given = locals()
     from gpusim.cli.options import RunOptions
     from gpusim.cli.run import run
 
-    run(
-        RunOptions(
-            target=target,
-            settings=tuple(settings or ()),
-            duration=duration,
-            dt=dt,
-            substeps=substeps,
-            iterations=iterations,
-            backend=backend.value,
-            dtype=dtype.value,
-            joint_solver=joint_solver.value if joint_solver else None,
-            scheme=scheme.value if scheme else None,
-            num_worlds=num_worlds,
-            seed=seed,
-            signals=tuple(signals) if signals is not None else None,
-            out=out,
-            rate=rate,
-            out_dtype=out_dtype.value,
-            plot=plot,
-            fixed_base=fixed_base,
-            floating=floating,
-            pose=pose,
-            floor=floor,
-            replay=replay,
-            save=save,
-            resume=resume,
-            policy=policy,
-            clock=clock,
-            udp=udp,
-        )
-    )
+    run(pick(RunOptions, given))
 
 
 @app.command("sweep")
@@ -192,18 +164,12 @@ def _sweep(
     Points run in one simulation if their models differ only in numbers. The results are the same as for separate runs,
     bit for bit. To continue after an interruption, give the same command again.
     """
+    given = locals()
     from gpusim.cli.options import RunOptions
     from gpusim.cli.sweep import SweepOptions, sweep
 
-    run = RunOptions(
-        target=target,
-        settings=tuple(settings or ()),
-        duration=duration,
-        backend=backend.value,
-        dtype=dtype.value,
-        signals=tuple(signals) if signals is not None else None,
-    )
-    sweep(SweepOptions(run, out, rate, sample, seed, together, ray))
+    run = pick(RunOptions, given, seed=None, rate=None, out=None)
+    sweep(pick(SweepOptions, given, run=run))
 
 
 @app.command("render")
@@ -217,7 +183,7 @@ def _render(
     follow: FollowOption = None,
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Points of the picture.")] = "640x360",
     quality: QualityOption = Quality.auto,
-    overlay: OverlayOption = None,
+    overlays: OverlayOption = None,
     visuals: VisualsOption = True,
     glass: Annotated[bool, typer.Option(help="Show walls that hide bodies as glass.")] = True,
     decoration: DecorationOption = None,
@@ -236,45 +202,13 @@ def _render(
     policy: PolicyOption = None,
 ) -> None:
     """Draw a picture or a film of a scene, a file or a recorded motion, without a screen."""
+    given = locals()
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
     from gpusim.cli.render import RenderOptions, render
 
-    run = RunOptions(
-        target=target,
-        settings=tuple(settings or ()),
-        duration=duration,
-        dt=dt,
-        backend=backend.value,
-        num_worlds=num_worlds,
-        seed=seed,
-        fixed_base=fixed_base,
-        floating=floating,
-        pose=pose,
-        floor=floor,
-        replay=replay,
-        policy=policy,
-    )
-    render(
-        RenderOptions(
-            run=run,
-            out=out,
-            time=time,
-            fps=fps,
-            picture=PictureOptions(
-                camera=camera,
-                follow=follow,
-                overlays=tuple(overlay or ()),
-                world=world,
-                max_worlds=max_worlds,
-                size=size,
-                quality=quality.value,
-                visuals=visuals,
-                glass=glass,
-                decoration=decoration,
-            ),
-        )
-    )
+    run = pick(RunOptions, given, out=None)
+    render(pick(RenderOptions, given, run=run, picture=pick(PictureOptions, given)))
 
 
 @app.command("view")
@@ -287,7 +221,7 @@ def _view(
     max_dt: MaxDtOption = None,
     camera: CameraOption = None,
     follow: FollowOption = None,
-    overlay: OverlayOption = None,
+    overlays: OverlayOption = None,
     visuals: VisualsOption = True,
     decoration: DecorationOption = None,
     num_worlds: NumWorldsOption = 1,
@@ -319,53 +253,14 @@ def _view(
     pauses, right steps, [ and ] set the speed, R resets, Shift+R restarts, F follows, H goes home, E is the emergency
     stop, Shift+E releases it, Tab hides the panel, Esc quits.
     """
+    given = locals()
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
     from gpusim.cli.view import view
     from gpusim.cli.view_options import ViewOptions
 
-    run = RunOptions(
-        target=target,
-        settings=tuple(settings or ()),
-        dt=dt,
-        backend=backend.value,
-        num_worlds=num_worlds,
-        seed=seed,
-        fixed_base=fixed_base,
-        floating=floating,
-        pose=pose,
-        floor=floor,
-        replay=replay,
-        policy=policy,
-        udp=udp,
-    )
-    view(
-        ViewOptions(
-            run=run,
-            picture=PictureOptions(
-                camera=camera,
-                follow=follow,
-                overlays=tuple(overlay or ()),
-                world=world,
-                max_worlds=max_worlds,
-                size=size,
-                quality=quality.value,
-                visuals=visuals,
-                decoration=decoration,
-            ),
-            speed=speed,
-            max_dt=max_dt,
-            paused=paused,
-            duration=duration,
-            record=record,
-            panel=panel,
-            mapping=mapping,
-            web=web,
-            host=host,
-            port=port,
-            rerun=rerun,
-        )
-    )
+    run = pick(RunOptions, given, duration=None)
+    view(pick(ViewOptions, given, run=run, picture=pick(PictureOptions, given)))
 
 
 @app.command("list")
@@ -401,19 +296,11 @@ def _check(
     The exit code is 0 if the check passed, 1 if the run or the comparison failed, and 2 if the file cannot be read.
     With --strict, it is also 1 if a finding affects motion or contacts.
     """
+    given = locals()
     from gpusim.cli.check import CheckOptions, check_target
     from gpusim.cli.options import RunOptions
 
-    run = RunOptions(
-        target=target,
-        settings=tuple(settings or ()),
-        backend=backend.value,
-        fixed_base=fixed_base,
-        floating=floating,
-        pose=pose,
-        floor=floor,
-    )
-    raise typer.Exit(check_target(CheckOptions(run, strict, json, against)))
+    raise typer.Exit(check_target(CheckOptions(pick(RunOptions, given), strict, json, against)))
 
 
 @app.command("diagram")
@@ -431,9 +318,10 @@ def _diagram(
     settings: SettingsOption = None,
 ) -> None:
     """Draw a block diagram, or list the diagrams of a scene."""
+    given = locals()
     from gpusim.cli.diagram import DiagramOptions, diagram
 
-    diagram(DiagramOptions(target, label, out, tuple(settings or ())))
+    diagram(pick(DiagramOptions, given))
 
 
 app.command("convert")(convert_command)

@@ -36,11 +36,11 @@ class SweepOptions:
 
     run: RunOptions
     out: Path
-    rate: float | None
-    sample: int | None
-    seed: int
-    together: int
-    ray: str | None
+    rate: float | None = None
+    sample: int | None = None
+    seed: int = 0
+    together: int = 256
+    ray: str | None = None
 
 
 @dataclass(frozen=True)

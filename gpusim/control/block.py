@@ -13,7 +13,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.control import units
-from gpusim.control.parameters import check_type
+from gpusim.control.parameters import check_bounds, check_type
 from gpusim.control.trace import Num, Number, Place, Trace, Truth
 from gpusim.control.units import Unit
 from gpusim.description.program import Tuned
@@ -129,7 +129,7 @@ class Block(ABC):
     """Unit of the outputs, if the block has this parameter."""
 
     def check(self, element: str) -> None:  # noqa: B027 (many blocks check nothing)
-        """Check the parameters.
+        """Check the parameters, beyond their types and the order of ``lower`` and ``upper``.
 
         Raises:
             ModelError: a parameter breaks a rule.
@@ -246,5 +246,7 @@ def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
     for name, value in parameters.items():
         check_type(element, name, str(known[name].type), value)
     made = _KINDS[kind](**parameters)
+    if {"lower", "upper"} <= known.keys():
+        check_bounds(element, made.lower, made.upper)  # type: ignore[attr-defined]
     made.check(element)
     return made

@@ -33,6 +33,26 @@ class Handle:
     def __str__(self) -> str:
         return self.name
 
+    def wire(self, *sources: Handle | str | float, **by_port: Handle | str | float) -> Handle:
+        """Connect the inputs of the block, and return the handle.
+
+        ``d.add("sum", "error", signs="+-").wire("height", "position")`` adds and connects a block.
+
+        Args:
+            *sources: outputs for the first inputs, in the order of the ports. See :meth:`Diagram.connect`.
+            **by_port: outputs for other inputs, by port.
+
+        Raises:
+            ModelError: a block or port is unknown, an input already has a wire, or there are more sources than inputs.
+        """
+        ports = self.diagram.ports(self.name)[0]
+        if len(sources) > len(ports):
+            rule = f"has {len(ports)} inputs, and {len(sources)} sources are given"
+            raise validate.fail(f"{self.diagram.element} block '{self.name}'", rule, "give fewer")
+        for port, source in (dict(zip(ports, sources, strict=False)) | by_port).items():
+            self.diagram.connect(source, self[port])
+        return self
+
 
 @dataclass
 class Subsystem:
@@ -47,11 +67,8 @@ class Diagram(NamesMoved):
         d = gpusim.control.Diagram("lift", rate=200.0)
         d.add("input", "height", lower=0.0, upper=0.4, unit="m")
         d.add("signal", "position", signal="joint.rail.position")
-        d.add("sum", "error", signs="+-")
-        d.add("pid", "pid", kp=20.0, ki=5.0, lower=-1.0, upper=1.0)
-        d.connect("height", "error.a")
-        d.connect("position", "error.b")
-        d.connect("error", "pid")
+        d.add("sum", "error", signs="+-").wire("height", "position")
+        d.add("pid", "pid", kp=20.0, ki=5.0, lower=-1.0, upper=1.0).wire("error")
         d.connect("pid", "command:valve")
         builder.add_diagram(d)
 

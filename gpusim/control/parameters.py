@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from gpusim import validate
 from gpusim.control import units
 from gpusim.control.unit_hints import hint
+
+Positive: TypeAlias = float
+"""Annotation of a number > 0."""
+NotNegative: TypeAlias = float
+"""Annotation of a number >= 0."""
 
 
 def _whole(element: str, name: str, value: Any) -> None:
@@ -37,9 +42,9 @@ def _names(element: str, name: str, value: Any) -> None:
         raise validate.fail(element, f"{name} has {twice[0]!r} twice", "give each name once")
 
 
-_TYPES: dict[str, Callable[[str, str, Any], None]] = {
+_TYPES: dict[str, Callable[[str, str, Any], object]] = {
     "bool": validate.flag, "int": _whole, "str": _text, "Sequence[str]": _names,
-    "float": lambda element, name, value: None if validate.number(element, name, value) else None,
+    "float": validate.number, "Positive": validate.positive, "NotNegative": validate.not_negative,
 }  # fmt: skip
 """Checks by annotation."""
 

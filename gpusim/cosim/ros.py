@@ -7,13 +7,13 @@ import queue
 import time as wall
 import warnings
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusim import validate
 from gpusim.arrays import on_host
+from gpusim.closing import Closing
 from gpusim.cosim.clock import steps_in_cycle
 from gpusim.cosim.ros_wire import PUBLISHER, SUBSCRIPTION, Node, Topic, attachment, checked_namespace, gid_of
 from gpusim.errors import ModelError, SimulationError, callers_level
@@ -35,7 +35,7 @@ _MOST_WAITING = 1000
 """Maximum number of messages in the queue."""
 
 
-class RosBridge:
+class RosBridge(Closing):
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
     Call ``bridge(sim, sim.time)`` before each cycle, call :meth:`run`, or pass the bridge to :func:`gpusim.run_clock`
@@ -240,14 +240,6 @@ class RosBridge:
         if self._owned:
             self._session.close()
             self._owned = False
-
-    def __enter__(self) -> RosBridge:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Publisher:

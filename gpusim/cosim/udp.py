@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusim import validate
 from gpusim.arrays import on_host
+from gpusim.closing import Closing
 from gpusim.cosim.pose_packets import FRAMES, PacketFormat
 from gpusim.errors import ModelError, unknown_name
 from gpusim.signals.step_samplers import RegularSampler
@@ -26,7 +26,7 @@ _LABELS_EVERY = 1.0 - 1e-6
 _MOST_NUMBER = 65535
 
 
-class UdpPoses:
+class UdpPoses(Closing):
     """Sender of body poses over UDP while the simulation steps.
 
     ``sim.step(n)`` sends all samples that are due during the n steps. Use the sender in a ``with`` statement, or call
@@ -102,14 +102,6 @@ class UdpPoses:
         if self._sampler in self._samplers:
             self._samplers.remove(self._sampler)
         self._socket.close()
-
-    def __enter__(self) -> UdpPoses:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 _PARTS = ("position", "orientation")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,13 +17,26 @@ from gpusim.typing import Array
 WORLD = -1
 
 
+class Named:
+    """Base class of records with a label. ``word`` is the word for such a record in messages."""
+
+    word: ClassVar[str]
+    label: str
+
+    @property
+    def element(self) -> str:
+        """Return the name of this element for messages."""
+        return f"{self.word} '{self.label}'"
+
+
 @dataclass
-class BodySpec:
+class BodySpec(Named):
     """A rigid body. The inertia (kg m2) is about the center of mass, in the axes of the body frame.
 
     NaN in ``mass``, ``inertia`` or ``com`` means that finalize computes the value from the body's shapes.
     """
 
+    word: ClassVar[str] = "body"
     label: str
     mass: float
     inertia: Array
@@ -36,18 +49,13 @@ class BodySpec:
     conveyor: bool = False
 
     @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"body '{self.label}'"
-
-    @property
     def complete(self) -> bool:
         """Return True if mass, inertia and center of mass are all given."""
         return not (math.isnan(self.mass) or bool(np.isnan(self.com).any()) or bool(np.isnan(self.inertia).any()))
 
 
 @dataclass
-class JointSpec:
+class JointSpec(Named):
     """A joint between ``parent`` and ``child``. The joint frames are given in the body frames.
 
     ``solver`` is "direct" or "colored". It applies to this joint and to all joints that are connected to this joint. If
@@ -55,6 +63,7 @@ class JointSpec:
     """
 
     kind: str
+    word: ClassVar[str] = "joint"
     label: str
     parent: int
     child: int
@@ -63,33 +72,24 @@ class JointSpec:
     params: dict[str, Any] = field(default_factory=dict)
     solver: str | None = None
 
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"joint '{self.label}'"
-
 
 Term = tuple[int, int, float]
 """A joint, one of its coordinates, and the factor of that coordinate in a sum."""
 
 
 @dataclass
-class CouplingSpec:
+class CouplingSpec(Named):
     """A gear, mimic or differential. It keeps the sum of ``factor * q`` over joint coordinates q equal to ``offset``.
 
     If ``offset`` is None, the starting pose determines the offset. With a ``curve`` (c2, c3, c4), the sum also contains
     the polynomial ``c2 q^2 + c3 q^3 + c4 q^4`` of the first coordinate.
     """
 
+    word: ClassVar[str] = "coupling"
     label: str
     terms: list[Term]
     offset: float | None
     curve: tuple[float, ...] = ()
-
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"coupling '{self.label}'"
 
 
 @dataclass
@@ -107,7 +107,7 @@ class ActuatorSpec:
 
 
 @dataclass
-class ShapeSpec:
+class ShapeSpec(Named):
     """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
 
     ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
@@ -115,6 +115,7 @@ class ShapeSpec:
     bodies without a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing.
     """
 
+    word: ClassVar[str] = "shape"
     label: str
     kind: str
     body: int
@@ -127,14 +128,9 @@ class ShapeSpec:
     color: tuple[float, float, float] | None = None
     covered: bool = False
 
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"shape '{self.label}'"
-
 
 @dataclass
-class VisualSpec:
+class VisualSpec(Named):
     """Appearance of a body (-1: the world), without effect on contacts and masses.
 
     Attributes:
@@ -148,6 +144,7 @@ class VisualSpec:
         look: transparency, finish and texture.
     """
 
+    word: ClassVar[str] = "visual"
     label: str
     kind: str
     body: int
@@ -156,27 +153,18 @@ class VisualSpec:
     color: tuple[float, float, float] | None = None
     look: Look = field(default_factory=Look)
 
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"visual '{self.label}'"
-
 
 @dataclass
-class SiteSpec:
+class SiteSpec(Named):
     """A named frame on a body (-1: the world), for sensors and for kinematics.
 
     ``xform`` is the site frame in the body frame.
     """
 
+    word: ClassVar[str] = "site"
     label: str
     body: int
     xform: Transform
-
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"site '{self.label}'"
 
 
 JOINT_SENSOR, CONTACT_SENSOR, RAY_SENSOR = "joint", "contact", "ray"
@@ -202,23 +190,19 @@ class RaySpec:
 
 
 @dataclass
-class SensorSpec:
+class SensorSpec(Named):
     """A sensor for a joint's load, a body's contacts, or rays from a site.
 
     ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the index of a site. A contact
     sensor reports in the frame of this site, and ``rays`` start from this site.
     """
 
+    word: ClassVar[str] = "sensor"
     label: str
     kind: str
     element_index: int
     site: int = -1
     rays: RaySpec | None = None
-
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"sensor '{self.label}'"
 
     def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
         """Return a copy for another builder. Offsets shift joint, body and site indices. Group names get the prefix."""
@@ -232,7 +216,7 @@ class SensorSpec:
 
 
 @dataclass(frozen=True)
-class PoseSpec:
+class PoseSpec(Named):
     """A named posture, for ``sim.reset(pose=label)``.
 
     Attributes:
@@ -243,16 +227,12 @@ class PoseSpec:
         activations: values of activations by command label.
     """
 
+    word: ClassVar[str] = "pose"
     label: str
     joints: dict[str, Array] = field(default_factory=dict)
     bodies: dict[str, Transform] = field(default_factory=dict)
     commands: dict[str, float] = field(default_factory=dict)
     activations: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"pose '{self.label}'"
 
     def values(self) -> dict[str, Array]:
         """Return the signals to write and their values."""

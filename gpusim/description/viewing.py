@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from gpusim.description.specs import Named
 from gpusim.transform import Transform
 
 DIRECTIONAL, POINT, SPOT, HEADLIGHT = "directional", "point", "spot", "headlight"
@@ -11,7 +13,7 @@ LIGHT_KINDS = (DIRECTIONAL, POINT, SPOT, HEADLIGHT)
 
 
 @dataclass
-class CameraSpec:
+class CameraSpec(Named):
     """A named camera on a body (-1: the world).
 
     Attributes:
@@ -22,19 +24,15 @@ class CameraSpec:
         fov_y: vertical field of view (rad).
     """
 
+    word: ClassVar[str] = "camera"
     label: str
     body: int
     xform: Transform
     fov_y: float
 
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"camera '{self.label}'"
-
 
 @dataclass
-class LightSpec:
+class LightSpec(Named):
     """A light on a body (-1: the world).
 
     Attributes:
@@ -50,6 +48,7 @@ class LightSpec:
         shadow: whether the light casts shadows.
     """
 
+    word: ClassVar[str] = "light"
     label: str
     kind: str
     body: int
@@ -60,8 +59,3 @@ class LightSpec:
     cutoff: float
     exponent: float
     shadow: bool
-
-    @property
-    def element(self) -> str:
-        """Return the name of this element for messages."""
-        return f"light '{self.label}'"

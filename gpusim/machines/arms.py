@@ -260,9 +260,8 @@ def add_bucket_linkage(
         raise validate.fail(element, f"stick = {stick!r} is no link of the arm", f"give one of {list(arm.links)}")
     pivot = complex(*validate.numbers(element, "at", at if np.ndim(at) else (at, 0.0), 2))
     pin = complex(*validate.numbers(element, "ear", ear, 2))
-    lengths = [validate.positive(element, name, value) for name, value in (("rocker", rocker), ("link", link))]
-    for name, value in (("rocker_mass", rocker_mass), ("link_mass", link_mass)):
-        validate.positive(element, name, value)
+    lengths = list(validate.positives(element, rocker=rocker, link=link).values())
+    validate.positives(element, rocker_mass=rocker_mass, link_mass=link_mass)
     prefix = "" if "rocker" not in arm.bodies else f"{bucket.label}_"
     names = f"{prefix}rocker", f"{prefix}link"
     side = _side(arm, carrier, pivot, bucket, pin, below)

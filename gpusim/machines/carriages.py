@@ -175,9 +175,9 @@ def add_outrigger(
     """
     element = f"outrigger '{label}'"
     b.check_body(element, "chassis", chassis)
-    travel, radius = (validate.positive(element, n, v) for n, v in (("stroke", stroke), ("foot_radius", foot_radius)))
+    travel, radius = validate.positives(element, stroke=stroke, foot_radius=foot_radius).values()
     tall = 1.5 * travel if length is None else validate.positive(element, "length", length)
-    masses = [validate.positive(element, n, v) for n, v in (("leg_mass", leg_mass), ("foot_mass", foot_mass))]
+    masses = list(validate.positives(element, leg_mass=leg_mass, foot_mass=foot_mass).values())
     if tall <= travel:
         rule = f"a leg of length = {tall:g} m slides out of the chassis at stroke = {travel:g} m"
         raise validate.fail(element, rule, "give a longer leg, or a shorter stroke")

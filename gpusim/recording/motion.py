@@ -21,12 +21,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
+from gpusim.closing import Closing
 from gpusim.errors import ModelError
 from gpusim.output_files import PART, atomic_file, check_output_file, locked, named_errors, part_of, put_aside
 from gpusim.typing import Array
@@ -121,7 +121,7 @@ class Motion:
         )
 
 
-class MotionRecorder:
+class MotionRecorder(Closing):
     """Recorder of the poses of a simulation. Call :meth:`sample` after steps.
 
     Args:
@@ -230,14 +230,6 @@ class MotionRecorder:
             if self.frames:
                 save_motion(load_motion(self._part), self.path)
             self._part.unlink()
-
-    def __enter__(self) -> MotionRecorder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:

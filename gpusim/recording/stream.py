@@ -23,7 +23,6 @@ from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.layout import DTYPES, Block, Layout
 from gpusim.recording.live import check_address, is_address
 from gpusim.recording.recorder import load_recording
-from gpusim.recording.samples import Recording
 from gpusim.signals.step_samplers import RegularSampler
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
@@ -286,8 +285,3 @@ def _remove(part: Path) -> None:
         part.rmdir()
     else:
         part.unlink(missing_ok=True)
-
-
-def load_stream(path: str | os.PathLike[str]) -> Recording:
-    """Read all complete blocks of a growing file NAME.npz.part, like :func:`load_recording`."""
-    return load_recording(path)

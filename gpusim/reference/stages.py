@@ -13,7 +13,7 @@ from gpusim.reference.solve import positions as corrections
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matrix_from_quaternion
 
-# Contact stages import numba and scipy.spatial only when a model has contacts.
+# Contact stages import scipy.spatial only when a model has contacts.
 
 
 def broad_phase(w: StepBuffers) -> None:

@@ -150,12 +150,8 @@ def add_shape_barrel(
         ModelError: a value breaks a rule.
     """
     element = shape_element(self, label)
-    params: dict[str, Any] = {
-        "radius": validate.positive(element, "radius", radius),
-        "arc_radius": validate.positive(element, "arc_radius", arc_radius),
-        "half_length": validate.positive(element, "half_length", half_length),
-    }
-    r, bow, half = (float(params[name]) for name in params)
+    params = validate.positives(element, radius=radius, arc_radius=arc_radius, half_length=half_length)
+    r, bow, half = params.values()
     if bow < r:
         rule = f"arc_radius = {bow:g} is below radius = {r:g}, so the arc would not be about a far axis"
         raise validate.fail(element, rule, "give an arc_radius of at least radius, or use a wheel, with an edge_radius")

@@ -107,9 +107,5 @@ def add_shape_cone(
     Raises:
         ModelError: a value breaks a rule.
     """
-    element = shape_element(self, label)
-    params: dict[str, Any] = {
-        "radius": validate.positive(element, "radius", radius),
-        "half_length": validate.positive(element, "half_length", half_length),
-    }
+    params = validate.positives(shape_element(self, label), radius=radius, half_length=half_length)
     return self.add_shape("cone", body, params, xform, material, label, group, mask, density, color)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Range, Scene
 
 NAME = "card_house"
 LENGTH, WIDTH, THICKNESS, DENSITY = 0.09, 0.06, 1e-3, 800.0
 
 
-def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
+def build(
+    levels: Annotated[int, Range(1, 10)] = 3,
+    angle: Annotated[float, Range(5.0, 30.0)] = 20.0,
+    friction: NotNegative = 0.6,
+) -> Scene:
     """Build the scene.
 
     Args:
@@ -23,9 +28,6 @@ def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
             tan(angle) / 2.
         friction: coefficient of sliding friction, 0 or more.
     """
-    require(1 <= levels <= 10, NAME, "levels", levels, "must be from 1 to 10")
-    require(5.0 <= angle <= 30.0, NAME, "angle", angle, "must be from 5 to 30")
-    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
     material = gpusim.Material(friction=friction, density=DENSITY)
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     b.add_shape_plane(-1, material=material, label="table")

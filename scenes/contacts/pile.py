@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene
 
 NAME = "pile"
 WALL = 0.2
 
 
 def build(
-    count: int = 60,
-    balls: float = 0.5,
-    size: float = 0.2,
-    friction: float = 0.5,
-    restitution: float = 0.0,
-    seed: int = 1,
+    count: Annotated[int, Range(1, 100000)] = 60,
+    balls: Annotated[float, Range(0.0, 1.0)] = 0.5,
+    size: Positive = 0.2,
+    friction: NotNegative = 0.5,
+    restitution: Annotated[float, Range(0.0, 1.0)] = 0.0,
+    seed: Annotated[int, Range(0)] = 1,
 ) -> Scene:
     """Build the scene.
 
@@ -32,12 +33,6 @@ def build(
         restitution: coefficient of restitution, 0 to 1.
         seed: seed of the random shapes, sizes and poses, 0 or more.
     """
-    require(1 <= count <= 100000, NAME, "count", count, "must be from 1 to 100000")
-    require(0.0 <= balls <= 1.0, NAME, "balls", balls, "must be from 0 to 1")
-    require(size > 0.0, NAME, "size", size, "must be above 0")
-    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
-    require(0.0 <= restitution <= 1.0, NAME, "restitution", restitution, "must be from 0 to 1")
-    require(seed >= 0, NAME, "seed", seed, "must not be negative")
     material = gpusim.Material(friction=friction, restitution=restitution)
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     side = max(2, math.ceil((2.0 * count) ** (1.0 / 3.0)))

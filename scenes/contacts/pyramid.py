@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene
 
 NAME = "pyramid"
 
 
-def build(height: int = 10, size: float = 1.0, space: float = 0.05, friction: float = 0.6, mass: float = 1.0) -> Scene:
+def build(
+    height: Annotated[int, Range(1, 100)] = 10,
+    size: Positive = 1.0,
+    space: Annotated[float, Range(least=0.0, below=0.5)] = 0.05,
+    friction: NotNegative = 0.6,
+    mass: Positive = 1.0,
+) -> Scene:
     """Build the scene.
 
     Args:
@@ -22,11 +29,6 @@ def build(height: int = 10, size: float = 1.0, space: float = 0.05, friction: fl
         friction: coefficient of sliding friction, 0 or more.
         mass: mass of a box, kg, above 0.
     """
-    require(1 <= height <= 100, NAME, "height", height, "must be from 1 to 100")
-    require(size > 0.0, NAME, "size", size, "must be above 0")
-    require(0.0 <= space < 0.5, NAME, "space", space, "must be from 0 to below 0.5")
-    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
-    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     material = gpusim.Material(friction=friction)
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     b.add_shape_plane(-1, material=material, label="ground")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Range, Scene
 
 NAME = "rattleback"
 SEMI_AXES = np.array([0.2, 0.03, 0.02])
@@ -20,7 +21,12 @@ HEIGHT = 0.01
 INERTIA = (2e-4, 1.6e-3, 1.7e-3)
 
 
-def build(spin: float = -5.0, skew: float = -2e-5, tilt: float = 0.5, friction: float = 100.0) -> Scene:
+def build(
+    spin: float = -5.0,
+    skew: Annotated[float, Range(-5e-4, 5e-4)] = -2e-5,
+    tilt: Annotated[float, Range(-10.0, 10.0)] = 0.5,
+    friction: NotNegative = 100.0,
+) -> Scene:
     """Build the scene. The stone is an ellipsoid whose principal axes of inertia differ from its geometric axes.
 
     Args:
@@ -29,9 +35,6 @@ def build(spin: float = -5.0, skew: float = -2e-5, tilt: float = 0.5, friction: 
         tilt: initial tilt about both horizontal axes, deg, -10 to 10.
         friction: coefficient of sliding friction, 0 or more.
     """
-    require(abs(skew) <= 5e-4, NAME, "skew", skew, "must be between -5e-4 and 5e-4")
-    require(abs(tilt) <= 10.0, NAME, "tilt", tilt, "must be between -10 and 10")
-    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
     material = gpusim.Material(friction=friction)
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     b.add_shape_plane(-1, material=material, label="table")

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene
 
 NAME = "slope"
 G = 9.81
 HALF = (0.2, 0.2, 0.1)
 
 
-def build(angle: float = 30.0, friction: float = 0.5, mass: float = 2.0) -> Scene:
+def build(
+    angle: Annotated[float, Range(least=0.0, below=60.0)] = 30.0, friction: NotNegative = 0.5, mass: Positive = 2.0
+) -> Scene:
     """Build the scene. The slope falls along x.
 
     Args:
@@ -27,9 +30,6 @@ def build(angle: float = 30.0, friction: float = 0.5, mass: float = 2.0) -> Scen
         friction: coefficient of sliding friction, 0 or more.
         mass: mass of the block, kg, above 0.
     """
-    require(0.0 <= angle < 60.0, NAME, "angle", angle, "must be from 0 to below 60")
-    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
-    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -G))
     turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), math.radians(angle))
     material = gpusim.Material(friction=friction)

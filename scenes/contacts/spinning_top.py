@@ -11,7 +11,7 @@ import numpy as np
 
 import gpusim
 from gpusim import rotations
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Scene
 from gpusim.scenes._checks import Recording, keeps_energy, near
 
 NAME = "spinning_top"
@@ -23,9 +23,9 @@ def build(
     free: bool = False,
     spin: float | None = None,
     tilt: float = math.pi / 6.0,
-    mass: float = 1.0,
-    radius: float = 0.1,
-    height: float = 0.1,
+    mass: Positive = 1.0,
+    radius: Positive = 0.1,
+    height: Positive = 0.1,
     wobble: float = 0.01,
 ) -> Scene:
     """Build the scene.
@@ -39,9 +39,6 @@ def build(
         height: height of the disc's center above the tip, m, above 0. Not used if free.
         wobble: initial angular rate of a free body about each of the other two axes, rad/s.
     """
-    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
-    require(radius > 0.0, NAME, "radius", radius, "must be above 0")
-    require(height > 0.0, NAME, "height", height, "must be above 0")
     if free:
         b = gpusim.ModelBuilder(gravity=(0.0, 0.0, 0.0))
         rate = (wobble, 5.0 if spin is None else spin, wobble)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Scene, require
 
 NAME = "tippe_top"
 
@@ -19,10 +19,10 @@ NAME = "tippe_top"
 def build(
     spin: float = 150.0,
     tilt: float = 0.3,
-    radius: float = 0.02,
+    radius: Positive = 0.02,
     offset: float = 0.005,
-    mass: float = 0.02,
-    friction: float = 0.3,
+    mass: Positive = 0.02,
+    friction: NotNegative = 0.3,
 ) -> Scene:
     """Build the scene.
 
@@ -34,10 +34,7 @@ def build(
         mass: mass of the top, kg, above 0.
         friction: coefficient of sliding friction, 0 or more.
     """
-    require(radius > 0.0, NAME, "radius", radius, "must be above 0")
     require(0.0 <= offset < radius, NAME, "offset", offset, "must be from 0 to below the radius")
-    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
-    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     # without sliding a top stays upright, and plain Coulomb friction would hold a slow contact
     law = gpusim.ContactLaw(friction="regularized", regularization_speed=1e-3)

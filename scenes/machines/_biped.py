@@ -209,13 +209,8 @@ def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
     """
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])
     d.add("signal", "rate", signal=[f"joint.{name}.velocity" for name in NAMES])
-    d.add("expression", "voltage", text=DRIVE)
+    voltage = d.add("expression", "voltage", text=DRIVE)
     for name, values in drive_constants().items():
-        d.add("constant", name, value=values)
-        d.connect(name, f"voltage.{name}")
-    d.connect("q", "voltage.q")
-    d.connect("rate", "voltage.rate")
-    d.connect(wanted, "voltage.wanted")
-    d.connect(0.0 if effort is None else effort, "voltage.effort")
-    d.add("command", "motors", command=list(NAMES))
-    d.connect("voltage", "motors")
+        d.connect(d.add("constant", name, value=values), voltage[name])
+    voltage.wire(q="q", rate="rate", wanted=wanted, effort=0.0 if effort is None else effort)
+    d.add("command", "motors", command=list(NAMES)).wire(voltage)

@@ -60,13 +60,10 @@ def _add_states(d: Diagram, brakes: Sequence[str]) -> None:
         ["stopping", "standing", "stands"], ["standing", "driving", "out"], ["standing", "parked", PATIENCE],
     ]  # fmt: skip
     states = ["parked", "driving", "stopping", "standing"]
-    mode = d.add("state_machine", "mode", states=states, transitions=transitions)
-    for port in ("out", "released", "stands"):
-        d.connect(port, mode[port])
+    mode = d.add("state_machine", "mode", states=states, transitions=transitions).wire("out", "released", "stands")
     braking = "1 if parked or standing else share if stopping else 0".replace("share", str(STOPPING))
-    d.add("expression", "brake", text=braking, unit="-")
-    for state in ("parked", "standing", "stopping"):
-        d.connect(mode[state], f"brake.{state}")
+    brake = d.add("expression", "brake", text=braking, unit="-")
+    brake.wire(**{state: mode[state] for state in ("parked", "standing", "stopping")})
     d.connect("brake", *(f"command:{name}" for name in brakes))
 
 
@@ -75,17 +72,13 @@ def _add_drive(d: Diagram, full: float, held: bool) -> None:
     d.connect("stick", d.add("gain", "asked", gain=MOST_SPEED, unit="m/s"))
     d.connect("asked", d.add("rate_limiter", "wish", rise=GAINING, fall=LOSING))
     d.connect("wish", d.add("gain", "forward", gain=1.0 / full, unit="s/m"))
-    d.connect("wish", d.add("sum", "missing", signs="+-")["a"])
-    d.connect("speed", "missing.b")
+    d.add("sum", "missing", signs="+-").wire("wish", "speed")
     d.connect("mode.driving", d.add("logic", "rests", operation="not"))
     gain = 0.0 if held else QUICK
-    d.connect("missing", d.add("pid", "cruise", kp=gain, ki=gain / RESET, lower=-1.0, upper=1.0, unit="-"))
-    d.connect("rests", "cruise.reset")
-    d.connect("cruise", d.add("sum", "voltage")["a"])
-    d.connect("forward", "voltage.b")
-    d.connect("mode.driving", d.add("switch", "drive")["on"])
-    d.connect("voltage", "drive.a")
-    d.connect(0.0, "drive.b")
+    cruise = d.add("pid", "cruise", kp=gain, ki=gain / RESET, lower=-1.0, upper=1.0, unit="-")
+    cruise.wire("missing", reset="rests")
+    d.add("sum", "voltage").wire("cruise", "forward")
+    d.add("switch", "drive").wire("mode.driving", "voltage", 0.0)
     most = MOST_SPEED / full if held else 1.0
     d.connect("drive", d.add("limiter", "motor", lower=-most, upper=most))
     d.connect("motor", "command:drive")
@@ -94,8 +87,7 @@ def _add_drive(d: Diagram, full: float, held: bool) -> None:
 def _add_steering(d: Diagram, wheelbase: float, angles: Sequence[float], travels: Sequence[float]) -> None:
     """Add the steering with a rate limit and a speed-dependent angle limit."""
     text = f"-wheel * min({max(angles)!r}, {ASIDE * wheelbase!r} / max(v * v, 0.1))"
-    d.connect("wheel", d.add("expression", "angle", text=text, unit="rad")["wheel"])
-    d.connect("speed", "angle.v")
+    d.add("expression", "angle", text=text, unit="rad").wire(wheel="wheel", v="speed")
     d.connect("angle", d.add("rate_limiter", "turned", rise=STEERING_RATE))
     d.connect("turned", d.add("lookup", "rack", x=tuple(angles), y=tuple(travels), unit="m"))
     d.connect("rack", "command:steer")

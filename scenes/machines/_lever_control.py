@@ -23,10 +23,9 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
     Return the name of the block whose output is the rate-limited lever value times ``gain``.
     """
     d.add("input", name, keys=keys, axis=axis, dead_zone=DEAD_ZONE, curve=CURVE, unit="-")
-    d.connect("enable", d.add("switch", f"{name}_on")["on"])
+    on = d.add("switch", f"{name}_on")
     d.connect(name, d.add("gain", f"{name}_sense", gain=gain, unit="-"))
-    d.connect(f"{name}_sense", f"{name}_on.a")
-    d.connect(0.0, f"{name}_on.b")
+    on.wire("enable", f"{name}_sense", 0.0)
     d.connect(f"{name}_on", d.add("rate_limiter", f"{name}_eased", rise=RATE))
     return f"{name}_eased"
 
@@ -37,8 +36,8 @@ def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: 
         "max(min(u, max(min((high - x) / band, 1), 0)), -max(min((x - low) / band, 1), 0))"
         .replace("high", repr(stroke - MARGIN)).replace("low", repr(MARGIN)).replace("band", repr(BAND))
     )  # fmt: skip
-    d.connect(source, d.add("expression", f"{command}_soft", text=text, unit="-")["u"])
-    d.connect(f"signal:cylinder.{command}_cylinder.position", f"{command}_soft.x")
+    soft = d.add("expression", f"{command}_soft", text=text, unit="-")
+    soft.wire(u=source, x=f"signal:cylinder.{command}_cylinder.position")
     add_valve(d, f"{command}_soft", command, overlap)
 
 
@@ -62,7 +61,6 @@ def add_swing(d: Diagram, source: str, overlap: float) -> None:
         ["slows", "free", "go"],
         ["slows", "held", PATIENCE],
     ]
-    d.add("state_machine", "swing_mode", states=["held", "free", "slows"], transitions=transitions)
-    d.connect("swing_moves", "swing_mode.go")
-    d.connect("swing_rests", "swing_mode.rest")
+    mode = d.add("state_machine", "swing_mode", states=["held", "free", "slows"], transitions=transitions)
+    mode.wire(go="swing_moves", rest="swing_rests")
     d.connect("swing_mode.held", "command:swing_brake")

@@ -51,8 +51,7 @@ def rescuer_control(
 def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
     """Add the common motion of all outriggers."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
-    d.connect("outriggers", d.add("sample_hold", "wanted")["in"])
-    d.connect("enable", "wanted.sample")
+    d.add("sample_hold", "wanted").wire("outriggers", "enable")
     d.connect("wanted", d.add("rate_limiter", "lowered", rise=LOWERING))
     d.connect("lowered", *(f"command:{leg}" for leg in legs), d.add("compare", "stands", value=OUT)["a"])
 
@@ -63,9 +62,8 @@ def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], turns: float) -
     add_lever(d, "aside", ("LEFT", "RIGHT"))
     for side, sign in (("left", "+"), ("right", "-")):
         text = f"0 if stands else {SPEED} * ahead {sign} {SPIN} * aside"
-        d.add("expression", f"{side}_wish", text=text, unit="m/s")
-        for port, source in (("ahead", "ahead_eased"), ("aside", "aside_eased"), ("stands", "stands")):
-            d.connect(source, f"{side}_wish.{port}")
+        wish = d.add("expression", f"{side}_wish", text=text, unit="m/s")
+        wish.wire(ahead="ahead_eased", aside="aside_eased", stands="stands")
         d.connect(f"{side}_wish", d.add("rate_limiter", f"{side}_speed", rise=GAINING))
         d.connect(f"{side}_speed", d.add("gain", f"{side}_turns", gain=turns, unit="1/m"))
         d.connect(f"{side}_turns", *(f"command:{drive}" for drive in drives[side]))

@@ -80,44 +80,16 @@ def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
 
 def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -> None:
     """Add an expression."""
-    d.add("expression", name, text=text, unit=unit)
-    for port in d.ports(name)[0]:
-        d.connect(inputs.get(port, port), f"{name}.{port}")
+    block = d.add("expression", name, text=text, unit=unit)
+    block.wire(*(inputs.get(port, port) for port in d.ports(name)[0]))
 
 
 def _pack(d: Diagram, name: str, *sources: str | float) -> None:
-    d.add("mux", name, count=len(sources))
-    for port, source in zip("abcde", sources, strict=False):
-        d.connect(source, f"{name}.{port}")
-
-
-def _product(d: Diagram, name: str, a: str, b: str) -> None:
-    d.add("product", name)
-    d.connect(a, f"{name}.a")
-    d.connect(b, f"{name}.b")
-
-
-def _less(d: Diagram, name: str, a: str, b: str) -> None:
-    d.add("sum", name, signs="+-")
-    d.connect(a, f"{name}.a")
-    d.connect(b, f"{name}.b")
+    d.add("mux", name, count=len(sources)).wire(*sources)
 
 
 def _part(d: Diagram, name: str, source: str, index: int | list[int]) -> None:
     d.connect(source, d.add("select_element", name, index=index))
-
-
-def _held(d: Diagram, name: str, source: str, sample: str) -> None:
-    d.add("sample_hold", name)
-    d.connect(source, f"{name}.in")
-    d.connect(sample, f"{name}.sample")
-
-
-def _seen(d: Diagram, name: str, source: str, position: str, orientation: str, vector: bool = False) -> None:
-    """Add a block that transforms a point or a vector to a frame."""
-    d.connect(source, d.add("to_frame", name, vector=vector)["in"])
-    d.connect(position, f"{name}.position")
-    d.connect(orientation, f"{name}.orientation")
 
 
 def _add_plan(d: Diagram, plan: Plan) -> None:
@@ -156,11 +128,11 @@ def _add_error(d: Diagram, frequency: float) -> None:
     """Add the position error of the pelvis and the DCM error."""
     for name in ("position", "orientation", "linear_velocity"):
         d.add("signal", name, signal=f"body.pelvis.{name}")
-    _less(d, "apart_by", "position", "place")
+    d.add("sum", "apart_by", signs="+-").wire("position", "place")
     _part(d, "miss", "apart_by", [0, 1])
     _part(d, "high_by", "apart_by", 2)
     _part(d, "speed", "linear_velocity", [0, 1])
-    _less(d, "haste", "speed", "pace")
+    d.add("sum", "haste", signs="+-").wire("speed", "pace")
     d.connect("haste", d.add("lowpass", "drift", time=SMOOTH))
     _formula(d, "divergent", f"miss + drift / {frequency!r}", "m")
     # shift of a foot relative to the pelvis that makes it land at its planned position, or farther
@@ -196,26 +168,24 @@ def _add_places(d: Diagram) -> None:
     _formula(d, "yaw_sin", "sin(0.5 * yaw)")
     _formula(d, "yaw_cos", "cos(0.5 * yaw)")
     _pack(d, "facing", "flat", "yaw_sin", "yaw_cos")
-    _seen(d, "near", "spot", "position", "facing")
-    _seen(d, "borne", "force", "position", "facing", vector=True)
+    d.add("to_frame", "near").wire("spot", "position", "facing")
+    d.add("to_frame", "borne", vector=True).wire("force", "position", "facing")
     _part(d, "near_spot", "near", [0, 1])
     for side, _ in SIDES:
         _part(d, f"{side}_place", f"{side}_way.out", [0, 1, 2])
         _part(d, f"{side}_high", f"{side}_way.out", 2)
         _part(d, f"{side}_yaw", f"{side}_way.out", 3)
         _part(d, f"{side}_sinks", f"{side}_way.velocity", 2)
-        _seen(d, f"{side}_is", f"signal:site.{side}_sole.position", "position", "facing")
+        d.add("to_frame", f"{side}_is").wire(f"signal:site.{side}_sole.position", "position", "facing")
         _part(d, f"{side}_spot", f"{side}_is", [0, 1])
 
 
 def _add_wrench(d: Diagram) -> None:
     """Add the ground's wrench about the center of the supporting soles, and the share of each sole."""
-    _less(d, "apart", "l_spot", "r_spot")
-    _less(d, "over", "near_spot", "r_spot")
+    d.add("sum", "apart", signs="+-").wire("l_spot", "r_spot")
+    d.add("sum", "over", signs="+-").wire("near_spot", "r_spot")
     for name, a in (("along", "over"), ("square", "apart")):
-        d.add("dot", name)
-        d.connect(a, f"{name}.a")
-        d.connect("apart", f"{name}.b")
+        d.add("dot", name).wire(a, "apart")
     both = "max(0, min(1, along / square))"
     _formula(d, "l_share", f"l * (1 - r + r * {both})", l="l_bears", r="r_bears")
     _formula(d, "r_share", f"r * (1 - l + l * (1 - {both}))", l="l_bears", r="r_bears")
@@ -240,7 +210,7 @@ def _add_landing(d: Diagram, side: str) -> None:
     _formula(d, f"{side}_wish", text, "m", **wires)
     d.connect(f"{side}_wish", d.add("rate_limiter", f"{side}_shift", rise=SHIFTS))
     d.connect(f"{side}_shift", f"{side}_last")
-    _less(d, f"{side}_aim", f"{side}_place", f"{side}_shift")
+    d.add("sum", f"{side}_aim", signs="+-").wire(f"{side}_place", f"{side}_shift")
 
 
 def _add_meeting(d: Diagram, side: str) -> None:
@@ -249,39 +219,32 @@ def _add_meeting(d: Diagram, side: str) -> None:
     _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
     _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
     _formula(d, f"{side}_lands", "not bears and v < 0", **wires)
-    d.add("sr_latch", f"{side}_met")
-    d.connect(f"{side}_early", f"{side}_met.set")
-    d.connect(f"{side}_gone", f"{side}_met.reset")
+    d.add("sr_latch", f"{side}_met").wire(f"{side}_early", f"{side}_gone")
     _formula(d, f"{side}_flies", "not met", met=f"{side}_met")
-    _held(d, f"{side}_where", f"{side}_high", f"{side}_flies")
+    d.add("sample_hold", f"{side}_where").wire(f"{side}_high", f"{side}_flies")
     _formula(d, f"{side}_over", "(where - high) * met", "m", where=f"{side}_where", met=f"{side}_met", **wires)
-    _held(d, f"{side}_held", f"{side}_over", f"{side}_lands")
-    _product(d, f"{side}_higher", f"{side}_held", f"{side}_met")
+    d.add("sample_hold", f"{side}_held").wire(f"{side}_over", f"{side}_lands")
+    d.add("product", f"{side}_higher").wire(f"{side}_held", f"{side}_met")
     d.connect(f"{side}_higher", d.add("rate_limiter", f"{side}_stays", rise=YIELDS))
     _pack(d, f"{side}_raised", "flat", f"{side}_stays")
-    d.add("sum", f"{side}_target")
-    d.connect(f"{side}_aim", f"{side}_target.a")
-    d.connect(f"{side}_raised", f"{side}_target.b")
+    d.add("sum", f"{side}_target").wire(f"{side}_aim", f"{side}_raised")
 
 
 def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
     """Add the planned angles of a leg, and the efforts for the leg's weight and its share of the ground force."""
     joints = [f"{side}_{name}" for name in LEG]
     start = [posture[joint] for joint in joints]
-    _seen(d, f"{side}_near", f"{side}_target", "place", "facing")
+    d.add("to_frame", f"{side}_near").wire(f"{side}_target", "place", "facing")
     for function in ("sin", "cos"):
         _formula(d, f"{side}_{function}", f"{function}(0.5 * (foot - yaw))", foot=f"{side}_yaw")
     _pack(d, f"{side}_facing", "flat", f"{side}_sin", f"{side}_cos")
     d.add("constant", f"{side}_posture", value=start)
-    d.add("ik", f"{side}_ik", start=start, lever=LEVER, damping=DAMPING, **chain(b, "pelvis", f"{side}_sole"))
-    for port, source in {"target": "near", "orientation": "facing", "posture": "posture"}.items():
-        d.connect(f"{side}_{source}", f"{side}_ik.{port}")
-    d.add("inverse_dynamics", f"{side}_load", **heavy_chain(b, "pelvis", f"{side}_sole"))
-    d.connect(f"{side}_ik.out", f"{side}_load.q")
-    _product(d, f"{side}_wrench", "wrench", f"{side}_share")
-    d.connect(f"{side}_wrench", f"{side}_load.wrench")
+    ik = d.add("ik", f"{side}_ik", start=start, lever=LEVER, damping=DAMPING, **chain(b, "pelvis", f"{side}_sole"))
+    ik.wire(target=f"{side}_near", orientation=f"{side}_facing", posture=f"{side}_posture")
+    load = d.add("inverse_dynamics", f"{side}_load", **heavy_chain(b, "pelvis", f"{side}_sole"))
+    load.wire(f"{side}_ik.out", wrench=d.add("product", f"{side}_wrench").wire("wrench", f"{side}_share"))
     # The three hip joints rotate about z, x and y, approximately like the lean of the pelvis.
-    _product(d, f"{side}_righting", "righting", f"{side}_share")
+    d.add("product", f"{side}_righting").wire("righting", f"{side}_share")
     d.add("constant", f"{side}_below", value=[0.0] * 3, unit="N m")
     _pack(d, f"{side}_hips", f"{side}_righting", f"{side}_below")
     d.connect(f"{side}_ik.out", d.add("derivative", f"{side}_rate", time=AT_ONCE))
@@ -309,7 +272,7 @@ def _add_soles(d: Diagram) -> None:
         _part(d, f"{side}_bearing", f"{side}_ground", 2)
         site = f"signal:site.{side}_sole."
         pressure = f"signal:sensor.{side}_foot.center_of_pressure"
-        _seen(d, f"{side}_pressed", pressure, f"{site}position", f"{site}orientation")
+        d.add("to_frame", f"{side}_pressed").wire(pressure, f"{site}position", f"{site}orientation")
         _part(d, f"{side}_x", f"{side}_pressed", 0)
         _part(d, f"{side}_y", f"{side}_pressed", 1)
         text = f"min({FOOT[0]!r} - abs(x), {FOOT[1]!r} - abs(y))"

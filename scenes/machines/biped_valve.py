@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -17,7 +18,7 @@ import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.control import Diagram, chain
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Range, Scene, require
 from gpusim.scenes._checks import GAPS, Recording, at, keeps_whole
 from gpusim.scenes.machines._biped import (
     FOOT,
@@ -53,7 +54,11 @@ PEACE = 0.5
 
 
 def build(
-    turn: float = 90.0, friction: float = 10.0, radius: float = 0.16, misplaced: float = 0.0, feedback: bool = True
+    turn: float = 90.0,
+    friction: Annotated[float, Range(above=0.0, most=20.0)] = 10.0,
+    radius: Annotated[float, Range(0.10, 0.20)] = 0.16,
+    misplaced: Annotated[float, Range(-0.03, 0.03)] = 0.0,
+    feedback: bool = True,
 ) -> Scene:
     """Build the scene. The command "wheel" is the desired wheel angle (rad).
 
@@ -66,9 +71,6 @@ def build(
         feedback: use feedback of the wheel's angle and of the wrist forces.
     """
     require(0.0 < abs(turn) <= 110.0, NAME, "turn", turn, "must be -110 to 110, and not 0")
-    require(0.0 < friction <= 20.0, NAME, "friction", friction, "must be above 0 and at most 20")
-    require(0.10 <= radius <= 0.20, NAME, "radius", radius, "must be 0.1 to 0.2")
-    require(abs(misplaced) <= 0.03, NAME, "misplaced", misplaced, "must be -0.03 to 0.03")
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, material=gpusim.Material(friction=0.8), label="floor")
     center = (WHEEL[0] + misplaced, WHEEL[1], WHEEL[2])
@@ -165,18 +167,12 @@ def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: b
     """Return the diagram that computes motor voltages from the commanded wheel angle."""
     d = Diagram("robot")
     d.add("input", "wheel", lower=-2.0, upper=2.0, unit="rad")
-    d.add("rate_limiter", "speed", rise=SPEED)
-    d.add("lowpass2", "planned", frequency=0.7, damping=1.0)
-    d.connect("wheel", "speed")
-    d.connect("speed", "planned")
+    d.add("rate_limiter", "speed", rise=SPEED).wire("wheel")
+    d.add("lowpass2", "planned", frequency=0.7, damping=1.0).wire("speed")
     d.add("signal", "angle", signal="joint.wheel.position")
-    d.add("sum", "behind", signs="+-")
-    d.connect("planned", "behind.a")
-    d.connect("angle", "behind.b")
-    d.add("integrator", "lead", gain=2.0 if feedback else 0.0, lower=-0.6, upper=0.6, unit="1/s")
-    d.connect("behind", "lead")
-    d.connect("planned", d.add("sum", "aim", signs="++")["a"])
-    d.connect("lead", "aim.b")
+    d.add("sum", "behind", signs="+-").wire("planned", "angle")
+    d.add("integrator", "lead", gain=2.0 if feedback else 0.0, lower=-0.6, upper=0.6, unit="1/s").wire("behind")
+    d.add("sum", "aim", signs="++").wire("planned", "lead")
     for function in ("cos", "sin"):
         d.connect("aim", d.add("trigonometry", f"aim_{function}", function=function))
         d.connect("angle", d.add("trigonometry", f"angle_{function}", function=function))
@@ -190,9 +186,7 @@ def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: b
     held = {"upper": NAMES[:2], "l_leg": NAMES[2:8], "r_leg": NAMES[14:20]}
     for name, joints in held.items():
         d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
-    d.add("mux", "wanted", count=5)
-    for port, source in zip("abcde", ("upper", "l_leg", "l_ik.out", "r_leg", "r_ik.out"), strict=True):
-        d.connect(source, f"wanted.{port}")
+    d.add("mux", "wanted", count=5).wire("upper", "l_leg", "l_ik.out", "r_leg", "r_ik.out")
     add_joint_control(d, "wanted")
     _add_balance(d)
     return d
@@ -203,59 +197,39 @@ def _add_arm(
 ) -> None:
     """Add the diagram blocks of one arm: the hand's target on the rim, the hand's force, and the joint angles."""
     lever = radius * y
-    d.add("expression", f"{s}_y", text=f"{lever!r} * c", unit="m")
-    d.add("expression", f"{s}_z", text=f"{WHEEL[2]!r} + {lever!r} * s", unit="m")
-    d.connect("aim_cos", f"{s}_y.c")
-    d.connect("aim_sin", f"{s}_z.s")
+    d.add("expression", f"{s}_y", text=f"{lever!r} * c", unit="m").wire("aim_cos")
+    d.add("expression", f"{s}_z", text=f"{WHEEL[2]!r} + {lever!r} * s", unit="m").wire("aim_sin")
     d.add("constant", f"{s}_x", value=WHEEL[0], unit="m")
-    d.add("mux", f"{s}_rim", count=3)
-    for port, axis in zip("abc", "xyz", strict=True):
-        d.connect(f"{s}_{axis}", f"{s}_rim.{port}")
+    d.add("mux", f"{s}_rim", count=3).wire(f"{s}_x", f"{s}_y", f"{s}_z")
     # The force of the hand on the wheel, in world axes: the sensor measures the force of the hand on the wrist, which
     # includes the hand's weight.
     d.add("signal", f"{s}_wrist", signal=f"sensor.{s}_wrist.force")
     d.connect(f"{s}_wrist", d.add("gain", f"{s}_push", gain=-1.0, unit="-"))
-    d.connect(f"{s}_push", d.add("from_frame", f"{s}_felt", vector=True)["in"])
-    for what in ("position", "orientation"):
-        d.connect(f"signal:body.{s}_wrist.{what}", f"{s}_felt.{what}")
+    wrist = (f"signal:body.{s}_wrist.{what}" for what in ("position", "orientation"))
+    d.add("from_frame", f"{s}_felt", vector=True).wire(f"{s}_push", *wrist)
     d.add("constant", f"{s}_weight", value=[0.0, 0.0, -GRAVITY * HAND_MASS], unit="N")
-    d.connect(f"{s}_felt", d.add("sum", f"{s}_force")["a"])
-    d.connect(f"{s}_weight", f"{s}_force.b")
+    d.add("sum", f"{s}_force").wire(f"{s}_felt", f"{s}_weight")
     d.add("constant", f"{s}_zero", value=0.0)
     d.connect("angle_sin", d.add("gain", f"{s}_ty", gain=-y))
     d.connect("angle_cos", d.add("gain", f"{s}_tz", gain=y))
-    d.add("mux", f"{s}_tangent", count=3)
-    for port, name in zip("abc", ("zero", "ty", "tz"), strict=True):
-        d.connect(f"{s}_{name}", f"{s}_tangent.{port}")
-    d.connect(f"{s}_force", d.add("project", f"{s}_work")["in"])
-    d.connect(f"{s}_tangent", f"{s}_work.direction")
+    d.add("mux", f"{s}_tangent", count=3).wire(f"{s}_zero", f"{s}_ty", f"{s}_tz")
+    d.add("project", f"{s}_work").wire(f"{s}_force", f"{s}_tangent")
     yields = -YIELDS if feedback else 0.0
     d.add("integrator", f"{s}_yield", gain=yields, initial=[0.0] * 3, lower=-0.08, upper=0.08, unit="m/N s")
     # force that does no work on the wheel: everything except the mean push of both hands along the rim
-    d.add("product", f"{s}_share")
-    d.connect("push", f"{s}_share.a")
-    d.connect(f"{s}_tangent", f"{s}_share.b")
-    d.connect(f"{s}_force", d.add("sum", f"{s}_idle", signs="+-")["a"])
-    d.connect(f"{s}_share", f"{s}_idle.b")
-    d.connect(f"{s}_idle", f"{s}_yield")
-    d.connect(f"{s}_rim", d.add("sum", f"{s}_target")["a"])
-    d.connect(f"{s}_yield", f"{s}_target.b")
-    d.connect(f"{s}_target", d.add("to_frame", f"{s}_near")["in"])
-    for what in ("position", "orientation"):
-        d.connect(f"torso_{what}", f"{s}_near.{what}")
+    d.add("product", f"{s}_share").wire("push", f"{s}_tangent")
+    d.connect(d.add("sum", f"{s}_idle", signs="+-").wire(f"{s}_force", f"{s}_share"), f"{s}_yield")
+    d.add("sum", f"{s}_target").wire(f"{s}_rim", f"{s}_yield")
+    d.add("to_frame", f"{s}_near").wire(f"{s}_target", "torso_position", "torso_orientation")
     own, links = [posture.get(joint, 0.0) for joint in ARMS[s]], chain(b, "torso", f"{s}_grip")
     # keep the initial difference between hand and plan
     d.add("signal", f"{s}_joints", signal=[f"joint.{joint}.position" for joint in ARMS[s]])
     d.connect(f"{s}_joints", d.add("chain", f"{s}_arm", **links))
-    d.connect(f"{s}_arm.position", d.add("sum", f"{s}_miss", signs="+-")["a"])
-    d.connect(f"{s}_near", f"{s}_miss.b")
-    d.connect(f"{s}_miss", d.add("sample_hold", f"{s}_taken")["in"])
-    d.connect("begins", f"{s}_taken.sample")
-    d.connect(f"{s}_near", d.add("sum", f"{s}_aim")["a"])
-    d.connect(f"{s}_taken", f"{s}_aim.b")
+    d.add("sum", f"{s}_miss", signs="+-").wire(f"{s}_arm.position", f"{s}_near")
+    d.add("sample_hold", f"{s}_taken").wire(f"{s}_miss", "begins")
+    d.add("sum", f"{s}_aim").wire(f"{s}_near", f"{s}_taken")
     d.add("constant", f"{s}_posture", value=own)
-    d.connect(f"{s}_aim", d.add("ik", f"{s}_ik", start=own, **links)["target"])
-    d.connect(f"{s}_posture", f"{s}_ik.posture")
+    d.add("ik", f"{s}_ik", start=own, **links).wire(f"{s}_aim", f"{s}_posture")
 
 
 def _add_balance(d: Diagram) -> None:
@@ -264,17 +238,14 @@ def _add_balance(d: Diagram) -> None:
         d.add("signal", f"{s}_ground", signal=f"sensor.{s}_foot.force")
         d.connect(f"{s}_ground", d.add("select_element", f"{s}_load", index=2))
         d.add("signal", f"{s}_pressure", signal=f"sensor.{s}_foot.center_of_pressure")
-    d.add("expression", "pressure", text="(l * a + r * b) / (l + r)", unit="m")
-    for port, source in {"l": "l_load", "r": "r_load", "a": "l_pressure", "b": "r_pressure"}.items():
-        d.connect(source, f"pressure.{port}")
+    pressure = d.add("expression", "pressure", text="(l * a + r * b) / (l + r)", unit="m")
+    pressure.wire(l="l_load", r="r_load", a="l_pressure", b="r_pressure")
     for k, axis in enumerate("xy"):
         d.connect("pressure", d.add("select_element", f"zmp_{axis}", index=k))
-    d.add("expression", "margin", text=f"min({FOOT[0]!r} - abs(x), {HALF_WIDTH!r} - abs(y))", unit="m")
-    d.connect("zmp_x", "margin.x")
-    d.connect("zmp_y", "margin.y")
-    d.add("expression", "load", text="abs(kp * (wanted - q) - kd * rate) / stall", unit="-")
-    for name in ("kp", "kd", "wanted", "q", "rate", "stall"):
-        d.connect(name, f"load.{name}")
+    text = f"min({FOOT[0]!r} - abs(x), {HALF_WIDTH!r} - abs(y))"
+    d.add("expression", "margin", text=text, unit="m").wire("zmp_x", "zmp_y")
+    load = d.add("expression", "load", text="abs(kp * (wanted - q) - kd * rate) / stall", unit="-")
+    load.wire(**{name: name for name in ("kp", "kd", "wanted", "q", "rate", "stall")})
 
 
 def _plots() -> list[Plot]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from string import ascii_lowercase
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -16,7 +15,7 @@ import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.control import Diagram
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Range, Scene
 from gpusim.scenes._checks import GAPS, Recording, keeps_whole
 from gpusim.scenes.machines._biped import LINKS, NAMES, SIDES, Posture, add_biped, add_joint_control, standing
 from gpusim.scenes.machines._walk_control import walk_control
@@ -46,14 +45,14 @@ BACK = 2.0
 
 
 def build(
-    steps: int = 20,
-    length: float = 0.15,
-    turn: float = 60.0,
-    board: float = 0.02,
+    steps: Annotated[int, Range(2, 200)] = 20,
+    length: Annotated[float, Range(0.13, 0.22)] = 0.15,
+    turn: Annotated[float, Range(-90.0, 90.0)] = 60.0,
+    board: Annotated[float, Range(0.0, 0.03)] = 0.02,
     seen: bool = True,
-    push: float = 40.0,
-    side: float = 90.0,
-    friction: float = 0.8,
+    push: Annotated[float, Range(0.0, 80.0)] = 40.0,
+    side: Annotated[float, Range(-360.0, 360.0)] = 90.0,
+    friction: Annotated[float, Range(0.3, 1.5)] = 0.8,
     control: Literal["plan", "joints"] = "plan",
 ) -> Scene:
     """Build the scene. The commands "push_x" and "push_y" are forces on the chest (N).
@@ -71,13 +70,6 @@ def build(
         control: "plan": the robot follows the plan of its walk. "joints": the robot stands on flat ground, and a
             program or a learned policy sets a target angle for each leg joint, such as "l_shin_target" (rad).
     """
-    require(2 <= steps <= 200, NAME, "steps", steps, "must be 2 to 200")
-    require(0.13 <= length <= 0.22, NAME, "length", length, "must be 0.13 to 0.22")
-    require(abs(turn) <= 90.0, NAME, "turn", turn, "must be -90 to 90")
-    require(0.0 <= board <= 0.03, NAME, "board", board, "must be 0 to 0.03")
-    require(0.0 <= push <= 80.0, NAME, "push", push, "must be 0 to 80")
-    require(abs(side) <= 360.0, NAME, "side", side, "must be -360 to 360")
-    require(0.3 <= friction <= 1.5, NAME, "friction", friction, "must be 0.3 to 1.5")
     if control == "joints":
         return _by_joints(friction)
     plan, posture = walk(steps, length, turn, board if seen else 0.0)
@@ -124,15 +116,15 @@ def _by_joints(friction: float) -> Scene:
     robot = add_biped(b, posture, pelvis, friction)
     b.add_site(robot.bodies["pelvis"], Transform(), label="imu")
     d = Diagram("robot")
-    d.add("mux", "wanted", count=len(NAMES))
-    for port, name in zip(ascii_lowercase, NAMES, strict=True):
+    wanted = d.add("mux", "wanted", count=len(NAMES))
+    for name in NAMES:
         angle, (side, _, part) = posture.get(name, 0.0), name.partition("_")
         if side in dict(SIDES) and part in LEG:
             ends = {"lower": angle - TARGETS, "upper": angle + TARGETS}
             d.add("input", f"{name}_target", default=angle, unit="rad", **ends)
         else:
             d.add("constant", f"{name}_target", value=angle, unit="rad")
-        d.connect(f"{name}_target", f"wanted.{port}")
+    wanted.wire(*(f"{name}_target" for name in NAMES))
     add_joint_control(d, "wanted")
     b.add_diagram(d)
     height = float(pelvis.position[2])

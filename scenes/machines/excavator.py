@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 import gpusim
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Range, Scene
 from gpusim.scenes._checks import GAPS, at, keeps_whole, near
 from gpusim.scenes.machines._digger import RETRACTED, Excavator, add_excavator, joint_angles
 from gpusim.scenes.machines._digger_control import excavator_control
@@ -48,10 +48,10 @@ BY_HAND = 8.0
 
 def build(
     undercarriage: Literal["tracks", "fixed"] = "tracks",
-    stones: int = 44,
-    flow: float = 1.6e-3,
-    pressure: float = 1.2e7,
-    power: float = 20e3,
+    stones: Annotated[int, Range(0, 60)] = 44,
+    flow: Positive = 1.6e-3,
+    pressure: Annotated[float, Range(5e6)] = 1.2e7,
+    power: Positive = 20e3,
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
     """Build the scene.
@@ -65,10 +65,6 @@ def build(
         control: "schedule": a schedule writes the valve commands. "diagram": a block diagram (_digger_control.py)
             computes the valve commands from sticks, pedals and a safety lever.
     """
-    require(0 <= stones <= 60, NAME, "stones", stones, "must be from 0 to 60")
-    for name, value in (("flow", flow), ("power", power)):
-        require(value > 0.0, NAME, name, value, "must be above 0")
-    require(pressure >= 5e6, NAME, "pressure", pressure, "must be 5e6 or more")
     b = gpusim.ModelBuilder()
     made = add_excavator(b, undercarriage, stones, flow, pressure, power)
     by_hand = control == "diagram"

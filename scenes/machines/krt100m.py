@@ -7,14 +7,14 @@ VirSim paper on wheels. The drive train and its commands come from ``gpusim.mach
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 import gpusim
 from gpusim import machines as m
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Range, Scene, require
 from gpusim.scenes._checks import GAPS, Recording, keeps_whole
 from gpusim.scenes.machines._krt_control import asked_speed, krt_control
 
@@ -53,17 +53,17 @@ TRAILER_WHEELS = ("tl", "tr")
 
 def build(
     obstacle: Literal["kerb", "sine", "step", "none"] = "kerb",
-    height: float = 0.08,
+    height: Annotated[float, Range(0.01, 0.15)] = 0.08,
     speed: float = 1.5,
     turn: float = 0.0,
     steer: float = 0.0,
     drive_mode: Literal["motor", "speed"] = "motor",
     trailer: bool = True,
-    travel: float = 0.08,
+    travel: Annotated[float, Range(0.02, 0.12)] = 0.08,
     stiffness: float = 1800.0,
     damping: float = 150.0,
     friction: float = 0.9,
-    slope: float = 0.0,
+    slope: Annotated[float, Range(-0.6, 0.6)] = 0.0,
     brake: bool = False,
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
@@ -89,13 +89,10 @@ def build(
             commands from the inputs "stick" and "wheel". The parameters speed, turn, steer and brake then have no
             effect.
     """
-    require(0.01 <= height <= 0.15, NAME, "height", height, "must lie between 0.01 and 0.15")
     for name, value in (("speed", speed), ("turn", turn)):
         most = round(0.9 * FREE_SPEED * RADIUS, 9)
         rule = f"must lie between -{most:g} and {most:g}, which the motors reach"
         require(abs(value) <= most, NAME, name, value, rule)
-    require(0.02 <= travel <= 0.12, NAME, "travel", travel, "must lie between 0.02 and 0.12")
-    require(abs(slope) <= 0.6, NAME, "slope", slope, "must lie between -0.6 and 0.6")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     ground = gpusim.Transform.from_axis_angle((0, 0, 0), (0, 1, 0), slope)
     _add_ground(b, obstacle, height, ground, gpusim.Material(friction=friction))

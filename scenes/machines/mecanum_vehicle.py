@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import gpusim
-from gpusim.scene import Camera, Scene, require
+from gpusim.scene import Camera, NotNegative, Positive, Range, Scene
 from gpusim.scenes.machines import _rollers
 
 NAME = "mecanum_vehicle"
@@ -15,14 +16,14 @@ MOST = 1.0
 
 def build(
     drive: _rollers.Drive = "speeds",
-    speed: float = 0.5,
-    mass: float = 24.0,
-    wheelbase: float = 0.5,
-    track: float = 0.4,
-    roller_angle: float = 45.0,
+    speed: Annotated[float, Range(-MOST, MOST)] = 0.5,
+    mass: Positive = 24.0,
+    wheelbase: Annotated[float, Range(0.3)] = 0.5,
+    track: Annotated[float, Range(0.2)] = 0.4,
+    roller_angle: Annotated[float, Range(15.0, 70.0)] = 45.0,
     rollers: int = 10,
-    roller_mass: float = 0.05,
-    friction: float = 0.8,
+    roller_mass: Positive = 0.05,
+    friction: NotNegative = 0.8,
 ) -> Scene:
     """Build the scene.
 
@@ -38,14 +39,7 @@ def build(
         roller_mass: mass of each roller, kg, above 0.
         friction: friction of rollers and ground, 0 or more.
     """
-    require(abs(speed) <= MOST, NAME, "speed", speed, "must lie between -1 and 1")
-    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
-    require(wheelbase >= 0.3, NAME, "wheelbase", wheelbase, "must be at least 0.3")
-    require(track >= 0.2, NAME, "track", track, "must be at least 0.2")
-    require(15.0 <= roller_angle <= 70.0, NAME, "roller_angle", roller_angle, "must lie between 15 and 70")
     _rollers.require_rollers(NAME, rollers)
-    require(roller_mass > 0.0, NAME, "roller_mass", roller_mass, "must be above 0")
-    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
     b, platform = _rollers.platform((wheelbase + 0.1, track - 0.12, 0.06), mass, friction)
     corners = [(x, y) for x in (0.5 * wheelbase, -0.5 * wheelbase) for y in (0.5 * track, -0.5 * track)]
     angles = [math.copysign(math.radians(roller_angle), -x * y) for x, y in corners]

@@ -6,8 +6,10 @@ the reference cases F01 and F02 in ``tests/reference/multibody``.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import gpusim
-from gpusim.scene import Camera, Scene, require
+from gpusim.scene import Camera, NotNegative, Positive, Range, Scene
 from gpusim.scenes.machines import _rollers
 
 NAME = "omni_vehicle"
@@ -17,12 +19,12 @@ MOST = 1.5
 
 def build(
     drive: _rollers.Drive = "speeds",
-    speed: float = 0.5,
-    mass: float = 24.0,
-    distance: float = 0.3,
+    speed: Annotated[float, Range(-MOST, MOST)] = 0.5,
+    mass: Positive = 24.0,
+    distance: Annotated[float, Range(0.2)] = 0.3,
     rollers: int = 10,
-    roller_mass: float = 0.05,
-    friction: float = 0.8,
+    roller_mass: Positive = 0.05,
+    friction: NotNegative = 0.8,
 ) -> Scene:
     """Build the scene.
 
@@ -36,12 +38,7 @@ def build(
         roller_mass: mass of each roller, kg, above 0.
         friction: friction of rollers and ground, 0 or more.
     """
-    require(abs(speed) <= MOST, NAME, "speed", speed, "must lie between -1.5 and 1.5")
-    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
-    require(distance >= 0.2, NAME, "distance", distance, "must be at least 0.2")
     _rollers.require_rollers(NAME, rollers)
-    require(roller_mass > 0.0, NAME, "roller_mass", roller_mass, "must be above 0")
-    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
     b, platform = _rollers.platform((0.36, 0.36, 0.06), mass, friction)
     places = _rollers.around(3, distance)
     given = {"rollers": rollers, "roller_mass": roller_mass, "material": gpusim.Material(friction=friction)}

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Range, Scene
 from gpusim.scenes._checks import GAPS, keeps_whole
 from gpusim.scenes.machines._rescuer import EXTENSIONS, LEGS, STROKE, TRACKS, Rescuer, add_rescuer
 from gpusim.scenes.machines._rescuer_control import rescuer_control
@@ -40,9 +40,12 @@ OPERATED = ("*_drive", "leg_*", "swing", "swing_brake", *STROKES)
 
 
 def build(
-    outriggers: bool = True, load: float = 4000.0, step: float = 0.15, friction: float = 0.8,
+    outriggers: bool = True,
+    load: Annotated[float, Range(0.0, 1e4)] = 4000.0,
+    step: Annotated[float, Range(0.0, 0.25)] = 0.15,
+    friction: Positive = 0.8,
     control: Literal["schedule", "diagram"] = "schedule",
-) -> Scene:  # fmt: skip
+) -> Scene:
     """Build the scene.
 
     Args:
@@ -54,9 +57,6 @@ def build(
         control: "schedule": a schedule writes the commands. "diagram": a block diagram (_rescuer_control.py) computes
             the commands from sticks, a rocker, a slider for the outriggers and a safety lever.
     """
-    require(0.0 <= load <= 1e4, NAME, "load", load, "must be from 0 to 10000")
-    require(0.0 <= step <= 0.25, NAME, "step", step, "must be from 0 to 0.25")
-    require(friction > 0.0, NAME, "friction", friction, "must be above 0")
     b = gpusim.ModelBuilder()
     rock = gpusim.Material(friction=friction)
     b.add_shape_plane(-1, material=rock, label="ground")

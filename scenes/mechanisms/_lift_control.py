@@ -38,22 +38,19 @@ def lift_control(
     d.connect("height", d.add("rate_limiter", "slope", rise=0.5 * speed))
     d.connect("slope", d.add("lowpass", "wish", time=ROUNDING, initial=position))
     d.connect("wish", d.add("derivative", "wish_rate", time=0.02))
-    d.connect("wish", d.add("sum", "error", signs="+-")["a"])
-    d.connect("signal:joint.rail.position", "error.b")
+    d.add("sum", "error", signs="+-").wire("wish", "signal:joint.rail.position")
     d.connect("error", d.add("dead_zone", "enough", lower=-NONE, upper=NONE))
     gain = QUICK / speed
     d.connect("enough", d.add("pid", "pid", kp=gain, ki=gain / RESET, lower=-1.0, upper=1.0, unit="-"))
     d.connect("wish_rate", d.add("gain", "forward", gain=1.0 / speed, unit="s/m"))
     _add_damping(d, pressure, 2.0 * DAMPING / (speed * stiffness))
-    d.connect("pid", d.add("sum", "opening")["a"])
-    d.connect("forward", "opening.b")
+    d.add("sum", "opening").wire("pid", "forward")
     crossed = max(overlap, 0.0)
     d.connect("opening", d.add("lookup", "spool", x=(-1.0, -CROSSED, CROSSED, 1.0),
                                y=(-1.0, -CROSSED - crossed, CROSSED + crossed, 1.0), unit="-"))  # fmt: skip
     d.connect("stop", d.add("switch", "valve")["on"], "pid.reset", "command:lift.brake")
     d.connect(0.0, "valve.a")
-    d.connect("spool", d.add("sum", "damped", signs="+-")["a"])
-    d.connect("damping", "damped.b")
+    d.add("sum", "damped", signs="+-").wire("spool", "damping")
     d.connect("damped", d.add("limiter", "travel", lower=-1.0, upper=1.0))
     d.connect("travel", "valve.b")
     d.connect("valve", "command:lift")
@@ -67,8 +64,7 @@ def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
     Source: H. E. Merritt, "Hydraulic Control Systems", 1967, section 6-6.
     """
     d.connect("signal:cylinder.lift.pressure_a", d.add("lowpass", "mean_pressure", time=WASHOUT, initial=pressure))
-    d.connect("cylinder_lift_pressure_a", d.add("sum", "swing", signs="+-")["a"])
-    d.connect("mean_pressure", "swing.b")
+    d.add("sum", "swing", signs="+-").wire("cylinder_lift_pressure_a", "mean_pressure")
     d.connect("swing", d.add("gain", "damping", gain=gain, unit="1/Pa"))
 
 
@@ -80,9 +76,7 @@ def _add_alarms(d: Diagram, supply: float) -> None:
     transitions = [["well", "waits", "far"], ["waits", "well", "near"], ["waits", "bad", PATIENCE],
                    ["bad", "well", "near"]]  # fmt: skip
     watch = d.add("state_machine", "watch", states=["well", "waits", "bad"], transitions=transitions)
-    d.connect("far", watch["far"])
-    d.connect("near", watch["near"])
+    watch.wire("far", "near")
     d.connect("cylinder_lift_pressure_a", d.add("relay", "pressed", lower=supply, upper=HIGH * supply))
     for lamp, source in (("late", "watch.bad"), ("high", "pressed")):
-        d.connect(source, d.add("sr_latch", lamp)["set"])
-        d.connect("confirm", f"{lamp}.reset")
+        d.add("sr_latch", lamp).wire(source, "confirm")

@@ -127,9 +127,7 @@ def _add_path(d: Diagram, path: Path) -> None:
     if path.kind == "square":
         quarter, arc = 0.25 * path.length, 0.5 * math.pi * path.corner
         d.connect("way", d.add("expression", "side", text=f"floor(s / {quarter!r})"))
-        d.add("expression", "along", text=f"s - k * {quarter!r}", unit="m")
-        d.connect("way", "along.s")
-        d.connect("side", "along.k")
+        d.add("expression", "along", text=f"s - k * {quarter!r}", unit="m").wire(s="way", k="side")
         h, r, far = path.straight, path.corner, 0.5 * path.side
         texts = {
             "u": f"s if s < {h!r} else {h!r} + {r!r} * sin((s - {h!r}) / {r!r}) if s < {h + arc!r} else {far!r}",
@@ -140,9 +138,7 @@ def _add_path(d: Diagram, path: Path) -> None:
             d.connect("along", d.add("expression", name, text=text, unit="m"))
         for name, text in {"x": "u * cos(k * pi / 2) - v * sin(k * pi / 2)",
                            "y": "u * sin(k * pi / 2) + v * cos(k * pi / 2)"}.items():  # fmt: skip
-            d.add("expression", name, text=text, unit="m")
-            for port, source in {"u": "u", "v": "v", "k": "side"}.items():
-                d.connect(source, f"{name}.{port}")
+            d.add("expression", name, text=text, unit="m").wire(u="u", v="v", k="side")
     else:
         turn, size = 2.0 * math.pi / path.length, 0.5 * path.side
         for name, factor in (("x", 2.0), ("y", 1.0)):
@@ -151,10 +147,8 @@ def _add_path(d: Diagram, path: Path) -> None:
     place, axes = path.plane.position, path.plane.matrix().T
     for name, value in (("center", place), ("across", axes[0]), ("aside", axes[1]), ("home", path.home.position)):
         d.add("constant", name, value=[float(x) for x in value])
-    d.add("expression", "point", text="home + share * (center + x * across + y * aside - home)", unit="m")
-    for port in ("home", "center", "x", "across", "y", "aside"):
-        d.connect(port, f"point.{port}")
-    d.connect("share.out", "point.share")
+    point = d.add("expression", "point", text="home + share * (center + x * across + y * aside - home)", unit="m")
+    point.wire(**{port: port for port in ("home", "center", "x", "across", "y", "aside")}, share="share.out")
 
 
 def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np.ndarray) -> None:
@@ -163,58 +157,44 @@ def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np
     d.add("constant", "rest", value=own)
     d.add("constant", "orientation", value=[float(x) for x in path.home.rotation])
     options = {"start": own, "damping": DAMPING, "posture_gain": 0.0, "lever": LEVER}
-    d.connect("point", d.add("ik", "ik", **options, **links)["target"])  # type: ignore[arg-type]
-    d.connect("rest", "ik.posture")
-    d.connect("orientation", "ik.orientation")
+    d.add("ik", "ik", **options, **links).wire("point", "rest", "orientation")  # type: ignore[arg-type]
     d.connect("ik.out", d.add("chain", "reached", **links)["q"])  # type: ignore[arg-type]
-    d.connect("reached.position", d.add("sum", "short", signs="+-")["a"])
-    d.connect("point", "short.b")
+    d.add("sum", "short", signs="+-").wire("reached.position", "point")
     d.connect("short", d.add("norm", "residual"))
     for name, source, home in (("apart", "ik.out", "rest"), ("off", "point", "home")):
-        d.connect(source, d.add("sum", name, signs="+-")["a"])
-        d.connect(home, f"{name}.b")
+        d.add("sum", name, signs="+-").wire(source, home)
     d.connect("apart", d.add("derivative", "passing", time=AT_ONCE), d.add("delay", "apart1", samples=1))
     d.connect("passing", d.add("derivative", "plan_gain", time=AT_ONCE), d.add("delay", "passed", samples=1))
     d.connect("off", d.add("delay", "off1", samples=1))
     texts = {"plan": "rest + apart1", "plan_rate": "(passing + passed) / 2", "aim": "home + off1"}
     for (name, text), unit in zip(texts.items(), ("rad", "rad/s", "m"), strict=True):
-        d.add("expression", name, text=text, unit=unit)
-        for port in d.ports(name)[0]:
-            d.connect(port, f"{name}.{port}")
-    d.connect("signal:site.tool.position", d.add("sum", "away", signs="+-")["a"])
-    d.connect("aim", "away.b")
+        block = d.add("expression", name, text=text, unit=unit)
+        block.wire(*d.ports(name)[0])
+    d.add("sum", "away", signs="+-").wire("signal:site.tool.position", "aim")
     d.connect("away", d.add("norm", "miss"))
     for name, what in (("q", "position"), ("rate", "velocity")):
         d.add("signal", name, signal=[f"joint.{joint}.{what}" for joint in NAMES])
     for name, wanted, found in (("behind", "plan", "q"), ("slow", "plan_rate", "rate")):
-        d.connect(wanted, d.add("sum", name, signs="+-")["a"])
-        d.connect(found, f"{name}.b")
+        d.add("sum", name, signs="+-").wire(wanted, found)
 
 
 def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
     """Add the desired acceleration, and the efforts from the inverse dynamics."""
     d.connect("behind", d.add("integrator", "sum", gain=QUICK**3, initial=[0.0] * len(LINKS), lower=-50.0, upper=50.0))
     law = f"plan_gain + {3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind + sum"
-    d.add("expression", "wanted", text=law)
-    for port in ("plan_gain", "slow", "behind", "sum"):
-        d.connect(port, f"wanted.{port}")
-    d.add("inverse_dynamics", "effort", **heavy_chain(b, "base", "tool"))
-    d.add("constant", "load", value=load, unit="kg")
-    for port, source in {"q": "q", "velocity": "rate", "acceleration": "wanted", "load": "load"}.items():
-        d.connect(source, f"effort.{port}")
+    d.add("expression", "wanted", text=law).wire(plan_gain="plan_gain", slow="slow", behind="behind", sum="sum")
+    effort = d.add("inverse_dynamics", "effort", **heavy_chain(b, "base", "tool"))
+    effort.wire("q", "rate", "wanted", d.add("constant", "load", value=load, unit="kg"))
 
 
 def _add_pid(d: Diagram, b: ModelBuilder, posture: np.ndarray) -> None:
     """Add PID control of each joint."""
     inertias, held = inertias_at(b, posture)
     d.add("constant", "inertia", value=inertias.tolist())
-    d.add("product", "pressing")
-    d.connect("inertia", "pressing.a")
-    d.connect("behind", "pressing.b")
+    d.add("product", "pressing").wire("inertia", "behind")
     d.connect("pressing", d.add("integrator", "sum", gain=QUICK**3, initial=held.tolist(), lower=-150.0, upper=150.0))
-    d.add("expression", "effort", text=f"inertia * ({3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind) + sum")
-    for port in ("inertia", "slow", "behind", "sum"):
-        d.connect(port, f"effort.{port}")
+    law = f"inertia * ({3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind) + sum"
+    d.add("expression", "effort", text=law).wire(inertia="inertia", slow="slow", behind="behind", sum="sum")
 
 
 def _add_drives(d: Diagram) -> None:
@@ -224,12 +204,9 @@ def _add_drives(d: Diagram) -> None:
         "stall": [GEAR * link.motor.stall for link in LINKS],
         "idle": [link.motor.idle / GEAR for link in LINKS],
     }
-    d.add("expression", "voltage", text=DRIVE)
+    voltage = d.add("expression", "voltage", text=DRIVE)
     for name, listed in values.items():
-        d.add("constant", name, value=listed)
-        d.connect(name, f"voltage.{name}")
-    d.connect("effort", "voltage.effort")
-    d.connect("rate", "voltage.rate")
+        d.connect(d.add("constant", name, value=listed), voltage[name])
+    voltage.wire(effort="effort", rate="rate")
     d.connect("voltage", d.add("command", "motors", command=list(NAMES)))
-    d.connect("effort", d.add("expression", "use", text="abs(effort) / limit", unit="-")["effort"])
-    d.connect("limit", "use.limit")
+    d.add("expression", "use", text="abs(effort) / limit", unit="-").wire(effort="effort", limit="limit")

@@ -6,13 +6,14 @@ Reference case 4 in ``tests/reference/hydraulics``, in the x-z plane.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
 import gpusim
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.scenes._bodies import AXIAL_SHARE, PLANE_AXIS, in_plane
+from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene, require
+from gpusim.scenes._bodies import AXIAL_SHARE, PLANE_AXIS, cylinder_plots, in_plane
 from gpusim.scenes._checks import Recording, at, near
 
 NAME = "boom_crane"
@@ -39,10 +40,10 @@ COMMANDS = (
 
 def build(
     length: float = 3.0,
-    boom_mass: float = 300.0,
-    tip_mass: float = 500.0,
+    boom_mass: Positive = 300.0,
+    tip_mass: NotNegative = 500.0,
     angle: float = math.radians(-10.0),
-    command: float = 1.0,
+    command: Annotated[float, Range(0.0, 1.6)] = 1.0,
     piston_mass: float = 15.0,
     viscous_friction: float = 5000.0,
     supply_pressure: float = 1.8e7,
@@ -62,9 +63,6 @@ def build(
         bulk_modulus: bulk modulus of the oil, Pa.
     """
     require(length > ROD_PIN, NAME, "length", length, f"must be above {ROD_PIN} (the rod's pin)")
-    require(boom_mass > 0.0, NAME, "boom_mass", boom_mass, "must be above 0")
-    require(tip_mass >= 0.0, NAME, "tip_mass", tip_mass, "must not be negative")
-    require(0.0 <= command <= 1.6, NAME, "command", command, "must lie between 0 and 1.6")
     x, arm = _cylinder_geometry(angle)
     require(0.0 <= x <= STROKE, NAME, "angle", angle, "must leave the cylinder inside its stroke")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
@@ -133,14 +131,7 @@ def _plots() -> list[Plot]:
     return [
         Plot("Boom angle", "rad", ["joint.hinge.position"]),
         Plot("Piston position", "m", ["cylinder.lift.position"]),
-        Plot(
-            "Chamber pressures",
-            "MPa",
-            ["cylinder.lift.pressure_a", "cylinder.lift.pressure_b"],
-            labels=["chamber A", "chamber B"],
-            scale=1e-6,
-        ),
-        Plot("Valve", "share of travel", ["cylinder.lift.command", "cylinder.lift.spool"], labels=["command", "spool"]),
+        *cylinder_plots("lift"),
     ]
 
 

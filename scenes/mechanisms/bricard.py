@@ -7,7 +7,7 @@ along -y.
 from __future__ import annotations
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Scene
 from gpusim.scenes._bodies import box_inertia
 from gpusim.scenes._checks import GAPS, Recording, at, keeps_energy, keeps_whole, near
 
@@ -19,7 +19,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 HINGE_AXES = (Y, Z, X, Y, Z, X)
 
 
-def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
+def build(length: Positive = 1.0, width: Positive = 0.1, mass: Positive = 1.0) -> Scene:
     """Build the scene, at rest. The frame of each bar is at its second hinge, parallel to the world frame.
 
     Args:
@@ -27,8 +27,6 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
         width: width of the square section, m, above 0.
         mass: mass of every bar, kg, above 0.
     """
-    for name, value in (("length", length), ("width", width), ("mass", mass)):
-        require(value > 0.0, NAME, name, value, "must be above 0")
     b = gpusim.ModelBuilder(gravity=(0.0, -9.81, 0.0))
     bodies = [-1]
     for i in range(1, len(POINTS)):

@@ -7,12 +7,12 @@ at rest), in the x-z plane.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene
 from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
 from gpusim.scenes._checks import GAPS, Recording, keeps_energy, keeps_whole, near
 
@@ -22,10 +22,10 @@ MOST_LINKS = 10_000
 
 
 def build(
-    links: int = 10,
-    link_length: float = 0.2,
-    link_mass: float = 0.1,
-    mass_ratio: float = 1000.0,
+    links: Annotated[int, Range(1, MOST_LINKS)] = 10,
+    link_length: Positive = 0.2,
+    link_mass: Positive = 0.1,
+    mass_ratio: NotNegative = 1000.0,
     horizontal: bool = True,
     joint: Literal["revolute", "ball"] = "revolute",
     damping: float = 0.0,
@@ -41,10 +41,6 @@ def build(
         joint: "revolute" (planar) or "ball".
         damping: damping of every joint, N m s/rad.
     """
-    require(1 <= links <= MOST_LINKS, NAME, "links", links, f"must be at least 1 and at most {MOST_LINKS}")
-    require(link_length > 0.0, NAME, "link_length", link_length, "must be above 0")
-    require(link_mass > 0.0, NAME, "link_mass", link_mass, "must be above 0")
-    require(mass_ratio >= 0.0, NAME, "mass_ratio", mass_ratio, "must not be negative")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     angle = math.pi / 2.0 if horizontal else 0.0
     along = (math.sin(angle) * link_length, -math.cos(angle) * link_length)

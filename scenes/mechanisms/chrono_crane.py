@@ -7,13 +7,14 @@ Reference case 5 in ``tests/reference/hydraulics``: the parameters and equations
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
 import gpusim
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.scenes._bodies import PLANE_AXIS, in_plane
+from gpusim.scene import Camera, Check, Plot, Positive, Range, Scene
+from gpusim.scenes._bodies import PLANE_AXIS, cylinder_plots, in_plane
 from gpusim.scenes._checks import Recording, at, near
 
 NAME = "chrono_crane"
@@ -32,9 +33,9 @@ COMMANDS = ((0.0, 0.0), (0.5, 0.0), (2.0, 0.6), (7.0, 0.6), (9.0, -1.0), (10.0, 
 
 
 def build(
-    crane_mass: float = 500.0,
-    ball_mass: float = 100.0,
-    command: float = 1.0,
+    crane_mass: Positive = 500.0,
+    ball_mass: Positive = 100.0,
+    command: Annotated[float, Range(-1.0, 1.0)] = 1.0,
     supply_pressure: float = 7.6e6,
     pressure_a: float = 4.163e6,
     pressure_b: float = 3.461e6,
@@ -53,9 +54,6 @@ def build(
         viscous_friction: viscous friction of the cylinder, N s/m.
         valve_time_constant: time constant of the first-order valve, s.
     """
-    require(crane_mass > 0.0, NAME, "crane_mass", crane_mass, "must be above 0")
-    require(ball_mass > 0.0, NAME, "ball_mass", ball_mass, "must be above 0")
-    require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     crane = _add_bodies(b, crane_mass, ball_mass)
     # the wall's compliance adds to the oil in a chamber, the hose's compliance to the oil in a hose
@@ -129,14 +127,7 @@ def _plots() -> list[Plot]:
     return [
         Plot("Crane angle", "rad", ["joint.hinge.position"]),
         Plot("Piston position", "m", ["cylinder.lift.position"]),
-        Plot(
-            "Chamber pressures",
-            "MPa",
-            ["cylinder.lift.pressure_a", "cylinder.lift.pressure_b"],
-            labels=["chamber A", "chamber B"],
-            scale=1e-6,
-        ),
-        Plot("Valve", "share of travel", ["cylinder.lift.command", "cylinder.lift.spool"], labels=["command", "spool"]),
+        *cylinder_plots("lift"),
     ]
 
 

@@ -5,14 +5,14 @@ Reference cases 2a, 2b (constant load torque) and 2d (pendulum) in ``tests/refer
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.linalg import expm
 
 import gpusim
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Range, Scene
 from gpusim.scenes._bodies import PLANE_AXIS
 from gpusim.scenes._checks import Recording, at, near
 
@@ -28,10 +28,10 @@ def build(
     electrical_time_constant: float = 0.001,
     gear_ratio: float = 100.0,
     load_torque: float = 20.0,
-    load_inertia: float = 1.5,
-    pendulum_mass: float = 10.0,
+    load_inertia: Positive = 1.5,
+    pendulum_mass: Positive = 10.0,
     pendulum_length: float = 0.5,
-    command: float = 1.0,
+    command: Annotated[float, Range(-1.0, 1.0)] = 1.0,
 ) -> Scene:
     """Build the scene.
 
@@ -48,9 +48,6 @@ def build(
         pendulum_length: distance from the shaft to the pendulum's center of mass, m.
         command: factor on the motor commands of the schedule, -1 to 1.
     """
-    require(load_inertia > 0.0, NAME, "load_inertia", load_inertia, "must be above 0")
-    require(pendulum_mass > 0.0, NAME, "pendulum_mass", pendulum_mass, "must be above 0")
-    require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     if load == "pendulum":
         com = (0.0, 0.0, -pendulum_length)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Scene
 from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
 from gpusim.scenes._checks import Recording, at, keeps_energy, near
 
@@ -16,10 +16,10 @@ NAME = "double_pendulum"
 
 
 def build(
-    length1: float = 1.0,
-    length2: float = 1.0,
-    mass1: float = 1.0,
-    mass2: float = 1.0,
+    length1: Positive = 1.0,
+    length2: Positive = 1.0,
+    mass1: Positive = 1.0,
+    mass2: Positive = 1.0,
     angle1: float = math.pi / 2.0,
     angle2: float = math.pi / 2.0,
     damping: float = 0.0,
@@ -35,8 +35,6 @@ def build(
         angle2: angle of the lower rod from straight down, rad.
         damping: damping of both hinges, N m s/rad.
     """
-    for name, value in (("length1", length1), ("length2", length2), ("mass1", mass1), ("mass2", mass2)):
-        require(value > 0.0, NAME, name, value, "must be above 0")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     upper = _add_rod(b, "rod1", mass1, length1, in_plane(0.0, 0.0, angle1))
     knee = in_plane(length1 * math.sin(angle1), -length1 * math.cos(angle1), angle2)

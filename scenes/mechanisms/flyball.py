@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Scene
 from gpusim.scenes._bodies import box_inertia
 from gpusim.scenes._checks import Recording, at, near
 
@@ -29,8 +29,8 @@ def build(
     spin: float = 2.0 * math.pi,
     spring_stiffness: float = 8e5,
     spring_damping: float = 4e4,
-    slider_mass: float = 3.0,
-    ball_mass: float = 5.0,
+    slider_mass: Positive = 3.0,
+    ball_mass: NotNegative = 5.0,
 ) -> Scene:
     """Build the scene. The shaft's frame is at the ground, and a rod's frame is at its hinge.
 
@@ -41,8 +41,6 @@ def build(
         slider_mass: mass of the slider, kg, above 0.
         ball_mass: mass of each of the two balls (point masses), kg, 0 or more.
     """
-    require(slider_mass > 0.0, NAME, "slider_mass", slider_mass, "must be above 0")
-    require(ball_mass >= 0.0, NAME, "ball_mass", ball_mass, "must not be negative")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     turning = (0.0, 0.0, spin)
     shaft = b.add_body(

@@ -5,10 +5,12 @@ Reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark, N = 2), i
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Range, Scene
 from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
 from gpusim.scenes._checks import GAPS, Recording, keeps_energy, keeps_whole, near
 
@@ -16,7 +18,12 @@ NAME = "four_bar"
 MOST_WINDOWS = 10_000
 
 
-def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float = 1.0) -> Scene:
+def build(
+    windows: Annotated[int, Range(1, MOST_WINDOWS)] = 2,
+    length: Positive = 1.0,
+    mass: Positive = 1.0,
+    speed: float = 1.0,
+) -> Scene:
     """Build the scene with vertical links on pivots and horizontal links on top.
 
     The frame of each vertical link is at its pivot (link along +z). The frame of each horizontal link is at its left
@@ -28,9 +35,6 @@ def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float
         mass: mass of every link, kg, above 0.
         speed: initial speed of the upper ends along +x, m/s.
     """
-    require(1 <= windows <= MOST_WINDOWS, NAME, "windows", windows, f"must be at least 1 and at most {MOST_WINDOWS}")
-    require(length > 0.0, NAME, "length", length, "must be above 0")
-    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     verticals = [_add_vertical(b, i, length, mass, speed) for i in range(windows + 1)]
     horizontals = [_add_horizontal(b, i, length, mass, speed) for i in range(windows)]

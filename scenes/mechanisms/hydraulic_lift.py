@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 import gpusim
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Range, Scene, require
+from gpusim.scenes._bodies import cylinder_plots
 from gpusim.scenes.mechanisms._lift_control import lift_control
 
 NAME = "hydraulic_lift"
@@ -131,6 +132,13 @@ _BY_VARIANT = (
 )  # fmt: skip
 
 
+_OF_CYLINDER = (
+    "area_a", "area_b", "volume_a", "volume_b", "bulk_modulus", "viscous_friction", "dry_friction", "supply_pressure",
+    "tank_pressure", "overlap_supply", "overlap_drain", "anticavitation_gain", "brake_force", "piston_mass",
+)  # fmt: skip
+"""Fields of a lift that are arguments of ``add_hydraulic_cylinder`` too."""
+
+
 def _default(name: str) -> str:
     """Return the default of a parameter as text, followed by the values of other variants if they differ."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
@@ -142,15 +150,15 @@ DEFAULTS = {name: _default(name) for name in _BY_VARIANT}
 
 def build(
     variant: Variant = "step",
-    mass: float | None = None,
+    mass: Positive | None = None,
     piston_mass: float | None = None,
     dry_friction: float | None = None,
     viscous_friction: float | None = None,
-    command: float = 1.0,
+    command: Annotated[float, Range(-1.0, 1.0)] = 1.0,
     command_time: float | None = None,
-    brake: float = 0.0,
+    brake: Annotated[float, Range(0.0, 1.0)] = 0.0,
     position: float | None = None,
-    stroke: float | None = None,
+    stroke: Positive | None = None,
     supply_pressure: float | None = None,
     tank_pressure: float | None = None,
     bulk_modulus: float | None = None,
@@ -186,26 +194,9 @@ def build(
         control: "schedule": the variant's table gives the valve command. "diagram": a block diagram (_lift_control.py)
             computes the valve command, so that the load follows the input "height".
     """
-    given = {
-        "mass": mass,
-        "piston_mass": piston_mass,
-        "dry_friction": dry_friction,
-        "viscous_friction": viscous_friction,
-        "command_time": command_time,
-        "position": position,
-        "stroke": stroke,
-        "supply_pressure": supply_pressure,
-        "tank_pressure": tank_pressure,
-        "bulk_modulus": bulk_modulus,
-        "overlap_supply": overlap_supply,
-        "overlap_drain": overlap_drain,
-        "anticavitation_gain": anticavitation_gain,
-    }
-    lift = replace(_VARIANTS[_OTHER_WORDS.get(variant, variant)], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-    require(lift.mass > 0.0, NAME, "mass", mass, "must be above 0")
-    require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
-    require(0.0 <= brake <= 1.0, NAME, "brake", brake, "must lie between 0 and 1")
-    require(lift.stroke > 0.0, NAME, "stroke", lift.stroke, "must be above 0")
+    arguments = locals()
+    given = {name: arguments[name] for name in _BY_VARIANT if arguments[name] is not None}
+    lift = replace(_VARIANTS[_OTHER_WORDS.get(variant, variant)], **given)
     require(0.0 <= lift.position <= lift.stroke, NAME, "position", lift.position, "must lie between 0 and the stroke")
     table = Schedule([(lift.command_time + t, command * share) for t, share in lift.commands])
     if control == "diagram":
@@ -293,37 +284,13 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
     load = b.add_body(mass=lift.mass, inertia=(lift.mass / 6.0,) * 3, xform=start, label="load")
     zero = gpusim.Transform((0.0, 0.0, RETRACTED_LENGTH))
     b.add_joint_prismatic(-1, load, parent_xform=zero, axis=(0.0, 0.0, 1.0), label="rail")
+    same = {name: getattr(lift, name) for name in _OF_CYLINDER}
     b.add_hydraulic_cylinder(
-        -1,
-        load,
-        (0.0, 0.0, 0.0),
-        (0.0, 0.0, 0.0),
-        length_offset=RETRACTED_LENGTH,
-        area_a=lift.area_a,
-        area_b=lift.area_b,
-        volume_a=lift.volume_a,
-        volume_b=lift.volume_b,
-        bulk_modulus=lift.bulk_modulus,
-        viscous_friction=lift.viscous_friction,
-        dry_friction=lift.dry_friction,
-        stroke_min=0.0,
-        stroke_max=lift.stroke,
-        supply_pressure=lift.supply_pressure,
-        tank_pressure=lift.tank_pressure,
-        flow_gain=_flow_gain(lift),
-        overlap_supply=lift.overlap_supply,
-        overlap_drain=lift.overlap_drain,
-        valve_frequency=2.0 * math.pi * 25.0,
-        valve_damping=0.8,
-        transition_pressure=1e4,
-        anticavitation_gain=lift.anticavitation_gain,
-        brake_force=lift.brake_force,
-        piston_mass=lift.piston_mass,
-        pressure_a=_pressure_a(lift),
-        pressure_b=_pressure_b(lift),
-        coupling=coupling,
+        -1, load, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), **same, length_offset=RETRACTED_LENGTH, stroke_min=0.0,
+        stroke_max=lift.stroke, flow_gain=_flow_gain(lift), valve_frequency=2.0 * math.pi * 25.0, valve_damping=0.8,
+        transition_pressure=1e4, pressure_a=_pressure_a(lift), pressure_b=_pressure_b(lift), coupling=coupling,
         label="lift",
-    )
+    )  # fmt: skip
     return b
 
 
@@ -342,19 +309,7 @@ def _plots() -> list[Plot]:
     return [
         Plot("Piston position", "m", ["cylinder.lift.position"]),
         Plot("Piston velocity", "m/s", ["cylinder.lift.velocity"]),
-        Plot(
-            "Chamber pressures",
-            "MPa",
-            ["cylinder.lift.pressure_a", "cylinder.lift.pressure_b"],
-            labels=["chamber A", "chamber B"],
-            scale=1e-6,
-        ),
-        Plot(
-            "Valve",
-            "share of travel",
-            ["cylinder.lift.command", "cylinder.lift.spool"],
-            labels=["command", "spool"],
-        ),
+        *cylinder_plots("lift"),
     ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import gpusim
 from gpusim.command_schedule import Schedule
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Scene
 from gpusim.scenes._checks import Recording, near
 
 NAME = "quarter_car"
@@ -21,11 +21,11 @@ WHEEL_HEIGHT, BODY_HEIGHT = 0.3, 0.9  # in equilibrium, m
 
 
 def build(
-    body_mass: float = 300.0,
-    wheel_mass: float = 40.0,
-    spring_stiffness: float = 2e4,
+    body_mass: Positive = 300.0,
+    wheel_mass: Positive = 40.0,
+    spring_stiffness: Positive = 2e4,
     spring_damping: float = 1500.0,
-    tire_stiffness: float = 2e5,
+    tire_stiffness: Positive = 2e5,
     tire_damping: float = 100.0,
     step_height: float = 0.05,
     step_time: float = 0.1,
@@ -42,10 +42,6 @@ def build(
         step_height: height of the road's step, m.
         step_time: time of the step, s.
     """
-    require(body_mass > 0.0, NAME, "body_mass", body_mass, "must be above 0")
-    require(wheel_mass > 0.0, NAME, "wheel_mass", wheel_mass, "must be above 0")
-    require(spring_stiffness > 0.0, NAME, "spring_stiffness", spring_stiffness, "must be above 0")
-    require(tire_stiffness > 0.0, NAME, "tire_stiffness", tire_stiffness, "must be above 0")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     road = b.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0), kinematic=True, label="road")
     wheel = _add_mass(b, "wheel", wheel_mass, WHEEL_HEIGHT)

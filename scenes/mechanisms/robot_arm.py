@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Range, Scene, require
 from gpusim.scenes._checks import GAPS, Recording, keeps_whole, near
 from gpusim.scenes.mechanisms._robot_arm import GEAR, LINKS, NAMES, add_arm, posture_at
 from gpusim.scenes.mechanisms._robot_arm_control import APPROACH, HASTE, Path, arm_control
@@ -32,11 +32,11 @@ MOST = {"computed_torque": 5e-4, "pid": 1e-2}
 def build(
     control: Literal["computed_torque", "pid"] = "computed_torque",
     path: Literal["square", "eight"] = "square",
-    speed: float = 0.25,
-    tilt: float = 25.0,
+    speed: Annotated[float, Range(0.05, 0.5)] = 0.25,
+    tilt: Annotated[float, Range(0.0, 45.0)] = 25.0,
     load: float = 1.5,
-    unknown: float = 0.0,
-    rate: float | None = None,
+    unknown: Annotated[float, Range(0.0, 0.5)] = 0.0,
+    rate: Annotated[float, Range(200.0)] | None = None,
 ) -> Scene:
     """Build the scene. The commands are "start" (1: follow the path, 0: return home) and "speed" (m/s).
 
@@ -49,11 +49,7 @@ def build(
         unknown: additional load that the control ignores, kg, 0 to 0.5.
         rate: sampling rate of the control, 1/s, at least 200. With None, the control takes one sample per step.
     """
-    require(0.05 <= speed <= 0.5, NAME, "speed", speed, "must be 0.05 to 0.5")
-    require(0.0 <= tilt <= 45.0, NAME, "tilt", tilt, "must be 0 to 45")
     require(0.0 <= load <= 2.5, NAME, "load", load, "must be 0 to 2.5, which the motors bear")
-    require(0.0 <= unknown <= 0.5, NAME, "unknown", unknown, "must be 0 to 0.5")
-    require(rate is None or rate >= 200.0, NAME, "rate", rate, "must be at least 200")
     lean = Transform.from_axis_angle(CENTER, (0, 1, 0), -math.radians(tilt))
     # The tool points against the plane's normal.
     home = lean * Transform.from_axis_angle((0, 0, ABOVE), (1, 0, 0), math.pi)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Positive, Scene, require
 from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
 from gpusim.scenes._checks import Recording, keeps_energy, near
 
@@ -19,11 +19,11 @@ WALL = 0.5  # position of the spring's fixed end, m
 
 
 def build(
-    crank_length: float = 0.1,
+    crank_length: Positive = 0.1,
     rod_length: float = 0.3,
-    crank_mass: float = 0.5,
-    rod_mass: float = 0.8,
-    slider_mass: float = 1.0,
+    crank_mass: Positive = 0.5,
+    rod_mass: Positive = 0.8,
+    slider_mass: Positive = 1.0,
     spring_stiffness: float = 2000.0,
     spring_rest_length: float = 0.1,
     crank_angle: float = math.pi / 3.0,
@@ -43,9 +43,6 @@ def build(
         crank_angle: initial angle of the crank from +x towards +z, rad.
         crank_rate: initial rate of the crank, rad/s.
     """
-    for name, value in (("crank_mass", crank_mass), ("rod_mass", rod_mass), ("slider_mass", slider_mass)):
-        require(value > 0.0, NAME, name, value, "must be above 0")
-    require(crank_length > 0.0, NAME, "crank_length", crank_length, "must be above 0")
     require(rod_length > crank_length, NAME, "rod_length", rod_length, "must be above the crank's length")
     reach = crank_length + rod_length
     require(reach < WALL, NAME, "rod_length", rod_length, f"must keep the slider in front of the wall at {WALL} m")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 import gpusim
 from gpusim import machines as m
 from gpusim.command_schedule import Schedule, drive
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene, require
 from gpusim.scenes._checks import GAPS, Recording, keeps_whole
 
 NAME = "suspension_rig"
@@ -41,12 +41,12 @@ def build(
     kind: Kind = "double_wishbone",
     spring: Literal["coil", "torsion"] = "coil",
     steered: bool = False,
-    load: float = 2500.0,
-    payload: float = 1.02,
-    stiffness: float = 30e3,
-    damping: float = 2500.0,
-    travel_up: float = 0.07,
-    travel_down: float = 0.08,
+    load: Annotated[float, Range(above=500.0)] = 2500.0,
+    payload: Annotated[float, Range(0.5, 2.0)] = 1.02,
+    stiffness: Positive = 30e3,
+    damping: NotNegative = 2500.0,
+    travel_up: Positive = 0.07,
+    travel_down: Positive = 0.08,
 ) -> Scene:
     """Build the scene. Commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (height, m).
 
@@ -62,12 +62,6 @@ def build(
         travel_up: maximum upward travel of the wheel, m, above 0.
         travel_down: maximum downward travel of the wheel, m, above 0.
     """
-    require(load > 500.0, NAME, "load", load, "must be above 500")
-    require(0.5 <= payload <= 2.0, NAME, "payload", payload, "must lie between 0.5 and 2")
-    require(stiffness > 0.0, NAME, "stiffness", stiffness, "must be above 0")
-    require(damping >= 0.0, NAME, "damping", damping, "must not be negative")
-    require(travel_up > 0.0, NAME, "travel_up", travel_up, "must be above 0")
-    require(travel_down > 0.0, NAME, "travel_down", travel_down, "must be above 0")
     hinged = kind != "sliding_pillar"
     require(hinged or spring == "coil", NAME, "spring", spring, "needs a hinge, which a sliding pillar has not")
     given = parts(kind, spring, load, stiffness, damping, (-travel_down, travel_up))

@@ -74,7 +74,7 @@ def test_doctor_finds_a_working_backend(cli) -> None:
     result = cli("doctor")
     assert result.exit_code == 0, result.output
     assert re.search(r"│ numpy +│ works +│ runs the stages in NumPy", result.stdout)
-    parts = "Python,numba,scipy,matplotlib,C++ compiler,OpenMP,cache folder,NVIDIA driver,cupy,NVRTC,native"
+    parts = "Python,scipy,matplotlib,C++ compiler,OpenMP,cache folder,NVIDIA driver,cupy,NVRTC,native"
     parts += ",PyOpenGL,glfw,imgui-bundle,imageio-ffmpeg,EGL,display,drawing"
     for name in parts.split(","):
         assert f"│ {name} " in result.stdout
@@ -89,12 +89,12 @@ def no_viewer(monkeypatch) -> None:
 
 def test_doctor_without_any_backend_exits_with_1(cli, monkeypatch, no_viewer) -> None:
     def broken(*args: object, **kwargs: object) -> None:
-        raise ImportError("numba needs an older numpy")
+        raise ImportError("scipy needs an older numpy")
 
     monkeypatch.setattr(gpusim.Simulation, "__init__", broken)
     result = cli("doctor")
     assert result.exit_code == 1
-    assert "numba needs an older numpy" in result.stdout
+    assert "scipy needs an older numpy" in result.stdout
     assert "No backend works" in result.stdout
 
 

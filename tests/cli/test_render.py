@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpusim.viewer.pictures import Film, load_picture
+from gpusim.viewer.pictures import Film
 from tests.backends import FASTEST
 from tests.cli.recordings import record_motion
 from tests.message_snapshot import names
+from tests.pictures import load_picture
 from tests.unit.viewer.drawing import require_egl
 
 needs_films = pytest.mark.skipif(

@@ -13,7 +13,6 @@ from gpusim.cli.options import RunOptions
 from gpusim.cli.targets import load_target
 from gpusim.recording.plots import draw
 from gpusim.recording.recorder import Recording, load_recording
-from gpusim.recording.stream import load_stream
 from gpusim.scene import Check
 from tests.message_snapshot import names
 
@@ -356,7 +355,7 @@ def test_disk_that_fills_up_is_no_traceback(cli, tmp_path, monkeypatch) -> None:
     assert result.exit_code == 1
     assert "No space left on device" in result.stderr and repr(str(out)) in result.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["run.npz.part"]
-    assert len(load_stream(tmp_path / "run.npz.part")) == 51
+    assert len(load_recording(tmp_path / "run.npz.part")) == 51
 
 
 def test_robot_is_held_at_its_zero_pose(cli, arm: Path, tmp_path) -> None:

@@ -17,9 +17,9 @@ from gpusim.cli.targets import load_target, target_parameters, with_parameters
 from gpusim.importers import ImportReport
 from gpusim.recording.motion import MotionRecorder
 from gpusim.viewer.operator import Operator, OperatorRecording
-from gpusim.viewer.pictures import load_picture
 from tests.backends import FASTEST
 from tests.message_snapshot import names
+from tests.pictures import load_picture
 from tests.unit.helpers import bits
 from tests.unit.viewer.drawing import require_egl
 

@@ -12,10 +12,10 @@ import pytest
 
 from gpusim.recording.motion import load_motion
 from gpusim.viewer.operator import OperatorRecording
-from gpusim.viewer.pictures import load_picture
 from tests.backends import FASTEST
 from tests.cli.recordings import record_motion
 from tests.message_snapshot import names
+from tests.pictures import load_picture
 from tests.unit.viewer.display import display_variables
 from tests.unit.viewer.drawing import require_egl
 

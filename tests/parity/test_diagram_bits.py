@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.bench.diagrams import cart, mixed_diagram
+from ci.bench.mixed_diagram import cart, mixed_diagram
 
 WORLDS, STEPS, NAME = 70, 150, "diagram.mixed"
 STICKS = np.linspace(-1.0, 1.5, WORLDS)

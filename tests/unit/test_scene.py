@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 
 from gpusim import ModelBuilder, SolverConfig
 from gpusim.errors import ModelError, UnknownNameError
-from gpusim.scene import Scene, convert, list_scenes, load_scene, require, scene_parameters
+from gpusim.scene import Range, Scene, convert, list_scenes, load_scene, require, scene_parameters
 from tests.message_snapshot import naming
 
 SCENES = (
@@ -134,6 +134,23 @@ def test_require():
     require(True, "s", "p", 1, "must be 1")
     with pytest.raises(ModelError, match=naming("scene 's' parameter 'p' 1 2")):
         require(False, "s", "p", 2, "must be 1")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "fits", "misses", "rule"),
+    [
+        (Range(0.0, 1.0), (0.0, 1.0), (-0.1, 1.1), "must be at least 0 and at most 1"),
+        (Range(above=0.0), (1e-9,), (0.0, -1.0), "must be above 0"),
+        (Range(least=0.0, below=0.5), (0.0, 0.49), (-0.1, 0.5), "must be at least 0 and below 0.5"),
+    ],
+)
+def test_ranges(allowed: Range, fits: tuple[float, ...], misses: tuple[float, ...], rule: str) -> None:
+    for value in fits:
+        assert convert(str(value), Annotated[float, allowed], "it") == value
+    for value in misses:
+        with pytest.raises(ModelError, match=naming(f"it {rule} {value}")):
+            convert(value, Annotated[float, allowed] | None, "it")
+    assert convert("none", Annotated[float, allowed] | None, "it") is None
 
 
 @pytest.mark.parametrize("word", ["closed_center", "closed_centre"])

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import importlib
 import re
+import typing
 
 import pytest
 
 import gpusim
-from gpusim.scene import list_scenes, load_scene, scene_modules, scene_parameters
+from gpusim.scene import Range, list_scenes, load_scene, scene_modules, scene_parameters
 
 pytestmark = pytest.mark.nightly
 
@@ -19,6 +20,14 @@ class _Begins(Exception):
 
 def _numbers(text: str) -> set[float]:
     return {float(number) for number in NUMBER.findall(text)}
+
+
+def _limits(name: str) -> list[tuple[str, Range]]:
+    """Return the annotated ranges of a scene's parameters. Those that may be None have theirs one level deeper."""
+    build = importlib.import_module(scene_modules()[name]).build
+    hints = typing.get_type_hints(build, include_extras=True)
+    levels = [(key, part) for key, hint in hints.items() for part in (hint, *typing.get_args(hint))]
+    return [(key, x) for key, part in levels for x in getattr(part, "__metadata__", ()) if isinstance(x, Range)]
 
 
 def _rules(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
@@ -42,10 +51,13 @@ def _rules(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", list_scenes())
 def test_ranges_are_reported_with_the_parameters(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     docs = {parameter.name: parameter.doc for parameter in scene_parameters(name)}
-    rules = _rules(name, monkeypatch)
-    assert rules
+    rules, ranges = _rules(name, monkeypatch), _limits(name)
+    assert rules or ranges
+    for parameter, allowed in ranges:
+        limits = {x for x in (allowed.least, allowed.most, allowed.above, allowed.below) if x is not None}
+        assert limits <= _numbers(docs[parameter]), (
+            f"{name}: {parameter} {allowed}, but it is told as {docs[parameter]!r}"
+        )
     for parameter, rule in rules:
         doc = docs[parameter]
-        if "negative" in rule:
-            assert "0 or more" in doc, f"{name}: {parameter} {rule}"
         assert _numbers(rule) <= _numbers(doc), f"{name}: {parameter} {rule}, but it is told as {doc!r}"

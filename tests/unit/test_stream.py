@@ -12,7 +12,7 @@ import pytest
 from gpusim.errors import ModelError
 from gpusim.recording import stream
 from gpusim.recording.recorder import Recorder, load_recording
-from gpusim.recording.stream import StreamRecorder, load_stream
+from gpusim.recording.stream import StreamRecorder
 from tests.message_snapshot import naming
 from tests.unit.test_recording import Clock
 
@@ -74,14 +74,14 @@ def broken_off(path: Path, samples: int) -> Path:
 def test_whole_blocks_of_a_broken_file_can_be_read(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(stream, "_MOST", 4)
     part = broken_off(tmp_path / "a.npz", 11)
-    found = load_stream(part)
+    found = load_recording(part)
     assert len(found) == 8 and found["body.ball.position"].shape == (8, 3, 3)
     np.testing.assert_array_equal(found.time, 0.5 * np.arange(8))
     part.write_bytes(part.read_bytes()[:-3])
-    assert len(load_stream(part)) == 4
+    assert len(load_recording(part)) == 4
     recorder = StreamRecorder(Clock(), ["sim.angle"], tmp_path / "a.npz")
     recorder.close()
-    assert recorder.rescued == tmp_path / "a-broken.npz.part" and len(load_stream(recorder.rescued)) == 4
+    assert recorder.rescued == tmp_path / "a-broken.npz.part" and len(load_recording(recorder.rescued)) == 4
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_other_files_get_one_sentence(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "a.npz.part"
     path.write_bytes(text)
     try:
-        assert len(load_stream(path)) == 0
+        assert len(load_recording(path)) == 0
     except ModelError as error:
         assert "a.npz.part" in str(error)
 
@@ -153,4 +153,4 @@ def test_a_full_disk_names_the_file_and_keeps_what_there_was(tmp_path: Path) -> 
     done = subprocess.run([sys.executable, "-c", code, str(out)], capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "run.npz" in done.stderr.splitlines()[-1]
-    assert os.listdir(tmp_path) == ["run.npz.part"] and len(load_stream(tmp_path / "run.npz.part")) >= 1024
+    assert os.listdir(tmp_path) == ["run.npz.part"] and len(load_recording(tmp_path / "run.npz.part")) >= 1024

@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING, Any
 from gpusim.viewer.panel.panel_state import PanelState
 
 if TYPE_CHECKING:
-    from gpusim.viewer.panel.offscreen import PanelOffscreen
     from gpusim.viewer.panel.panel import Panel
 
-__all__ = ["PanelState", "Panel", "PanelOffscreen"]
-
-_HOMES = {"Panel": "gpusim.viewer.panel.panel", "PanelOffscreen": "gpusim.viewer.panel.offscreen"}
+__all__ = ["PanelState", "Panel"]
 
 
 def __getattr__(name: str) -> Any:
     # import late, so that the rest works without imgui-bundle
-    if name in _HOMES:
-        from importlib import import_module
+    if name == "Panel":
+        from gpusim.viewer.panel.panel import Panel
 
-        return getattr(import_module(_HOMES[name]), name)
+        return Panel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

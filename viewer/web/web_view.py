@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.closing import Closing
 from gpusim.errors import GpusimError
 from gpusim.scene import Camera
 from gpusim.stage.stage import Stage
@@ -30,7 +31,7 @@ _ASPECT = 0.9
 _MAX_WORLDS = 16
 
 
-class WebView:
+class WebView(Closing):
     """Server of a page with the scene, the operator's inputs, time control and scopes.
 
     Several browsers can show the same run. Use the view in a ``with`` statement, or call :meth:`close`. As the last
@@ -214,9 +215,3 @@ class WebView:
         if self._server is not None:
             server, self._server = self._server, None
             stop_server(server)
-
-    def __enter__(self) -> WebView:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gpusim.closing import Closing
 from gpusim.scene import Camera
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.overlays import Timings, overlays
@@ -63,7 +64,7 @@ class Client(Protocol):
         """Release all resources while the context is current."""
 
 
-class Window:
+class Window(Closing):
     """Window that shows a session.
 
     Args:
@@ -299,9 +300,3 @@ class Window:
             self._surface.close()
             self._surface = None
         self.screen.close()
-
-    def __enter__(self) -> Window:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()

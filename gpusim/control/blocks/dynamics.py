@@ -16,7 +16,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block, check_numbers, common_shape, each
-from gpusim.control.parameters import check_bounds
+from gpusim.control.parameters import Positive
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
 from gpusim.typing import Array
@@ -50,8 +50,7 @@ class Integrator(Block):
     waits = frozenset({"in"})
 
     def check(self, element: str) -> None:
-        """Check the bounds and the initial values."""
-        check_bounds(element, self.lower, self.upper)
+        """Check the initial values."""
         count = int(np.size(np.array(self.initial, dtype=object)))
         for value in validate.per_axis(element, "initial", self.initial, count):
             if (self.lower is not None and value < self.lower) or (self.upper is not None and value > self.upper):
@@ -161,12 +160,8 @@ class LowPass(Linear):
 class Filter(LowPass):
     """First-order low-pass: 1 / (time s + 1), with ``time`` in seconds. The output starts at ``initial``."""
 
-    time: float
+    time: Positive
     initial: float = 0.0
-
-    def check(self, element: str) -> None:
-        """Check that the time constant is positive."""
-        validate.positive(element, "time", self.time)
 
     def system(self) -> tuple[Array, Array, Array, float]:
         """Return the matrices of the system. The only state is the output."""
@@ -177,14 +172,9 @@ class Filter(LowPass):
 class Filter2(LowPass):
     """Second-order low-pass: w^2 / (s^2 + 2 ``damping`` w s + w^2) with w = 2 pi ``frequency`` (Hz)."""
 
-    frequency: float = 1.0
-    damping: float = 0.7
+    frequency: Positive = 1.0
+    damping: Positive = 0.7
     initial: float = 0.0
-
-    def check(self, element: str) -> None:
-        """Check that frequency and damping ratio are positive."""
-        validate.positive(element, "frequency", self.frequency)
-        validate.positive(element, "damping", self.damping)
 
     def system(self) -> tuple[Array, Array, Array, float]:
         """Return the matrices of the system. The states are the output and the output's rate."""
@@ -252,7 +242,7 @@ class Delay(Block):
     samples: int | None = None
     time: float | None = None
     initial: float | None = 0.0
-    max_time: float | None = None
+    max_time: Positive | None = None
     waits = frozenset({"in"})
 
     def __post_init__(self) -> None:
@@ -271,7 +261,6 @@ class Delay(Block):
             if self.time is not None:
                 validate.positive(element, "time", self.time)
             return
-        validate.positive(element, "max_time", self.max_time)
         if self.time is None:
             raise validate.fail(element, "max_time bounds a time, and none is given", "give time=... in s")
         time = validate.not_negative(element, "time", self.time)
@@ -330,11 +319,7 @@ class Derivative(Block):
     The result is exact for inputs that are linear between samples. In the first sample, the output is 0.
     """
 
-    time: float
-
-    def check(self, element: str) -> None:
-        """Check that the time constant is positive."""
-        validate.positive(element, "time", self.time)
+    time: Positive
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, and the unit of the input per second."""
@@ -374,7 +359,7 @@ class Pid(Block):
     kp: float = 1.0
     ki: float = 0.0
     kd: float = 0.0
-    derivative_time: float = 0.01
+    derivative_time: Positive = 0.01
     lower: float | None = None
     upper: float | None = None
     initial: float = 0.0
@@ -384,11 +369,6 @@ class Pid(Block):
     def __post_init__(self) -> None:
         self.inputs = ("in", "rate", "reset") if self.measured_rate else ("in", "reset")
         self.optional = {"reset": 0.0}
-
-    def check(self, element: str) -> None:
-        """Check the filter time and the bounds."""
-        validate.positive(element, "derivative_time", self.derivative_time)
-        check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, with the unit ``unit``. Check the unit of ``rate``."""
@@ -432,14 +412,8 @@ class Pid(Block):
 class RateLimiter(Block):
     """Input with a limited rate: at most ``rise`` per second up, and ``fall`` per second down (default: ``rise``)."""
 
-    rise: float
-    fall: float | None = None
-
-    def check(self, element: str) -> None:
-        """Check that the rates are positive."""
-        validate.positive(element, "rise", self.rise)
-        if self.fall is not None:
-            validate.positive(element, "fall", self.fall)
+    rise: Positive
+    fall: Positive | None = None
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Follow the input. In the first sample, the output equals the input."""

@@ -21,6 +21,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.control import units, vectors
 from gpusim.control.block import Block, Context, Kind, Wire, block, check_sizes
+from gpusim.control.parameters import NotNegative, Positive
 from gpusim.control.trace import Num, Number, Trace
 from gpusim.errors import ModelError
 from gpusim.rotations import matrix_from_quaternion
@@ -135,10 +136,10 @@ class Ik(Block):
     joints: Sequence[dict[str, Any]]
     tip: Sequence[float] = (0, 0, 0, 0, 0, 0, 1)
     start: Sequence[float] = ()
-    damping: float = 0.03
-    posture_gain: float = 0.1
-    max_way: float = 0.05
-    lever: float = 0.0
+    damping: Positive = 0.03
+    posture_gain: NotNegative = 0.1
+    max_way: Positive = 0.05
+    lever: NotNegative = 0.0
     outputs = ("out", "error")
 
     def __post_init__(self) -> None:
@@ -150,10 +151,6 @@ class Ik(Block):
         check_chain(element, self.joints, self.tip)
         if np.size(self.start):
             validate.numbers(element, "start", self.start, len(self.joints))
-        for name in ("damping", "max_way"):
-            validate.positive(element, name, getattr(self, name))
-        for name in ("posture_gain", "lever"):
-            validate.not_negative(element, name, getattr(self, name))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units: a vector with one position per joint, and the error."""

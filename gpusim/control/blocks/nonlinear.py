@@ -11,7 +11,7 @@ from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block, check_numbers
 from gpusim.control.blocks.dynamics import bounded
 from gpusim.control.blocks.sources import check_rising, interpolated
-from gpusim.control.parameters import check_bounds
+from gpusim.control.parameters import Positive
 from gpusim.control.trace import Num
 
 
@@ -26,7 +26,6 @@ class Limiter(Block):
         """Check that at least one bound is given."""
         if self.lower is None and self.upper is None:
             raise validate.fail(element, "it has no bound", "give lower, upper or both")
-        check_bounds(element, self.lower, self.upper)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Limit each component."""
@@ -43,10 +42,6 @@ class DeadZone(Block):
     lower: float = -0.1
     upper: float = 0.1
 
-    def check(self, element: str) -> None:
-        """Check the bounds."""
-        check_bounds(element, self.lower, self.upper)
-
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Apply the dead zone to each component."""
         lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
@@ -57,12 +52,8 @@ class DeadZone(Block):
 class Backlash(Block):
     """Backlash (play): the output moves only after the input has moved through the ``width`` of the play."""
 
-    width: float
+    width: Positive
     initial: float = 0.0
-
-    def check(self, element: str) -> None:
-        """Check that the width is positive."""
-        validate.positive(element, "width", self.width)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the output, which differs from the input by at most half of ``width``."""
@@ -77,11 +68,7 @@ class Backlash(Block):
 class Quantiser(Block):
     """Nearest multiple of ``step``."""
 
-    step: float
-
-    def check(self, element: str) -> None:
-        """Check that the step is positive."""
-        validate.positive(element, "step", self.step)
+    step: Positive
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Round each component."""
@@ -102,10 +89,6 @@ class Relay(Block):
     on: float = 1.0
     initial: bool = False
     unit: str | None = None
-
-    def check(self, element: str) -> None:
-        """Check the thresholds."""
-        check_bounds(element, self.lower, self.upper)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Switch each component."""

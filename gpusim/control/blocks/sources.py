@@ -11,7 +11,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block, check_numbers
-from gpusim.control.parameters import check_bounds
+from gpusim.control.parameters import NotNegative, Positive, check_bounds
 from gpusim.control.trace import Num
 from gpusim.description.operator_names import check_key, check_part
 from gpusim.description.program_clock import BASE, COUNT, ORIGIN
@@ -73,14 +73,10 @@ class Timer(Source):
 class Step(Source):
     """Step: ``before`` until the time ``time`` (s), then ``after``."""
 
-    time: float = 0.0
+    time: NotNegative = 0.0
     before: float = 0.0
     after: float = 1.0
     unit: str | None = None
-
-    def check(self, element: str) -> None:
-        """Check that the time is not negative."""
-        validate.not_negative(element, "time", self.time)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the time of the sample, with a tolerance of a millionth of the sample period."""
@@ -93,14 +89,13 @@ class Ramp(Source):
     """Ramp: ``start`` until the time ``time`` (s), then a change of ``slope`` per second until the value ``end``."""
 
     slope: float = 1.0
-    time: float = 0.0
+    time: NotNegative = 0.0
     start: float = 0.0
     end: float | None = None
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Check that the time is not negative, and that the slope leads towards ``end``."""
-        validate.not_negative(element, "time", self.time)
+        """Check that the slope leads towards ``end``."""
         if self.end is not None and self.end != self.start and not (self.end - self.start) * self.slope > 0.0:
             rule = f"slope = {self.slope:g} does not lead from start = {self.start:g} to end = {self.end:g}"
             raise validate.fail(element, rule, "give it the sign of end - start")
@@ -189,7 +184,7 @@ class Input(Source):
     unit: str | None = None
     label: str = ""
     dead_zone: float = 0.0
-    curve: float = 1.0
+    curve: Positive = 1.0
     keys: Sequence[str] = field(default_factory=tuple)
     axis: str = ""
     switch: bool = False
@@ -207,7 +202,6 @@ class Input(Source):
             raise validate.fail(element, rule, "give one that is")
         if not 0.0 <= self.dead_zone < 1.0:
             raise validate.fail(element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a share below 1")
-        validate.positive(element, "curve", self.curve)
         if len(self.keys) > 2 or isinstance(self.keys, str):
             raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give ("A", "D")')
         for key in self.keys:
@@ -246,14 +240,13 @@ class Noise(Source):
     after a reset.
     """
 
-    sigma: float = 1.0
+    sigma: NotNegative = 1.0
     seed: int = 0
     size: int = 1
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Check the deviation, the seed and the size."""
-        validate.not_negative(element, "sigma", self.sigma)
+        """Check the seed and the size."""
         for name, least, most in (("seed", 0, 2**53), ("size", 1, 1000)):
             validate.count(element, name, getattr(self, name), least, most)
 
@@ -300,9 +293,8 @@ class Command(Block):
     outputs = ()
 
     def check(self, element: str) -> None:
-        """Check the names and the range."""
+        """Check the names."""
         check_names(element, "command", self.command, "give that of an actuator")
-        check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the size of the input. The block has no outputs."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.compiled import compiled
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
@@ -32,7 +31,6 @@ def color(w: StepBuffers) -> None:
         list_overflow(on, c.color_member[k, first:last], c.body_parts[k], c.part_start[k], c.part_side[k])
 
 
-@compiled
 def mixed(k: int, bits: int) -> int:
     """Return item k of a fixed permutation of the numbers below 2^bits.
 
@@ -47,16 +45,11 @@ def mixed(k: int, bits: int) -> int:
     return k & mask
 
 
-@compiled
 def bits_for(count: int) -> int:
     """Return how many bits are necessary to number ``count`` items, at least one."""
-    bits = 1
-    while (1 << bits) < count:
-        bits += 1
-    return bits
+    return max((count - 1).bit_length(), 1)
 
 
-@compiled
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
     """Choose the lowest color that no dynamic body of a and b uses, and mark this color as used."""
     low = np.uint32(0)
@@ -75,7 +68,6 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
     return OVERFLOW
 
 
-@compiled
 def color_pairs(
     bodies: Array, points: Array, dynamic: Array, articulated: Array, colors: int, used: Array, chosen: Array
 ) -> int:
@@ -105,7 +97,6 @@ def color_pairs(
     return touching
 
 
-@compiled
 def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None:
     """List the manifolds by color, then the overflow, then the articulated manifolds. Each list is in ascending order.
 
@@ -115,18 +106,13 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
         first: (colors + 3,) output for the start of each list, and for the end of the last list.
         member: output for the manifolds of all lists.
     """
-    listed = 0
+    listed = np.flatnonzero(chosen != NO_CONTACT)
+    place = np.select([chosen == OVERFLOW, chosen == ARTICULATED], [colors, colors + 1], chosen)[listed]
+    member[: listed.size] = listed[np.argsort(place, kind="stable")]
     first[0] = 0
-    for c in range(colors + 2):
-        wanted = c if c < colors else (OVERFLOW if c == colors else ARTICULATED)
-        for m in range(chosen.size):
-            if chosen[m] == wanted:
-                member[listed] = m
-                listed += 1
-        first[c + 1] = listed
+    first[1:] = np.cumsum(np.bincount(place, minlength=colors + 2))
 
 
-@compiled
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
     """List the overflow sides on each body, in the order of the overflow list.
 
@@ -141,15 +127,9 @@ def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, sid
     """
     if members.size == 0:
         return
-    for m in members:
-        parts[bodies[m, 0]] += 1
-        parts[bodies[m, 1]] += 1
+    sides = (2 * members[:, None] + np.arange(2)).ravel()
+    on = bodies[members].ravel()
+    parts[:] = np.bincount(on, minlength=parts.size)
     start[0] = 0
-    for b in range(parts.size):
-        start[b + 1] = start[b] + parts[b]
-    entered = np.zeros(parts.size, np.int32)
-    for m in members:
-        for k in range(2):
-            b = bodies[m, k]
-            side[start[b] + entered[b]] = 2 * m + k
-            entered[b] += 1
+    start[1:] = np.cumsum(parts)
+    side[: sides.size] = sides[np.argsort(on, kind="stable")]

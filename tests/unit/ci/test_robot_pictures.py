@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpusim.viewer.pictures import load_picture
+from tests.pictures import load_picture
 from tests.unit.viewer.drawing import require_egl
 
 pytest.importorskip("mujoco")

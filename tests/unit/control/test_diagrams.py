@@ -27,6 +27,16 @@ def test_every_kind_is_in_the_diagrams_of_the_plant() -> None:
     assert used == set(block_kinds()) - {"python"}
 
 
+def test_wire_connects_ports_in_order_and_by_name() -> None:
+    d = Diagram("d")
+    d.add("input", "stick")
+    d.add("switch", "drive").wire("stick", 1.0, b=d.add("constant", "rest", value=2.0))
+    assert d.wires == {("drive", "on"): ("stick", "out"), ("drive", "a"): ("constant", "out"),
+                       ("drive", "b"): ("rest", "out")}  # fmt: skip
+    with pytest.raises(ModelError, match=naming("'d' 'abs' 1 2")):
+        d.add("abs", "abs").wire("stick", "rest")
+
+
 @pytest.mark.native
 def test_native_has_the_bits_of_numpy() -> None:
     found = []

@@ -33,7 +33,8 @@ def require_egl() -> None:
 
 def compare(picture: np.ndarray, name: str) -> None:
     """Compare with the stored picture ``name``, or store it if the variable is set."""
-    from gpusim.viewer.pictures import load_picture, save_picture
+    from gpusim.viewer.pictures import save_picture
+    from tests.pictures import load_picture
 
     path = PICTURES / f"{name}.png"
     if os.environ.get(UPDATE):

@@ -46,7 +46,7 @@ def panel_state_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, nu
 
 class Person:
     def __init__(self, panel_state: PanelState, **size: Any) -> None:
-        from gpusim.viewer.panel import PanelOffscreen
+        from tests.unit.viewer.panel_offscreen import PanelOffscreen
 
         self.panel_state = panel_state
         camera = panel_state.live.scene.camera if panel_state.live is not None else "fit"

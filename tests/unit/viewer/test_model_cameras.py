@@ -135,7 +135,7 @@ def test_the_command_line_takes_the_name_of_a_camera(tmp_path: Path, monkeypatch
     from gpusim.cli import render as command
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
-    from gpusim.viewer.pictures import load_picture
+    from tests.pictures import load_picture
 
     scene = Scene("flyer", "", flyer(), SolverConfig(), 1.0)
     monkeypatch.setattr(command, "load_target", lambda run, still: scene)

@@ -229,7 +229,7 @@ def test_parameters_restart_the_scene(tmp_path: Path) -> None:
     assert sim.runtime.parameter("mass")[0, 0] == pytest.approx(1050.0) and operator.sim is sim
     person.type("parameter tip_mass", "-1")
     person.click("restart")
-    assert session.source.sim is sim and "'tip_mass' must not be negative, got -1" in panel_state.message  # type: ignore[attr-defined]
+    assert session.source.sim is sim and "'tip_mass' must be at least 0, got -1" in panel_state.message  # type: ignore[attr-defined]
     person.eye.close()
 
 

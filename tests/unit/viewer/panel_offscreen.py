@@ -1,5 +1,3 @@
-"""Pictures with the panel, without a window."""
-
 from __future__ import annotations
 
 from typing import Any
