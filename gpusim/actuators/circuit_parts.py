@@ -425,7 +425,7 @@ class OilCylinder(Consumer):
         groups[OilNode.name].type.check_together(groups)
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
-        """Add the stops of the stroke, and return P and D of the cushions."""
+        """Add the end stops, and return the impulse P and the slope D of the end cushions."""
         p, offset = group.params, group.params["length_offset"]
         work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)
         return cushions(group, work, work.axis_position[:, group.axis] - offset)

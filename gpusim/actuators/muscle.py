@@ -285,7 +285,8 @@ def add_muscle(
         operating_range: normalized lengths at the ends of ``length_range``. A normalized length is the length divided
             by the optimum length.
         timeconst: time constants of a rising and a falling activation (s).
-        tausmooth: width of the smooth change between the two time constants, in u - a. 0 is an abrupt change.
+        tausmooth: range of ``u - a`` (excitation minus activation) over which one time constant changes smoothly to the
+            other. 0 is an abrupt change.
         lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero (optimum lengths per second).
         fpmax: scale of the passive force, as a fraction of the peak force. The passive force begins at the optimum

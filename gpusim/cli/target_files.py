@@ -91,7 +91,7 @@ def model_scene(
             postures.
         arguments: arguments of a xacro file.
         floor: add a horizontal plane below the model.
-        visuals: also read the visual shapes, which pictures show.
+        visuals: also read the visual shapes. They appear in pictures.
         reports: list to which the report of the import is added, or None to print the findings on stderr.
         still: accept a file in which nothing can move.
 

@@ -81,7 +81,7 @@ def parse(text: str, name: str) -> Any:
 
 
 def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of entries in a value (with repeats) and the nesting depth."""
+    """Return two numbers: the entries of a value, counting repeated entries each time, and the nesting depth."""
     if not isinstance(found, dict | list):
         return 1, 0
     if id(found) not in known:

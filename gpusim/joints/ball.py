@@ -30,7 +30,9 @@ from gpusim.typing import Array, Vector
 
 @register
 class Ball(JointType):
-    """Ball joint with three point rows. The coordinates are the components and the length of the rotation vector.
+    """Ball joint: three rows keep two points together.
+
+    The coordinates are the components and the length of the rotation vector.
 
     With ``params["cone_axis"]`` (unit vector in the joint frame), a fifth coordinate is the chord of the angle between
     this axis in the parent and in the child.

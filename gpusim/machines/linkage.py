@@ -161,8 +161,8 @@ class Linkage:
 
     Attributes:
         element: name of the suspension in messages.
-        closing: function that returns the moves of all parts at a coordinate. The function ignores the steering of the
-            hub, and may raise Unreachable.
+        closing: function of the suspension's coordinate that returns the moves of all parts. The function ignores the
+            steering of the hub, and may raise Unreachable.
         solids: mass properties by name of the part.
         center: initial position of the wheel's center.
         gravity: gravitational acceleration (m/s2).

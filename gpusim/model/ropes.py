@@ -68,7 +68,7 @@ def _factor_within(inner: dict[Any, float], outer: dict[Any, float]) -> float:
 
 
 def _rows_of_joints(model: Model) -> dict[int, list[int]]:
-    """Return the rows of each joint: the rows of its constraint, and its rows in coupled laws."""
+    """Return the rows of each joint: of its constraint, and of coupled actuators on the joint."""
     t = model.topology
     rows: dict[int, list[int]] = {}
     for constraint, joint in enumerate(t.constraint_joint.tolist()):

@@ -55,7 +55,7 @@ class Layout:
         level: level of each row, (rows,), in increasing order.
         weight: positive weights (rows,) of the squared errors.
         group: index of the first row of each vector (group of consecutive rows), (groups + 1,).
-        stiffness: weights p (levels, freedoms) of the posture tasks.
+        stiffness: weights of the posture tasks in the cost, (levels, freedoms).
         moves: whether each coordinate may move, (freedoms,).
         turns: whether each coordinate is a rotation, (freedoms,).
         damping: square root of the minimum D.

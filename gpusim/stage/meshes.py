@@ -195,7 +195,7 @@ def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = Fal
 
     Args:
         piece: triangles of the piece.
-        texture: texture that replaces the texture of the piece.
+        texture: replaces the piece's own texture.
         colored: whether the vertices have the colors of the piece.
     """
     if texture is not None and piece.uv is None and not texture.is_cube:

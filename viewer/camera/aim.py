@@ -75,8 +75,8 @@ def above_ground(
         stage: everything that is drawn.
         poses: current poses.
         camera: camera that has moved with the body.
-        before: camera when it started to follow the body. The returned camera may be as far below the ground as
-            ``before``. If ``before`` is None, the camera stays above the ground.
+        before: the camera at the moment when it began to follow the body. The returned camera may be as far below
+            the ground as ``before``. If ``before`` is None, the camera stays above the ground.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

@@ -105,7 +105,7 @@ class GlyphAtlas:
 
 @lru_cache(maxsize=8)
 def atlas(size: int) -> GlyphAtlas:
-    """Return the shared atlas of a size."""
+    """Return the shared atlas of glyphs for a font size."""
     return GlyphAtlas(size)
 
 

@@ -153,7 +153,7 @@ def bound_inputs(binding: Binding, inputs: Collection[str]) -> list[str]:
 
 
 def mode_of(binding: Binding, target: Input) -> str:
-    """Return the mode in which a binding moves its input."""
+    """Return how a key or axis changes the input that it is bound to."""
     if binding.mode:
         return binding.mode
     if target.switch:

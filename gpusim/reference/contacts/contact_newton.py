@@ -297,7 +297,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the equations by Gaussian elimination, (K, N)."""
+    """Solve the equations by Gaussian elimination. Return the solutions (K, N)."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):

@@ -55,7 +55,10 @@ def _sense_joints(w: StepBuffers) -> None:
 
 
 def _break_joints(w: StepBuffers) -> None:
-    """Open the limits of joints if their mean force or torque in the complete step is too large."""
+    """Break joints whose force or torque, averaged over all substeps of the step, is too large.
+
+    A broken joint has infinite limits.
+    """
     most, slack = w.sensors["joint_sensor_break"], w.state.arrays["joint_slack"]
     if not np.isfinite(most).any():
         return

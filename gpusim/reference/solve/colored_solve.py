@@ -309,8 +309,8 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The function uses the Jacobians from before the drift. A sweep corrects the fraction max(0.2, 1/(1 + |C|/0.001)) of
-    the error C (m or rad) of each row, because a linear step would overshoot large errors.
+    The function uses the Jacobians from before the drift. Let C be the error of a row (m or rad). A sweep corrects only
+    the fraction max(0.2, 1/(1 + |C|/0.001)) of C, because a linear correction overshoots if C is large.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
