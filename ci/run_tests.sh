@@ -71,14 +71,9 @@ cat "$venv/ptx.log"
 say "the GPU's code on the CPU: races, unwritten memory, bits"
 "$venv/bin/python" ci/ptx/check.py
 
-if (($#)); then
-    say "pytest $*"
-    "$venv/bin/python" -m pytest -n "$workers" "$@"
-else
-    say "pytest"
-    "$venv/bin/python" -m pytest -n "$workers"
-    say "pytest -m nightly"
-    "$venv/bin/python" -m pytest -n "$workers" -m nightly
-fi
+# both tiers in one run: each process collects 12,000 tests, which takes 25 s
+(($#)) || set -- -m "nightly or not nightly"
+say "pytest $*"
+"$venv/bin/python" -m pytest -n "$workers" "$@"
 
 say "all passed"
