@@ -14,7 +14,7 @@ from gpusim.backends.native import backend as native_backend
 from gpusim.backends.native import compile as compile_native
 from gpusim.backends.native.compile import build_native
 
-SHIPPED = {name: getattr(compile_native, name) for name in ("FLAGS", "UNROLLED", "PEELED")}
+SHIPPED = {name: getattr(compile_native, name) for name in ("FLAGS", "UNROLLED", "PEELED", "SKIPPED")}
 
 #: 0.6 of the time of -O1, and steps that take a third longer; without the parts of vectors in registers, twice as long.
 QUICK = ("-Og", "-ftree-sra")
@@ -30,6 +30,7 @@ def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_native, "FLAGS", tuple(itertools.chain.from_iterable(flags)))
     monkeypatch.setattr(compile_native, "UNROLLED", ())
     monkeypatch.setattr(compile_native, "PEELED", ())
+    monkeypatch.setattr(compile_native, "SKIPPED", ())
 
 
 def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any, **_options: Any) -> Path:

@@ -31,9 +31,9 @@ NVRTC_MAJOR = 12
 ARCH = "compute_90"
 # Adds source lines to the PTX and changes no instruction.
 LINES = "-lineinfo"
-# -O1: runs as fast as -O2, and compiles in half the time.
+# -Og compiles in a third of the time of -O2. Most modules run for a second.
 FLAGS = (
-    ("-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
+    ("-std=c++17", "-Og", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
     + ("-fno-tree-vectorize", "-fno-math-errno", "-w")
 )  # fmt: skip
 HERE = Path(__file__).resolve().parent

@@ -10,7 +10,6 @@ from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.codegen.group_source import group_header
 from gpusim.backends.codegen.simd_source import wide_arrays, wide_phases, wide_text
-from gpusim.backends.codegen.variants import ROOM_SLOTS
 from gpusim.backends.native import backend as native_backend
 from gpusim.backends.native import compile as compile_native
 from gpusim.scene import load_scene
@@ -20,7 +19,7 @@ from gpusim.solver.schedule import FLAGS
 from gpusim.typing import Array
 from tests.message_snapshot import naming
 
-from .bits import differing, make_room
+from .bits import differing, make_room, special
 from .machines import SEEDS, machine_model, scatter
 from .test_singular import STEPS as SINGULAR_STEPS
 from .test_singular import four_bar
@@ -60,7 +59,7 @@ def same_bits(model: Model, **options: Any) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_machines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8, coupled=True, above=ROOM_SLOTS)  # one build for those of long sums, of circuits or not
+    make_room(monkeypatch, 8, coupled=True, concerns=special)  # one build for long sums and for circuits
     same_bits(machine_model(seed), dtype="float32" if seed % 3 == 1 else "float64")
 
 

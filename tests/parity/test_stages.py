@@ -24,7 +24,6 @@ import numpy as np
 import pytest
 
 from gpusim import SolverConfig
-from gpusim.backends.codegen.variants import ROOM_SLOTS
 from gpusim.description.contact_fields import KEPT_FIELDS
 from gpusim.model.fields import WORK_FIELDS
 from gpusim.reference.contact_work import ContactWork
@@ -32,7 +31,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver.step import run_stage
 from gpusim.typing import Array
 
-from .bits import make_room
+from .bits import make_room, special
 from .harness import Outcome, Walk, make_pair
 from .machines import SEEDS, locked_twice, machine_model
 from .stages import BY_NAME
@@ -110,7 +109,7 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_stage(seed: int, solver: str, scheme: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8, coupled=True, above=ROOM_SLOTS)  # one build for those of long sums, of circuits or not
+    make_room(monkeypatch, 8, coupled=True, concerns=special)  # one build for long sums and for circuits
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         walk = Walk(*make_pair(seed, dtype, **config(seed, solver, scheme)), DT)

@@ -20,7 +20,17 @@ from gpusim.scene import list_scenes, load_scene
 from gpusim.signals import checkpoint_file
 from tests.message_snapshot import naming
 
-from .checkpoint_runs import EVERYTHING, ROOT, continued, digest, everything, in_a_new_process, run, under_way
+from .checkpoint_runs import (
+    EVERYTHING,
+    ROOT,
+    continued,
+    digest,
+    everything,
+    in_a_new_process,
+    run,
+    share_builds,
+    under_way,
+)
 from .helpers import ball_body, bits, different
 from .test_own_kinds import Shove
 
@@ -88,7 +98,8 @@ def test_settings_and_launches(dtype: str, config: dict[str, Any], worlds: int, 
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", list_scenes())
-def test_every_scene(name: str, backend: str, tmp_path: Path) -> None:
+def test_every_scene(name: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share_builds(monkeypatch)
     jobs, expected = [], []
     few = backend == "numpy" and name in SLOW_ON_NUMPY
     first, more = (1, 1) if few else (20, 40) if backend == "numpy" else (60, 150)

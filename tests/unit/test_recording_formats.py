@@ -420,23 +420,11 @@ def test_damaged_files_get_one_sentence(tmp_path: Path, suffix: str, content: by
 # Kills.
 
 
-def killed(folder: Path, suffix: str, moments: int, seed: int) -> tuple[int, int]:
-    command = [sys.executable, "-m", "tests.unit.killed_recordings", str(folder), suffix, str(moments), str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
-    assert done.returncode == 0, done.stderr
-    within, ending = map(int, done.stdout.split())
-    return within, ending
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(sys.platform == "win32", reason="forks")
-@pytest.mark.parametrize("suffix", ["npz", "parquet"])
-def test_a_killed_recording_keeps_its_blocks(tmp_path: Path, suffix: str) -> None:
-    killed(tmp_path, suffix, 6, seed=2)
-
-
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_recordings_killed_at_50_moments_keep_their_blocks(tmp_path: Path, suffix: str) -> None:
-    within, ending = killed(tmp_path, suffix, 50, seed=1)
+    command = [sys.executable, "-m", "tests.unit.killed_recordings", str(tmp_path), suffix, "50", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+    within, ending = map(int, done.stdout.split())
     assert within + ending >= 10
