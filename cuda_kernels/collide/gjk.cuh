@@ -9,6 +9,7 @@
 #define GJK_ACCURACY 1e-12   // relative, of the distance
 #define GJK_FLAT 1e-10       // a tetrahedron of this height relative to an edge is flat
 #define GJK_WEIGHTS 1e-6     // tolerance of the sum of weights, which should be 1
+#define GJK_SUM 1e-3         // tolerance of a weighted sum, relative to the distance
 #define GJK_APART 0
 #define GJK_OVERLAP 1
 #define GJK_FAR 2
@@ -51,6 +52,32 @@ GPUSIM_FN void weigh_segment(const double* p, const double* q, double* weight, d
     for (int k = 0; k < 3; ++k) v[k] = p[k] + t * e[k];
 }
 
+// Return whether v is the weighted sum of three points, with no negative weight. ``square`` is the scale of the sum.
+GPUSIM_FN bool is_sum(const double* p, const double* q, const double* r, const double* weight, const double* v,
+                      double square) {
+    double miss = 0.0;
+    for (int k = 0; k < 3; ++k) {
+        const double d = weight[0] * p[k] + (weight[1] * q[k] + weight[2] * r[k]) - v[k];
+        miss += d * d;
+        if (!(weight[k] > -GJK_SUM)) return false;
+    }
+    return miss <= GJK_SUM * GJK_SUM * (dot3(v, v) + GJK_ACCURACY * square);
+}
+
+// Compute the same for the nearest edge of a triangle.
+GPUSIM_SHARED void weigh_edges(const double* p, const double* q, const double* r, double* weight, double* v) {
+    double least = UNBOUNDED, two[2], x[3];
+    for (int k = 0; k < 3; ++k) {
+        weigh_segment(k == 0 ? q : p, k == 2 ? q : r, two, x);
+        if (!(dot3(x, x) < least)) continue;
+        least = dot3(x, x);
+        weight[k] = 0.0;
+        weight[k == 0 ? 1 : 0] = two[0];
+        weight[k == 2 ? 1 : 2] = two[1];
+        copy3(x, v);
+    }
+}
+
 // The same for a triangle (Ericson, Real-Time Collision Detection, 5.1.5, with the point at the origin). Inside the
 // triangle v comes from its normal and the weights from v. The usual weights are too inaccurate in a sliver.
 GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double* r, double* weight, double* v) {
@@ -85,6 +112,7 @@ GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double
         cross3(e, x, m);
         weight[2] = dot3(m, n) / square;
         weight[0] = (1.0 - weight[2]) - weight[1];
+        if (!is_sum(p, q, r, weight, v, dot3(e, e) + dot3(f, f))) weigh_edges(p, q, r, weight, v);
         return;
     }
     weight[0] = (1.0 - t) - s;  // 0 on the edge q, r
