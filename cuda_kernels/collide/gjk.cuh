@@ -52,30 +52,23 @@ GPUSIM_FN void weigh_segment(const double* p, const double* q, double* weight, d
     for (int k = 0; k < 3; ++k) v[k] = p[k] + t * e[k];
 }
 
-// Return whether v is the weighted sum of three points, with no negative weight. ``square`` is the scale of the sum.
-GPUSIM_FN bool is_sum(const double* p, const double* q, const double* r, const double* weight, const double* v,
-                      double square) {
+// Return whether x = v - p is the sum of edges e and f with these weights, and no weight is negative.
+GPUSIM_FN bool is_sum(const double* e, const double* f, const double* x, const double* v, const double* weight) {
     double miss = 0.0;
     for (int k = 0; k < 3; ++k) {
-        const double d = weight[0] * p[k] + (weight[1] * q[k] + weight[2] * r[k]) - v[k];
+        const double d = weight[1] * e[k] + weight[2] * f[k] - x[k];
         miss += d * d;
-        if (!(weight[k] > -GJK_SUM)) return false;
     }
-    return miss <= GJK_SUM * GJK_SUM * (dot3(v, v) + GJK_ACCURACY * square);
+    const double least = min_(weight[0], min_(weight[1], weight[2]));
+    return least > -GJK_SUM && miss <= GJK_SUM * GJK_SUM * (dot3(v, v) + GJK_ACCURACY * dot3(x, x));
 }
 
-// Compute the same for the nearest edge of a triangle.
-GPUSIM_SHARED void weigh_edges(const double* p, const double* q, const double* r, double* weight, double* v) {
-    double least = UNBOUNDED, two[2], x[3];
-    for (int k = 0; k < 3; ++k) {
-        weigh_segment(k == 0 ? q : p, k == 2 ? q : r, two, x);
-        if (!(dot3(x, x) < least)) continue;
-        least = dot3(x, x);
-        weight[k] = 0.0;
-        weight[k == 0 ? 1 : 0] = two[0];
-        weight[k == 2 ? 1 : 2] = two[1];
-        copy3(x, v);
-    }
+// Return where the line p + t e is nearest to the origin, with t from 0 to 1. ``square`` is the squared distance there.
+GPUSIM_FN double nearest_share(const double* p, const double* e, double& square) {
+    const double length = dot3(e, e), t = length > 0.0 ? clamped(-dot3(p, e) / length, 0.0, 1.0) : 0.0;
+    square = 0.0;
+    for (int k = 0; k < 3; ++k) square += (p[k] + t * e[k]) * (p[k] + t * e[k]);
+    return t;
 }
 
 // The same for a triangle (Ericson, Real-Time Collision Detection, 5.1.5, with the point at the origin). Inside the
@@ -112,8 +105,13 @@ GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double
         cross3(e, x, m);
         weight[2] = dot3(m, n) / square;
         weight[0] = (1.0 - weight[2]) - weight[1];
-        if (!is_sum(p, q, r, weight, v, dot3(e, e) + dot3(f, f))) weigh_edges(p, q, r, weight, v);
-        return;
+        if (is_sum(e, f, x, v, weight)) return;
+        double pq, pr, qr;  // a sliver: use its nearest edge
+        subtract3(f, e, x);
+        const double on_pq = nearest_share(p, e, pq), on_pr = nearest_share(p, f, pr), on_qr = nearest_share(q, x, qr);
+        const bool first = pq <= pr && pq <= qr, last = !first && qr < pr;
+        s = first ? on_pq : (last ? 1.0 - on_qr : 0.0);
+        t = first ? 0.0 : (last ? on_qr : on_pr);
     }
     weight[0] = (1.0 - t) - s;  // 0 on the edge q, r
     weight[1] = s;
