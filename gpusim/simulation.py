@@ -189,8 +189,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def _advance(self, n: int, size: float) -> None:
         """Advance all worlds by ``n`` steps of ``size`` s, without samples."""
         runtime = self.runtime
-        runtime.forget()
-        runtime.steps += n
+        runtime.count(n)
         if not runtime.running:
             runtime.backend.hold_overridden()
             runtime.backend.advance(n, size, runtime.quarantine.check)

@@ -8,6 +8,7 @@
 #define GJK_ACCURACY 1e-12   // relative, of the distance
 #define GJK_FLAT 1e-10       // a tetrahedron of this height relative to an edge is flat
 #define GJK_WEIGHTS 1e-6     // tolerance of the sum of weights, which should be 1
+#define GJK_SUM 1e-3         // tolerance of a weighted sum, relative to the distance
 #define GJK_APART 0
 #define GJK_OVERLAP 1
 #define GJK_FAR 2
@@ -50,6 +51,25 @@ GPUSIM_FN void weigh_segment(const double* p, const double* q, double* weight, d
     for (int k = 0; k < 3; ++k) v[k] = p[k] + t * e[k];
 }
 
+// Return whether x = v - p is the sum of edges e and f with these weights, and no weight is negative.
+GPUSIM_FN bool is_sum(const double* e, const double* f, const double* x, const double* v, const double* weight) {
+    double miss = 0.0;
+    for (int k = 0; k < 3; ++k) {
+        const double d = weight[1] * e[k] + weight[2] * f[k] - x[k];
+        miss += d * d;
+    }
+    const double least = min_(weight[0], min_(weight[1], weight[2]));
+    return least > -GJK_SUM && miss <= GJK_SUM * GJK_SUM * (dot3(v, v) + GJK_ACCURACY * dot3(x, x));
+}
+
+// Return where the line p + t e is nearest to the origin, with t from 0 to 1. ``square`` is the squared distance there.
+GPUSIM_FN double nearest_share(const double* p, const double* e, double& square) {
+    const double length = dot3(e, e), t = length > 0.0 ? clamped(-dot3(p, e) / length, 0.0, 1.0) : 0.0;
+    square = 0.0;
+    for (int k = 0; k < 3; ++k) square += (p[k] + t * e[k]) * (p[k] + t * e[k]);
+    return t;
+}
+
 // The same for a triangle (Ericson, Real-Time Collision Detection, 5.1.5, with the point at the origin). Inside the
 // triangle v comes from its normal and the weights from v. The usual weights are too inaccurate in a sliver.
 GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double* r, double* weight, double* v) {
@@ -84,7 +104,13 @@ GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double
         cross3(e, x, m);
         weight[2] = dot3(m, n) / square;
         weight[0] = (1.0 - weight[2]) - weight[1];
-        return;
+        if (is_sum(e, f, x, v, weight)) return;
+        double pq, pr, qr;  // a sliver: use its nearest edge
+        subtract3(f, e, x);
+        const double on_pq = nearest_share(p, e, pq), on_pr = nearest_share(p, f, pr), on_qr = nearest_share(q, x, qr);
+        const bool first = pq <= pr && pq <= qr, last = !first && qr < pr;
+        s = first ? on_pq : (last ? 1.0 - on_qr : 0.0);
+        t = first ? 0.0 : (last ? on_qr : on_pr);
     }
     weight[0] = (1.0 - t) - s;  // exactly 0 on the edge q, r
     weight[1] = s;

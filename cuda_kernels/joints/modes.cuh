@@ -61,6 +61,14 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
+// Return whether the velocity of axis k is not that of its stop or of sticking. A dependent row with another velocity
+// holds such a row. Without self-stress, the impulse does not show this.
+GPUSIM_FN bool off_piece(const World& w, int k) {
+    const int contact = w.mode()[k] & CONTACT_BITS;
+    const real lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
+    const real bound = contact == AT_LOWER ? lower : (contact == AT_UPPER ? upper : real(0));
+    return contact >= STICK && abs_(w.rate_next()[k] - bound) > real(DEAD_BAND) && lower != upper;
+}
 // Return the mode after only the first of a row's moves: that of its piece, else of the first clamped term.
 GPUSIM_FN int first_move(int mode, int wanted) {
     int part = CONTACT_BITS;

@@ -306,10 +306,13 @@ GPUSIM_PHASE void plan_bias(const World& w, int) {
 }
 // A world that may not factor again must not switch modes either, because its factor would no longer match its rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
-GPUSIM_PHASE void want_mode(const World& w, int k) {
+// Ask for the next mode of axis k. ``again``: the impulses no longer have self-stress. A row that is off its piece still
+// changes as it wanted under self-stress.
+GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
-    w.wanted_mode()[k] = adjacent_mode(w, k);
-    if (w.wanted_mode()[k] == w.mode()[k]) return;
+    const int mode = w.mode()[k], wanted = adjacent_mode(w, k);
+    if (!again || wanted != mode || !off_piece(w, k)) w.wanted_mode()[k] = wanted;
+    if (w.wanted_mode()[k] == mode) return;
     if (!may_switch(w)) {
         set_flag(w.unconverged());
         return;
@@ -317,6 +320,8 @@ GPUSIM_PHASE void want_mode(const World& w, int k) {
     set_flag(w.changed());
     lower_to(w.first_axis(), k);
 }
+GPUSIM_PHASE void want_mode(const World& w, int k) { ask_for_mode(w, k, false); }
+GPUSIM_PHASE void want_mode_again(const World& w, int k) { ask_for_mode(w, k, true); }
 // In loops, find the modes again without self-stress if any would change.
 GPUSIM_PHASE void judge_modes(const World& w, int) {
     *w.stressed() = *w.changed();

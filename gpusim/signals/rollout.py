@@ -121,8 +121,7 @@ class _Rollout:
         run = None if plan is None else runtime.backend.step_loop(plan)
         if plan is None or plan.record is None or run is None:
             return self._one_by_one(advance)
-        runtime.forget()
-        runtime.steps += self._steps
+        runtime.count(self._steps)
         if run(0, self._steps, runtime.config.dt):
             runtime.quarantine.check()
         runtime.warn()

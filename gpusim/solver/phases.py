@@ -253,6 +253,13 @@ _TABLE = (
         "solved switches touching velocity_lower velocity_upper",
         writes="changed first_axis unconverged wanted_mode",
     ),
+    Phase(
+        "want_mode_again",
+        "axes",
+        reads="clamped_bound clamped_impulse clamped_slope law_friction law_impulse law_slope mode rate_next response "
+        "solved switches touching velocity_lower velocity_upper",
+        writes="changed first_axis unconverged wanted_mode",
+    ),
     Phase("judge_modes", writes="changed first_axis stressed"),
     Phase(
         "switch_mode",

@@ -294,7 +294,9 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             If(AXES, (
                 REFIT, *run("want_mode"),
                 # Friction must not slip under self-stress.
-                If(REDUNDANT, (*run("judge_modes"), If(STRESSED, (DROP_SELF_STRESS, *run("correct_body want_mode"))))),
+                If(REDUNDANT, (*run("judge_modes"), If(STRESSED, (
+                    DROP_SELF_STRESS, *run("correct_body want_mode_again"),
+                )))),
                 If(SWITCHING, run("switch_mode")),
                 If(COUPLED, (*run("refit_coupled"), If(SWEPT, run("prepare_coupled")))),
                 *run("end_refit"),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder, ModelError, Simulation, Transform
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from tests.message_snapshot import naming
 
 from .helpers import FRAME_A, NO_GRAVITY, PLACE, SOLVERS, G, ball_body, both_backends, simulate, slider, wheel
@@ -273,3 +273,33 @@ def test_both_limits_in_one_write_go_either_way(how: str) -> None:
     assert sim.read("joint.hinge.limit_upper").tolist() == [0.7, -0.5]
     with pytest.raises(ModelError, match=naming("limit_lower limit_upper sim.write_state")):
         sim.write("joint.hinge.limit_lower", 0.8)
+
+
+@both_backends
+def test_of_a_limit_and_an_end_stop_at_nearly_the_same_place_the_nearer_one_holds(backend: str) -> None:
+    foot, eye, low, high = np.array([0.3, 0, -0.4]), np.array([1.1, 0, -0.08]), -0.5, 0.6
+    offsets = np.array([0.0, 1e-9, 1e-6, -1e-6, 1e-3, -1e-3])
+
+    def length(angle: np.ndarray) -> np.ndarray:
+        s, c = np.sin(angle), np.cos(angle)
+        return np.asarray(np.hypot(eye[0] * c - eye[2] * s - foot[0], eye[0] * s + eye[2] * c - foot[2]))
+
+    b = ModelBuilder()
+    boom = b.add_body(300, (10, 100, 100), xform=Transform((1, 0, 0)))
+    b.add_joint_revolute(-1, boom, at=(0, 0, 0), axis=(0, -1, 0), limit_lower=low, limit_upper=high, label="pin")
+    shortest, longest = length(low - offsets), length(high + offsets)
+    b.add_hydraulic_cylinder(
+        -1, boom, tuple(foot), tuple(eye - [1, 0, 0]), area_a=3e-3, area_b=2e-3, volume_a=1e-4, volume_b=2.2e-3,
+        stroke_min=0.0, stroke_max=float(longest[0] - shortest[0]), length_offset=float(shortest[0]), flow_gain=3e-6,
+        label="ram",
+    )  # fmt: skip
+    for command in (1.0, -1.0):
+        sim = Simulation(b.finalize(), len(offsets), backend=backend, config=SolverConfig(dt=2e-3))
+        sim.write("cylinder.ram.stroke_min", shortest - shortest[0])
+        sim.write("cylinder.ram.stroke_max", longest - shortest[0])
+        sim.write("cylinder.ram.command", command)
+        sim.step(330)
+        nearer = np.minimum(offsets, 0.0)
+        want = high + nearer if command > 0.0 else low - nearer
+        np.testing.assert_allclose(sim.read("joint.pin.position"), want, rtol=0, atol=1e-11)
+        assert not sim.read("sim.not_converged").any()

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -273,3 +275,16 @@ def test_kernels_reel_as_the_reference(solver: str) -> None:
         assert other_result == pytest.approx(results[0], rel=1e-7, abs=1e-7)
     for other_result in results[2:]:
         assert np.array_equal(other_result, results[1])
+
+
+@pytest.mark.parametrize(("limit", "warns"), [(0.0, True), (4.8, True), (4.95, False), (np.inf, False)])
+def test_a_rope_that_starts_far_beyond_its_limit_warns_before_it_pulls(limit: float, warns: bool) -> None:
+    b = ModelBuilder(gravity=(0, 0, 0))
+    load = b.add_body(1, (1, 1, 1), xform=Transform((5, 0, 0)), label="load")
+    b.add_spatial_tendon([(-1, (0, 0, 0)), (load, (0, 0, 0))], limit_upper=limit, label="rope")
+    sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+    with pytest.warns(UserWarning, match="'rope' starts at 5, beyond its limit") if warns else nullcontext():
+        sim.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.step()

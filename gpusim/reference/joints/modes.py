@@ -68,6 +68,16 @@ def adjacent_modes(
     return (new + clamps).astype(mode.dtype)
 
 
+def off_piece(law: AxisLaw, mode: Array, velocity: Array) -> Array:
+    """Return True for rows whose velocity is not that of their stop or of sticking.
+
+    A dependent row with another velocity holds such a row. Without self-stress, the impulse does not show this.
+    """
+    contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
+    bound = np.where(contact == AT_LOWER, lower, np.where(contact == AT_UPPER, upper, 0.0))
+    return (contact >= STICK) & (np.abs(velocity - bound) > DEAD_BAND[velocity.dtype]) & (lower != upper)
+
+
 def turn_shares(late: Array, further: Array) -> Array:
     """Return the reverse velocity at which a sliding row sticks, relative to the velocity change that friction causes.
 

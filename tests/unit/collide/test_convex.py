@@ -320,3 +320,13 @@ def test_points_of_slivers_lie_on_the_shapes() -> None:
         guess = np.array([-1.0, 0.0, rng.uniform(0, 0.1), 0.0]) + rng.normal(size=4) * [1e-3, 1e-3, 1e-3, 0]
         _, _, on_a, _, _ = convex_convex(hull, cylinder, 0.02, guess)
         assert np.all(np.abs(on_a[:, 1]) < 0.2)
+
+
+def test_a_wheel_along_the_side_of_a_box_touches_its_edge() -> None:
+    box, rng = make_shape(SHAPE_BOX, (6.0, 1.0, 0.2), (0.0, -1.0, -0.2)), np.random.default_rng(0)
+    for _ in range(3000):
+        x, y, z = rng.uniform(-5, 5), rng.choice([1e-6, 1e-5, 3e-4, 0.02]), 0.3 - rng.uniform(0, 4e-3)
+        turn = Rotation.from_euler("y", rng.uniform(0, 6)) * Rotation.from_euler("x", 0.5 * np.pi)
+        wheel = make_shape(SHAPE_WHEEL, (0.3, 0.03), (x, y, z), turn.as_matrix())
+        _, normal, *_ = collide(box, wheel, 0.02, np.zeros(4))
+        np.testing.assert_allclose(normal, np.array([0.0, y, z - 0.27]) / np.hypot(y, z - 0.27), rtol=0, atol=1e-6)

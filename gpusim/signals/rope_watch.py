@@ -1,0 +1,37 @@
+"""Warning about ropes and tendons that start far beyond their limit, which pulls them in from the first step."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from gpusim.errors import callers_level
+from gpusim.model.model import Model
+from gpusim.model.ropes import rope_table
+from gpusim.reference.joints.laws import LIMIT_SPEED
+from gpusim.reference.signals.state_reader import StateReader
+from gpusim.typing import Array
+
+FAR = 0.1
+"""Minimum distance beyond the limit, m or rad."""
+
+
+def warn_of_long_ropes(model: Model, parameters: dict[str, Array], now: StateReader) -> None:
+    """Warn once about the rope or tendon that is the farthest beyond its upper limit, before the first step."""
+    axes = rope_table(model)["rope_axis"]
+    lower, upper = (np.asarray(parameters[f"limit_{side}"])[:, axes] for side in ("lower", "upper"))
+    if not np.isfinite(upper[lower < upper]).any():
+        return
+    value = now.axis_value(axes)
+    beyond = np.where(lower < upper, value - upper, -np.inf)
+    world, at = (int(i) for i in np.unravel_index(int(np.argmax(beyond)), beyond.shape))
+    if not beyond[world, at] > FAR:
+        return
+    joint = model.joints[model.axes[axes[at]].joint]
+    limit = np.broadcast_to(upper, beyond.shape)[world, at]
+    warnings.warn(
+        f"world {world}: {joint.element} starts at {value[world, at]:.4g}, beyond its limit of {limit:.4g}, which pulls"
+        f" it in with up to {LIMIT_SPEED:g} per s; set a larger limit (float('inf') for none), or start within it",
+        stacklevel=callers_level(),
+    )
