@@ -37,7 +37,7 @@ class Fit:
     Attributes:
         values: identified values of the parameters, by name.
         covariance: covariance of the p parameters in the order of ``values``, (p, p). Entries are infinite for a
-            parameter without effect on the trace, and for parameters whose effects cannot be told apart.
+            parameter without effect on the trace, and for parameters with linearly dependent effects.
         residual: root mean square of the residual of each signal (unit of the signal).
         evaluations: number of simulations. Each simulation has 2 p + 1 worlds.
         message: reason why the search ended.
