@@ -122,10 +122,13 @@ class AccuracyWatch:
             ((first <= at, first, name, g) for g in self._groups for name, first in g.type.voids.items()),
             key=lambda found: found[:2],
         )
-        signal = f"{group.type.prefix}.{group.specs[at - first].label}.{name}"
+        spec = group.specs[at - first]
+        signal = f"{group.type.prefix}.{spec.label}.{name}"
+        feed = "feed it by a check valve from the tank"
+        fix = "give a larger anticavitation_gain" if "anticavitation_gain" in spec.params else feed
         return (
-            f"oil cavitated: its pressure fell to the vapor pressure and {signal} rose to {peak:.3g} m3; feed it by a "
-            "check valve from the tank, unless the void is intended"
+            f"oil cavitated: its pressure fell to the vapor pressure and {signal} rose to {peak:.3g} m3; {fix}, "
+            "unless the void is intended"
         )
 
     def _jumped(self, way: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions
+from gpusim.cli.target_files import modules_of_folder
 from gpusim.scene import Scene
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def with_policy(options: RunOptions) -> RunOptions:
     """Return the options with the scene parameters and time step of the policy's task.
 
-    Options on the command line take precedence.
+    Options on the command line take precedence. If the task makes its own model, the target must give this model.
 
     Raises:
         OptionError: the policy is for another scene, or ``--replay`` or ``--resume`` is also given.
@@ -29,7 +30,7 @@ def with_policy(options: RunOptions) -> RunOptions:
         if getattr(options, name) is not None:
             raise OptionError(f"--policy does not fit --{name}; drop one of the options")
     task = _schedule(options).task
-    if options.target != task.scene:
+    if task.scene and options.target != task.scene:
         rule = f"is for scene {task.scene!r}, not {options.target!r}"
         raise OptionError(f"--policy {str(options.policy)!r} {rule}; give 'gpusim ... {task.scene}'")
     given = options.parameters()
@@ -60,4 +61,5 @@ def _schedule(options: RunOptions) -> PolicySchedule:
     from gpusim.envs import MlpPolicy, PolicySchedule
 
     assert options.policy is not None
-    return PolicySchedule(MlpPolicy.load(options.policy), options.seed or 0)
+    with modules_of_folder():
+        return PolicySchedule(MlpPolicy.load(options.policy), options.seed or 0)

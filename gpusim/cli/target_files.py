@@ -9,7 +9,8 @@ import re
 import sys
 import traceback
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -235,6 +236,16 @@ def python_scene(target: str, parameters: Mapping[str, str]) -> Scene:
     return found
 
 
+@contextmanager
+def modules_of_folder() -> Iterator[None]:
+    """Let imports find the modules in the working directory."""
+    sys.path.insert(0, "")
+    try:
+        yield
+    finally:
+        sys.path.remove("")
+
+
 def python_function(target: str) -> Callable[..., Any]:
     """Return the function that a target names.
 
@@ -243,11 +254,8 @@ def python_function(target: str) -> Callable[..., Any]:
     """
     if is_module(target):
         module_name, _, name = target.partition(":")
-        sys.path.insert(0, "")
-        try:
+        with modules_of_folder():
             module = _run(target, lambda: importlib.import_module(module_name))
-        finally:
-            sys.path.remove("")
     else:
         path, name = split(target)
         module = _run(target, lambda: _module_of(Path(path)))

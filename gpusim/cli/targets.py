@@ -40,7 +40,7 @@ _POSE = "--pose"
 def load_target(
     options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None, still: bool = False
 ) -> Scene:
-    """Load the scene that a command line names, or build one from its file.
+    """Load the scene that a command line names, or build one from its file. A policy replaces its schedule.
 
     Args:
         options: options of the command line.
@@ -48,13 +48,17 @@ def load_target(
         reports: list to which the reports of imports are added, or None to print the findings on stderr.
         still: accept a file in which nothing can move, and add a kinematic body without shapes to the scene.
     """
+    loaded = _package_scene(options) if options.kind() is None else _file_scene(options, visuals, reports, still)
+    return driven_by_policy(options, loaded)
+
+
+def _file_scene(options: RunOptions, visuals: bool, reports: list[ImportReport] | None, still: bool) -> Scene:
     from gpusim.importers.report import combined
 
     kind, parameters = options.kind(), options.parameters()
-    if kind is None:
-        return driven_by_policy(options, _package_scene(options, parameters))
     if options.seed is not None and not _takes_seed(options):
-        note(f"{options.target!r} draws no random numbers; --seed changes nothing")
+        if options.policy is None:
+            note(f"{options.target!r} draws no random numbers; --seed changes nothing")
     elif options.seed is not None and "seed" in parameters:
         raise OptionError("--seed and --set seed=... both give the seed; keep one of them")
     elif options.seed is not None:
@@ -88,8 +92,8 @@ def _takes_seed(options: RunOptions) -> bool:
     return options.kind() == PYTHON and "seed" in inspect.signature(python_function(options.target)).parameters
 
 
-def _package_scene(options: RunOptions, given: Mapping[str, str]) -> Scene:
-    parameters: dict[str, Any] = dict(given)
+def _package_scene(options: RunOptions) -> Scene:
+    parameters: dict[str, Any] = dict(options.parameters())
     known = [parameter.name for parameter in scene_parameters(options.target)]
     for name in parameters:
         if name not in known:

@@ -14,6 +14,7 @@ from gpusim.envs.distributions import Distribution, Scale
 from gpusim.envs.task import Goals, Task
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
+from gpusim.validate import matching
 
 SEEDS = 2**53
 """Number of different seeds."""
@@ -71,9 +72,10 @@ class Episodes:
         self.seed, self.stream = np.zeros(worlds, np.int64), np.arange(worlds)
         self.count, self.elapsed, self.delay = (np.zeros(worlds, np.int64) for _ in range(3))
         self._goals = [Draw(name, d, _goal_shape(d)) for name, d in task.goals.items()]
-        written = {**task.randomize, **task.start}
-        if len(written) < len(task.randomize) + len(task.start):
-            twice = sorted(set(task.randomize) & set(task.start))
+        randomize, start = _expanded(task.randomize, sim), _expanded(task.start, sim)
+        written = {**randomize, **start}
+        if len(written) < len(randomize) + len(start):
+            twice = sorted(set(randomize) & set(start))
             raise validate.fail(f"task '{task.name}'", f"{twice[0]!r} is in randomize and start", "remove one")
         self._writes = [Draw(name, d, sim.read(name, numpy=True)[0]) for name, d in written.items()]
         self._delays = task.delays
@@ -129,6 +131,12 @@ class Episodes:
         return {name: getattr(self, name) for name in self.ARRAYS} | {f"goal/{k}": v for k, v in self.goals.items()}
 
 
+def _expanded(drawn: Mapping[str, Distribution], sim: Simulation) -> dict[str, Distribution]:
+    """Return the distributions by signal. Each signal that matches a wildcard gets its own random numbers."""
+    signals = sim.runtime.signal_table().by_name
+    return {name: one for key, one in drawn.items() for name in matching("signal", key, signals)}
+
+
 def _goal_shape(distribution: Any) -> Array:
     """Return zeros of the shape of a goal."""
     return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, 0.0)) for end in ("low", "high"))))
@@ -171,18 +179,15 @@ def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array
     """Return the columns of signals with noise (n,), and the standard deviations of the noise (n,).
 
     Raises:
-        ModelError: a signal with noise is not among the task's signals, or a standard deviation is negative.
+        UnknownNameError: a signal with noise is not among the task's signals.
+        ModelError: a standard deviation is negative.
     """
-    columns: list[int] = []
-    sizes: list[float] = []
+    deviations: dict[int, float] = {}
     for name, deviation in task.noise.items():
-        element = f"task '{task.name}'"
-        if name not in slices:
-            raise validate.fail(element, f"noise of {name!r}, which is no signal of it", "add it to signals")
-        size = validate.not_negative(element, f"noise of {name!r}", deviation)
-        columns += range(slices[name].start, slices[name].stop)
-        sizes += [size] * (slices[name].stop - slices[name].start)
-    return np.array(columns, np.int64), np.array(sizes)
+        size = validate.not_negative(f"task '{task.name}'", f"noise of {name!r}", deviation)
+        for one in matching("signal of the task with noise", name, slices):
+            deviations |= dict.fromkeys(range(slices[one].start, slices[one].stop), size)
+    return np.array(list(deviations), np.int64), np.array(list(deviations.values()))
 
 
 def control_steps(seconds: float, period: float) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,8 +66,7 @@ class MlpPolicy:
         fits = all(len(w) == 2 and b == w[:1] for w, b in sizes)
         if not sizes or not fits or any(a[0][0] != b[0][1] for a, b in zip(sizes, sizes[1:], strict=False)):
             raise ModelError(f"policy: layers of shapes {sizes} do not fit; give weights (outputs, inputs) and biases")
-        kind = task if isinstance(task, type) else type(task)
-        self.activation, self.task = activation, task if isinstance(task, str) else f"{kind.__module__}:{kind.__name__}"
+        self.activation, self.task = activation, task if isinstance(task, str) else _name_of(task)
         inputs = self.layers[0][0].shape[1]
         self.mean = np.zeros(inputs) if mean is None else np.asarray(mean, np.float64).reshape(inputs)
         self.std = np.ones(inputs) if std is None else np.asarray(std, np.float64).reshape(inputs)
@@ -153,6 +154,14 @@ class MlpPolicy:
             rule = getattr(error, "strerror", None) or "no policy"
             raise ModelError(f"policy {str(path)!r} cannot be read ({rule}); give a file of MlpPolicy.save") from None
         return cls(layers, header["activation"], header["task"], **normal)
+
+
+def _name_of(task: Task | type[Task]) -> str:
+    """Return the name ``module:Class`` under which other programs can import a task."""
+    kind = task if isinstance(task, type) else type(task)
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    module = Path(file).stem if kind.__module__ == "__main__" and file else kind.__module__
+    return f"{module}:{kind.__name__}"
 
 
 class PolicySchedule:

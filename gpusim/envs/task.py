@@ -16,7 +16,7 @@ from gpusim.errors import unknown_name
 from gpusim.machine_files import load_machine
 from gpusim.scene import Scene, load_scene
 from gpusim.typing import Array
-from gpusim.validate import name_list
+from gpusim.validate import matching, name_list
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Signals:
     """Signals of all worlds by name.
 
-    ``signals[name]`` is a NumPy array (num_envs,), or (num_envs, k) for a signal with k components. The next control
-    step can overwrite this array, so copy values that you need later.
+    ``signals[name]`` is a NumPy array (num_envs,), or (num_envs, k) for a signal with k components, or for all signals
+    that match a wildcard. The next control step can overwrite this array, so copy values that you need later.
 
     Attributes:
         array: values of all signals (num_envs, n).
@@ -40,7 +40,8 @@ class Signals:
     def __getitem__(self, name: str) -> Array:
         if name not in self._views:
             if name not in self.slices:
-                raise unknown_name("signal of the task", name, self.slices)
+                names = matching("signal of the task", name, self.slices)
+                return np.concatenate([self.array[:, self.slices[one]] for one in names], axis=1)
             columns = self.array[:, self.slices[name]]
             self._views[name] = columns[:, 0] if columns.shape[1] == 1 else columns
         return self._views[name]
@@ -69,9 +70,10 @@ class Task:
         actions: name or wildcard of commands or diagram inputs -> the values for the actions -1 and 1.
         signals: signals or wildcards that the functions use.
         goals: distributions of goals, drawn for each episode.
-        randomize: distributions of parameters by signal, drawn for each episode.
-        start: distributions of the initial state by signal, as for ``sim.write_state``.
-        noise: standard deviations of the noise of observed signals, by signal. Rewards are computed without noise.
+        randomize: distributions of parameters by signal or wildcard, drawn for each episode and signal.
+        start: distributions of the initial state by signal or wildcard, as for ``sim.write_state``.
+        noise: standard deviations of the noise of observed signals, by signal or wildcard. Rewards are computed
+            without noise.
         delay: number of control steps between an action and its effect. For a pair (minimum, maximum), each episode
             gets a random delay in this range.
         render_options: options of ``gpusim.viewer.Offscreen`` for images, such as ``camera``.
@@ -209,7 +211,8 @@ def as_task(task: Task | type[Task] | str) -> Task:
         try:
             task = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
-            raise validate.fail("task", f"{task!r} cannot be imported ({error})", "give 'module:Class'") from None
+            rule = f"{task!r} cannot be imported ({error})"
+            raise validate.fail("task", rule, "run in the folder of its module") from None
     made = task() if isinstance(task, type) and issubclass(task, Task) else task
     if not isinstance(made, Task):
         raise validate.fail("task", f"{task!r} is no Task", "give a Task, its class, or 'module:Class'")

@@ -68,8 +68,8 @@ class Linearizing:
         slope, and a warning appears.
 
         Args:
-            states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Orientations are not
-                allowed.
+            states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Orientations of bodies are
+                not allowed. The position of a ball joint is a quaternion and adds an eigenvalue 0 to A.
             commands: labels or wildcards of commands. An empty list selects no commands.
             steps: number of steps of ``config.dt``.
             step: step of the differences, relative to the value. For values below 1, it is absolute.

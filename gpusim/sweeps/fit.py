@@ -24,6 +24,10 @@ _STEP = 1e-4
 """Step of the finite differences, as a fraction of the range of a parameter."""
 _MOST = 100
 """Maximum number of function evaluations in ``least_squares``."""
+_ROUNDING = 1e-12
+"""Changes of the trace below this fraction of the trace are round-off, not the effect of a parameter."""
+_DEPENDENT = 1e-12
+"""Directions of the parameters in which J^T J (with columns of norm 1) is smaller have no effect on the trace."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class Fit:
 
     Attributes:
         values: identified values of the parameters, by name.
-        covariance: covariance of the p parameters in the order of ``values``, (p, p). Entries of a parameter without
-            effect on the trace are infinite.
+        covariance: covariance of the p parameters in the order of ``values``, (p, p). Entries are infinite for a
+            parameter without effect on the trace, and for parameters with linearly dependent effects.
         residual: root mean square of the residual of each signal (unit of the signal).
         evaluations: number of simulations. Each simulation has 2 p + 1 worlds.
         message: reason why the search ended.
@@ -107,19 +111,28 @@ def fit(
     )
     values = search.low + found.x * search.span
     spread = search.rms(found.fun)
-    covariance = _covariance(found.jac) * np.outer(search.span, search.span)
+    covariance = _covariance(found.jac, search.rounding) * np.outer(search.span, search.span)
     if scale is None:
         share = np.sum(found.fun**2) / max(found.fun.size - len(values), 1)
         covariance[np.isfinite(covariance)] *= share
     return Fit(dict(zip(parameters, values.tolist(), strict=True)), covariance, spread, search.count, found.message)
 
 
-def _covariance(jacobian: Array) -> Array:
-    """Return the pseudo-inverse of J^T J. Parameters without effect have infinite variance."""
-    size = jacobian.shape[1]
-    found = np.full((size, size), np.inf)
-    acting = np.flatnonzero(np.linalg.norm(jacobian, axis=0) > 0.0)
-    found[np.ix_(acting, acting)] = np.linalg.pinv(jacobian[:, acting].T @ jacobian[:, acting])
+def _covariance(jacobian: Array, rounding: float = 0.0) -> Array:
+    """Return the inverse of J^T J, (p, p).
+
+    Entries of parameters whose column is not longer than ``rounding``, or depends on other columns, are infinite.
+    """
+    lengths = np.linalg.norm(jacobian, axis=0)
+    found = np.full((lengths.size, lengths.size), np.inf)
+    acting = np.flatnonzero(lengths > rounding)
+    unit = jacobian[:, acting] / lengths[acting]
+    values, directions = np.linalg.eigh(unit.T @ unit)
+    seen = values > _DEPENDENT
+    inverse = directions[:, seen] / values[seen] @ directions[:, seen].T / np.outer(lengths[acting], lengths[acting])
+    mixed = np.any(np.abs(directions[:, ~seen]) > 1e-3, axis=1)
+    inverse[mixed], inverse[:, mixed] = np.inf, np.inf
+    found[np.ix_(acting, acting)] = inverse
     return found
 
 
@@ -150,7 +163,7 @@ class _Search:
         self._sigma = self._sigmas(scale)
         self._steps = self._steps_of(trace)
         self._commands = {label: self._command(label, given, trace) for label, given in commands.items()}
-        self.count, self._last = 0, (np.empty(0), np.empty(0), np.empty(0))
+        self.count, self.rounding, self._last = 0, 0.0, (np.empty(0), np.empty(0), np.empty(0))
 
     def _sigmas(self, scale: Mapping[str, float] | None) -> Array:
         if scale is None:
@@ -204,6 +217,7 @@ class _Search:
         points = np.tile(point, (2 * size + 1, 1))
         points[1 : size + 1] += _STEP * np.eye(size)
         points[size + 1 :] -= _STEP * np.eye(size)
+        points = np.clip(points, 0.0, 1.0)  # a value outside the bounds may be invalid, such as a negative friction
         sim = self._sim
         sim.reset()
         for k, name in enumerate(self._parameters):
@@ -215,7 +229,9 @@ class _Search:
             for label, values in self._commands.items():
                 sim.control[label] = values[k]
         off = ((followed - self._measured) / self._sigma).reshape(len(points), -1)
-        jacobian = (off[1 : size + 1] - off[size + 1 :]).T / (2.0 * _STEP)
+        changes = np.diagonal(points[1 : size + 1] - points[size + 1 :])
+        jacobian = (off[1 : size + 1] - off[size + 1 :]).T / changes
+        self.rounding = _ROUNDING * float(np.linalg.norm(followed[0] / self._sigma)) / _STEP
         self._last, self.count = (point.copy(), off[0], jacobian), self.count + 1
 
     def residual(self, point: Array) -> Array:

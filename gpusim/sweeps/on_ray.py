@@ -35,7 +35,7 @@ def run_groups(
     if own:
         try:
             ray.init(None if address == "local" else address, include_dashboard=False, log_to_driver=False)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # Ray raises a bare Exception if a node starts too slowly
             raise ModelError(f"--ray: no cluster at {address!r} ({error}); start one with 'ray start --head'") from None
     try:
         task = ray.remote(max_retries=_RETRIES)(run_points)

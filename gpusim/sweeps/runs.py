@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpusim.arrays import on_host
-from gpusim.errors import ModelError, unknown_name
+from gpusim.errors import ModelError, callers_level, unknown_name
 from gpusim.scene import Scene
 from gpusim.signals.control_map import check_free, command_values
 from gpusim.signals.model_batch import structure
@@ -119,6 +122,21 @@ class _OneWorld:
         raise _NeedsWholeSimulation
 
 
+def _text(point: Point) -> str:
+    return ", ".join(f"{name}={value}" for name, value in point.items())
+
+
+@contextmanager
+def _warnings_of(points: Sequence[Point]) -> Iterator[None]:
+    """Name points instead of worlds in the warnings of a simulation."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        yield
+    for one in found:
+        text = re.sub(r"^world (\d+)", lambda world: f"point ({_text(points[int(world[1])])})", str(one.message))
+        warnings.warn(text, one.category, stacklevel=callers_level())
+
+
 def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]:
     """Return groups of at most ``most`` points that can run in one simulation, as lists of indices.
 
@@ -131,9 +149,8 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]
             scene = build(point)
             groups.setdefault(structure(scene.builder.finalize(), scene.config), []).append(number)
         except ModelError as error:
-            given = ", ".join(f"{name}={value}" for name, value in point.items())
             reason = str(error).removeprefix("sweep: ")
-            raise ModelError(f"sweep: point {number} ({given}): {reason}") from error
+            raise ModelError(f"sweep: point {number} ({_text(point)}): {reason}") from error
     return [own[k : k + most] for own in groups.values() for k in range(0, len(own), most)]
 
 
@@ -147,14 +164,16 @@ def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
     options: dict[str, Any] = {"backend": plan.backend, "dtype": plan.dtype}
     if len(points) > 1:
         try:
-            sim = Simulation(models, config=scenes[0].config, **options)
-            return _run(sim, [(scene, _OneWorld(sim, k)) for k, scene in enumerate(scenes)], plan)
+            with _warnings_of(points):
+                sim = Simulation(models, config=scenes[0].config, **options)
+                return _run(sim, [(scene, _OneWorld(sim, k)) for k, scene in enumerate(scenes)], plan)
         except _NeedsWholeSimulation:
             pass
     found = []
-    for scene, model in zip(scenes, models, strict=True):
-        alone = Simulation(model, num_worlds=1, config=scene.config, **options)
-        found.append(_run(alone, [(scene, alone)], plan))
+    for point, scene, model in zip(points, scenes, models, strict=True):
+        with _warnings_of([point]):
+            alone = Simulation(model, num_worlds=1, config=scene.config, **options)
+            found.append(_run(alone, [(scene, alone)], plan))
     values, failed = (np.concatenate([getattr(one, part) for one in found]) for part in ("values", "failed"))
     return Result(found[0].columns, found[0].time, values, failed)
 

@@ -11,18 +11,20 @@ from scipy.linalg import expm
 
 import gpusim
 from gpusim.errors import ModelError, UnknownNameError
+from gpusim.recording.recorder import Recorder
 from gpusim.recording.samples import Recording
 from tests.message_snapshot import naming
 
 MASS, STIFFNESS, DAMPING, DT = 2.0, 80.0, 3.0, 1e-3
 
 
-def slider(worlds: int = 1, backend: str = "numpy") -> gpusim.Simulation:
-    """A mass on a spring with a damper, which a force drives along x."""
+def slider(worlds: int = 1, backend: str = "numpy", springs: tuple[str, ...] = ("spring",)) -> gpusim.Simulation:
+    """A mass on parallel springs with a damper, which a force drives along x."""
     b = gpusim.ModelBuilder()
     box = b.add_body(mass=MASS, inertia=(0.1, 0.1, 0.1), label="box")
     slide = b.add_joint_prismatic(-1, box, axis=(1, 0, 0), label="slide", damping=DAMPING)
-    b.add_torsion_spring(slide, STIFFNESS, rest_angle=0.0, label="spring")
+    for label in springs:
+        b.add_torsion_spring(slide, STIFFNESS / len(springs), rest_angle=0.0, label=label)
     b.add_joint_force(slide, label="force")
     return gpusim.Simulation(b.finalize(), worlds, backend, config=gpusim.SolverConfig(dt=DT))
 
@@ -179,6 +181,51 @@ def test_a_parameter_without_effect_has_infinite_variance() -> None:
         b_model, trace, bounds, commands={"force": force}, config=gpusim.SolverConfig(dt=FIT_DT), backend="native"
     )
     assert np.isinf(found.sigma["joint.slide.limit_upper"]) and np.isfinite(found.sigma["body.box.mass"])
+
+
+@pytest.mark.native
+def test_an_effect_of_round_off_gives_infinite_variance() -> None:
+    """The mass of a frame on a vertical hinge changes a pendulum on it only by rounding."""
+    b = gpusim.ModelBuilder()
+    frame = b.add_body(mass=80.0, inertia=(5.0, 5.0, 5.0), com=(0.3, 0.2, 0.1), label="frame")
+    b.add_joint_revolute(-1, frame, axis=(0, 0, 1), label="frame")
+    rod = b.add_body(mass=2.0, inertia=(0.1, 0.3, 0.3), com=(0.5, 0, 0), label="rod")
+    b.add_joint_revolute(frame, rod, axis=(0, 1, 0), damping=0.4, label="rod")
+    sim = gpusim.Simulation(b.finalize(), backend="native", config=gpusim.SolverConfig(dt=FIT_DT))
+    recorder = Recorder(sim, ["joint.rod.position"])
+    for _ in range(60):
+        recorder.sample()
+        sim.step()
+    bounds = {"body.rod.mass": (1.0, 5.0), "body.frame.mass": (50.0, 90.0)}
+    found = gpusim.fit(sim.model, recorder.recording(), bounds, config=sim.config, backend="native")
+    assert found.values["body.rod.mass"] == pytest.approx(2.0, rel=1e-6)
+    assert np.isinf(found.sigma["body.frame.mass"]) and found.sigma["body.rod.mass"] < 1e-3
+
+
+@pytest.mark.native
+def test_parameters_that_act_alike_have_infinite_variance() -> None:
+    """A trace shows the sum of two parallel springs, not each of them."""
+    trace, force = measured(samples=60)
+    bounds = {"body.box.mass": (1.0, 5.0), "spring.a.stiffness": (20.0, 80.0), "spring.b.stiffness": (20.0, 90.0)}
+    config, model = gpusim.SolverConfig(dt=FIT_DT), slider(springs=("a", "b")).model
+    found = gpusim.fit(model, trace, bounds, commands={"force": force}, config=config, backend="native")
+    assert np.isinf(found.covariance[1:]).all() and np.isfinite(found.sigma["body.box.mass"])
+
+
+@pytest.mark.native
+def test_a_fit_reaches_its_bounds() -> None:
+    """The best damping is 0. A difference with a negative damping is refused."""
+    sim = slider(backend="native")
+    sim.write("joint.slide.damping", 0.0)
+    sim.control["force"] = 10.0
+    recorder = Recorder(sim, ["joint.slide.position"])
+    for _ in range(200):
+        recorder.sample()
+        sim.step()
+    force = {"force": np.full(200, 10.0)}
+    bounds = {"joint.slide.damping": (0.0, 5.0)}
+    found = gpusim.fit(sim.model, recorder.recording(), bounds, commands=force, config=sim.config, backend="native")
+    assert found.values["joint.slide.damping"] == pytest.approx(0.0, abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,17 @@ def test_the_table_has_a_row_for_each_point_and_sample() -> None:
     assert len(swept()) == 6
 
 
+@pytest.mark.messages_vary
+@pytest.mark.parametrize("reads", ["", "observe"])
+def test_warnings_name_the_point(reads: str) -> None:
+    """The simulations of a sweep have their own numbers of worlds."""
+    points = {"start": [0.1, 9e8], "stiffness": [1e4], "reads": [reads]}
+    with pytest.warns(UserWarning, match=rf"^point \(start=900000000.0, .*, reads={reads}\) failed") as found:
+        table = gpusim.sweep(build, points, signals=SIGNALS, backend="numpy")
+    assert table.column("failed").to_pylist() == [False, True]
+    assert not any("world" in str(one.message) for one in found)
+
+
 @pytest.mark.parametrize("together", [1, 9])
 def test_models_of_other_structure_share_a_table(tmp_path: Path, together: int) -> None:
     from pyarrow import parquet

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -158,3 +161,35 @@ def test_commands_take_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert refused.exit_code != 0
         text = refused.output + str(refused.exception)
         assert all(word in text for word in words.split()), text
+
+
+@pytest.mark.messages_vary
+def test_commands_take_a_policy_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training program defines the task and the model, and saves the policy."""
+    from typer.testing import CliRunner
+
+    from gpusim.cli.main import app
+
+    monkeypatch.chdir(tmp_path)
+    Path("own_training.py").write_text(
+        "import numpy as np\n"
+        "from gpusim.envs import MlpPolicy\n"
+        "from tests.unit.envs.test_policies import GAINS, Quiet\n\n\n"
+        "class Own(Quiet):\n"
+        "    pass\n\n\n"
+        "def build():\n"
+        "    return Own().make_scene()\n\n\n"
+        "if __name__ == '__main__':\n"
+        "    MlpPolicy([(GAINS, [0.0])], 'tanh', Own).save('own.npz')\n"
+    )
+    path = [str(Path(gpusim.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path)}
+    subprocess.run([sys.executable, "own_training.py"], check=True, env=environment)
+    assert MlpPolicy.load("own.npz").task == "own_training:Own"
+    options = ["--backend", FASTEST, "--duration", "4", "--signals", "joint.rail.position", "--out", "run.npz"]
+    done = CliRunner().invoke(app, ["run", "own_training.py", "--policy", "own.npz", *options])
+    assert done.exit_code == 0, done.output
+    env = VectorEnv(Quiet, 1, backend="numpy")
+    env.reset(seed=0)
+    place = env._wiring.episodes.goals["place"][0]
+    assert np.load("run.npz")["joint.rail.position"][-1] == pytest.approx(place, abs=0.02)
