@@ -125,6 +125,10 @@ def test_masses_and_inertias() -> None:
     b.add_joint_revolute(0, light, axis=(0, 1, 0), at=(1, 0, 0), label="tip")
     (found,) = words(check_model(b), "ratio")
     assert found.element == "joint 'tip'" and "2e+05" in found.effect
+    b.bodies[light].mass = 1e-7  # a link between joints, as importers add
+    assert not words(check_model(b), "ratio")
+    b.add_shape_sphere(light, 0.01)
+    assert words(check_model(b), "ratio")
     for inertia, com, text in (
         ((1.0, 1.0, 1.0), (0, 0, 0), "25 times the largest inertia"),
         ((1e-5, 1e-5, 1e-5), (0, 0, 0), "0.00075 of the inertia"),
