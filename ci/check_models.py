@@ -37,7 +37,6 @@ COLUMNS = (
 )
 REASONS = {
     "newton/tests/assets/constraints.xml": "the file starts with a weld open by 2 m, also in MuJoCo",
-    "mujoco_warp/test_data/constraints.xml": "its keyframe opens welds by 2 m, and couplings by 0.5 rad",
     "newton/tests/assets/mjc_schema_import.usda": "the file starts with a loop open by 0.37 m",
 }
 """Known reasons of failures, by file."""
