@@ -37,13 +37,7 @@ COLUMNS = (
 )
 REASONS = {
     "newton/tests/assets/constraints.xml": "the file starts with a weld open by 2 m, also in MuJoCo",
-    "mujoco_warp/test_data/constraints.xml": "its keyframe opens welds by 2 m, and couplings by 0.5 rad",
     "newton/tests/assets/mjc_schema_import.usda": "the file starts with a loop open by 0.37 m",
-    "mujoco_warp/test_data/tendon/armature.xml": "gpusim.robotics.Tree has no inertia of spatial tendons",
-    **{
-        f"gymnasium_robotics/envs/assets/adroit_hand/adroit_{name}.xml": "light links between 4 joints of one body"
-        for name in ("hammer", "pen", "relocate")
-    },
 }
 """Known reasons of failures, by file."""
 WALL = 10.0

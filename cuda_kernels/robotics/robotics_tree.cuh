@@ -261,8 +261,10 @@ GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool
     if (kind == ELEMENT_SUM) {
         double value = -r.element_offset[e];
         for (int t = r.term_start[e]; t < r.term_start[e + 1]; ++t) {
-            value += r.term_factor[t] * w.posture[r.term_at[t]];
-            if (rows) w.jacobian[r.term_rate[t] * r.rows + e] = r.term_factor[t];
+            const double q = w.posture[r.term_at[t]], f = r.term_factor[t], *c = r.term_curve + 3 * t;
+            value += q * (f + q * (c[0] + q * (c[1] + q * c[2])));
+            if (rows)
+                w.jacobian[r.term_rate[t] * r.rows + e] = f + q * (2.0 * c[0] + q * (3.0 * c[1] + q * 4.0 * c[2]));
         }
         return value;
     }

@@ -400,8 +400,9 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
     change = (coupling.offset - here) if coupling.offset is not None else 0.0
     equality = doc.section("equality")
     (first, a), (second, b) = known[0], known[-1]
-    poly = (change / a, -b / a if len(known) == 2 else 0, 0, 0, 0)
-    if coupling.curve:  # in MuJoCo, the first joint follows the second
+    if not coupling.curve:
+        poly = (change / a, -b / a if len(known) == 2 else 0, 0, 0, 0)
+    else:  # in MuJoCo, the first joint follows the second
         (first, a), (second, b) = (second, b), (first, a)
         rule = Polynomial([coupling.offset or 0.0, -b, *(-c for c in coupling.curve)]) / a
         found = (rule(Polynomial([second.start, 1.0])) - first.start).coef

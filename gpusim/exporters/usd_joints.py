@@ -427,11 +427,11 @@ def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
     if len(coupling.terms) != 2 or not all(place in _SINGLE for place in places):
         doc.lost(coupling.element, "couples more than two coordinates, or joints of several axes")
         return
-    if coupling.curve:
-        doc.lost(coupling.element, "it follows a curve", "give it a multiplier only")
-        return
     if coupling.offset is None:
         doc.lost(coupling.element, "its offset is that of the start", "give it an offset")
+        return
+    if coupling.curve:
+        _add_curve(doc, coupling)
         return
     (first, _, a), (second, _, b) = coupling.terms
     units = [1.0 if place == "linear" else DEGREES for place in places]
@@ -440,3 +440,13 @@ def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
     set_custom(prim, "NewtonMimicAPI", **values)
     prim.CreateRelationship("newton:mimicJoint").SetTargets([doc.joints[second]])
     doc.report.add("info", coupling.element, "is a coupling", "it is in Newton's schema, which not all programs read")
+
+
+def _add_curve(doc: UsdDocument, coupling: CouplingSpec) -> None:
+    """Write a mimic that follows a polynomial with MuJoCo's schema, in m and rad."""
+    (leader, _, b), (follower, _, a) = coupling.terms
+    prim = doc.stage.GetPrimAtPath(doc.joints[follower])
+    rule = [coupling.offset or 0.0, -b, *(-c for c in coupling.curve)]
+    set_custom(prim, "MjcEqualityJointAPI", **{f"mjc__coef{k}": float(c) / a for k, c in enumerate(rule)})
+    prim.CreateRelationship("mjc:target").SetTargets([doc.joints[leader]])
+    doc.report.add("info", coupling.element, "is a coupling", "it is in MuJoCo's schema, which not all programs read")

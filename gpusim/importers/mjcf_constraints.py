@@ -14,6 +14,7 @@ from gpusim.errors import ModelError
 from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift, vector
 from gpusim.importers.mjcf_shapes import is_soft
 from gpusim.transform import Transform
+from gpusim.typing import Array
 from gpusim.validate import matching
 
 End = tuple[int, Transform]
@@ -176,8 +177,7 @@ def _add_joint(context: Context, e: int) -> None:
         return
     leader = context.coordinates[two]
     if np.any(data[2:5]):
-        moved = Polynomial(data[:5])(Polynomial([-_zero(context, two), 1.0])).coef
-        constant, slope, *curve = vector([*moved, *np.zeros(5 - len(moved))])
+        constant, slope, *curve = _polynomial(data, -_zero(context, two), 1.0)
         offset += constant - float(data[0])
     else:
         offset -= slope * _zero(context, two)
@@ -188,25 +188,42 @@ def _add_joint(context: Context, e: int) -> None:
     context.report.add_mimic((at.index, at.axis), (leader.index, leader.axis), slope, offset)
 
 
+def _polynomial(data: Array, offset: float, factor: float) -> tuple[float, ...]:
+    """Return the coefficients of the polynomial ``data[:5]`` of ``offset + factor * x`` in x."""
+    found = Polynomial(data[:5])(Polynomial([offset, factor])).coef
+    return vector([*found, *np.zeros(5 - len(found))])
+
+
 def _add_tendon(context: Context, e: int) -> None:
-    """Add a tendon equality: length1 - length0_1 = c0 + c1 (length2 - length0_2)."""
-    m, data = context.m, context.m.eq_data[e]
+    """Add a tendon equality: length1 - length0_1 is a polynomial of length2 - length0_2."""
+    m = context.m
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if one not in context.tendons or (two >= 0 and two not in context.tendons):
         fix = "give the tendon joints or sites that move"
         context.lost("motion", "EQUALITY", e, "a constraint of a tendon that is left out", "left out", fix)
         return
     _check_softness(context, e)
-    if two >= 0 and np.any(data[2:5]):
-        context.lost("motion", "EQUALITY", e, "a polynomial of two tendons", "its linear part only", "use a <joint>")
-    length = m.tendon_length0
-    offset = float(length[one] + data[0]) - context.offsets.get(one, 0.0)
-    terms = [(context.tendons[one], 1.0)]
-    if two >= 0 and data[1]:
-        terms.append((context.tendons[two], -float(data[1])))
-        offset -= float(data[1]) * (float(length[two]) - context.offsets.get(two, 0.0))
     try:
-        label = context.label("coupling", context.name("EQUALITY", e))
-        context.builder.add_linear_coupling(terms, offset=offset, label=label)
+        _couple_tendons(context, e, one, two)
     except ModelError as error:
         context.lost("motion", "EQUALITY", e, f"a constraint of tendons: {error}", "left out", "couple joints")
+
+
+def _couple_tendons(context: Context, e: int, one: int, two: int) -> None:
+    builder, data = context.builder, context.m.eq_data[e]
+    label = context.label("coupling", context.name("EQUALITY", e))
+    start, lead = (context.m.tendon_length0[t] - context.offsets.get(t, 0.0) for t in (one, two))
+    parts = builder.joints[context.tendons[two]].params["terms"] if two >= 0 else []
+    if len(parts) == 1 and np.any(data[2:5]):
+        joint, axis, factor = parts[0]
+        constant, slope, *curve = _polynomial(data, -lead, factor)
+        builder.add_mimic(context.tendons[one], joint, slope, start + constant, 0, axis, label, curve)
+        return
+    if parts and np.any(data[2:5]):
+        what, fix = "a polynomial of a tendon with several parts", "lead with a tendon of one part"
+        context.lost("motion", "EQUALITY", e, what, "its linear part only", fix)
+    terms, offset = [(context.tendons[one], 1.0)], float(start + data[0])
+    if parts and data[1]:
+        terms.append((context.tendons[two], -float(data[1])))
+        offset -= float(data[1] * lead)
+    builder.add_linear_coupling(terms, offset=offset, label=label)

@@ -1,7 +1,7 @@
 """Joints of the MJCF importer.
 
 The origin of the joint frame is the joint's anchor. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's
-qpos. Several hinges and slides of a body become one d6 joint, or single joints with light links between them.
+qpos. Several hinges and slides of a body become one d6 joint, or several joints with light links between them.
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ def add_joints(context: Context) -> None:
             continue
         parent, place = context.homes[int(m.body_parentid[b])]
         start = place * frame(m.body_pos[b], m.body_quat[b])
-        child = context.homes[b][0]
-        if len(joints) > 1 and _fits_d6(context, joints):
-            _add_d6(context, joints, parent, child, start)
-        else:
-            _add_chain(context, joints, parent, child, start, b)
+        _add_chain(context, joints, parent, start, b)
     _describe(context)
 
 
@@ -66,18 +62,20 @@ def _label(context: Context, j: int) -> str:
     return context.joint_labels[j]
 
 
-# One joint.
-
-
-def _add_single(context: Context, j: int, parent: int, child: int, start: Transform) -> None:
-    """Add joint ``j``."""
-    kind = int(context.m.jnt_type[j])
-    if kind == FREE:
+def _add_group(context: Context, joints: list[int], parent: int, child: int, start: Transform) -> None:
+    """Add the one joint of gpusim that fits ``joints``."""
+    j, kind = joints[0], int(context.m.jnt_type[joints[0]])
+    if len(joints) > 1:
+        _add_d6(context, joints, parent, child, start)
+    elif kind == FREE:
         _add_free(context, j, child)
     elif kind == BALL:
         _add_ball(context, j, parent, child, start)
     else:
         _add_axis(context, j, parent, child, start)
+
+
+# One joint.
 
 
 def _add_axis(context: Context, j: int, parent: int, child: int, start: Transform) -> None:
@@ -184,15 +182,28 @@ def _add_d6(context: Context, joints: list[int], parent: int, child: int, start:
         context.coordinates[j] = Coordinate(index, labels[0], axis)
 
 
-def _add_chain(context: Context, joints: list[int], parent: int, child: int, start: Transform, b: int) -> None:
-    """Add joints in series, with a light link between consecutive joints."""
-    builder = context.builder
+def _groups(context: Context, joints: list[int]) -> list[list[int]]:
+    """Return the joints in as few groups as possible. One joint of gpusim fits a group."""
+    groups: list[list[int]] = []
+    for j in joints:
+        if groups and _fits_d6(context, [*groups[-1], j]):
+            groups[-1].append(j)
+        else:
+            groups.append([j])
+    return groups
+
+
+def _add_chain(context: Context, joints: list[int], parent: int, start: Transform, b: int) -> None:
+    """Add the joints of body ``b`` in series, with a light link between consecutive groups of joints."""
+    builder, child = context.builder, context.homes[b][0]
     body = builder.bodies[child]
     pose = (Transform() if parent == WORLD else builder.bodies[parent].xform) * start
-    for k, j in enumerate(joints[:-1]):
-        pose = pose * _moved(context, j)
-        mass, moment = light_link(body.mass, body.inertia)
-        velocity, spin = _link_velocity(context, b, joints[: k + 1], pose)
+    *groups, last = _groups(context, joints)
+    mass, moment = light_link(body.mass, body.inertia)
+    for k, group in enumerate(groups):
+        for j in group:
+            pose = pose * _moved(context, j)
+        velocity, spin = _link_velocity(context, b, joints[: joints.index(group[-1]) + 1], pose)
         link = builder.add_body(
             mass=mass,
             inertia=(moment,) * 3,
@@ -202,12 +213,12 @@ def _add_chain(context: Context, joints: list[int], parent: int, child: int, sta
             angular_velocity=vector(spin),
         )
         context.report.added_mass += mass
-        _add_single(context, j, parent, link, start)
+        _add_group(context, group, parent, link, start)
         parent, start = link, Transform()
-    if len(joints) > 1:
+    if groups:
         effect = f"links of {LIGHT:g} of its mass between them"
         context.lost("info", "BODY", b, "joints that no single joint of gpusim has", effect)
-    _add_single(context, joints[-1], parent, child, start)
+    _add_group(context, last, parent, child, start)
 
 
 def _moved(context: Context, j: int) -> Transform:

@@ -199,8 +199,9 @@ class Assembly:
         by_scope: dict[Scope, list[Link]] = {}
         for link in self.links.values():
             by_scope.setdefault(link.scope, []).append(link)
-        for model in self.world.models.values():
-            own = [link for scope in model.all_models() for link in by_scope.get(scope, [])]
+        models = self.world.models.values()
+        links = {m: [link for scope in m.all_models() for link in by_scope.get(scope, [])] for m in models}
+        for model, own in sorted(links.items(), key=lambda item: all(link.static for link in item[1])):
             moving = [link for link in own if not link.static]
             first = next((link for link in moving if link.body not in carried), None)
             base = first or next(iter(moving or own), None)

@@ -17,6 +17,7 @@ from gpusim.importers.usd_joints import Dof, UsdJoint
 from gpusim.importers.usd_stage import DEGREE, UNLIMITED, UsdStage
 from gpusim.transform import Transform
 
+NO_CURVE = (0.0, 0.0, 0.0)
 Load = Callable[[UsdJoint, int], float]
 """Function that returns the load (kg m2 or kg) of a joint coordinate."""
 
@@ -269,21 +270,24 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
             found = _leader(stage, dof)
             if found is None:
                 continue
-            path, multiplier, offset = found
+            path, coefficients, radians = found
             if path not in places:
                 what = f"follows {path}, which is no joint with one axis"
                 stage.report.add("motion", joint.element, what, "it is free")
                 continue
             leader, leader_axis, other = places[path]
-            scale = dof.unit / other.unit
+            unit, per = (math.copysign(1.0, d.unit) if radians and not d.linear else d.unit for d in (dof, other))
             ends = (indices[id(joint)], axis), (indices[id(leader)], leader_axis)
-            ratio, shift = multiplier * scale, offset * dof.unit
-            builder.add_mimic(ends[0][0], ends[1][0], ratio, shift, axis, leader_axis)
+            shift, ratio, *curve = (c * unit / per**power for power, c in enumerate(coefficients))
+            builder.add_mimic(ends[0][0], ends[1][0], ratio, shift, axis, leader_axis, curve=curve)
             stage.report.add_mimic(*ends, ratio, shift)
 
 
-def _leader(stage: UsdStage, dof: Dof) -> tuple[str, float, float] | None:
-    """Return the leader's path, the multiplier and the offset in the units of the file, or None without a leader."""
+def _leader(stage: UsdStage, dof: Dof) -> tuple[str, list[float], bool] | None:
+    """Return the leader's path, the polynomial's coefficients, and whether their angles are in radians.
+
+    Return None without a leader.
+    """
     prim = stage.prim(dof.path)
 
     def target(name: str) -> str:
@@ -293,18 +297,13 @@ def _leader(stage: UsdStage, dof: Dof) -> tuple[str, float, float] | None:
 
     path = target("newton:mimicJoint")
     if path and stage.value(dof.path, "newton:mimicEnabled") is not False:
-        offset, multiplier = stage.number(dof.path, "newton:mimicCoef0"), stage.number(dof.path, "newton:mimicCoef1", 1)
-        return path, multiplier, offset
+        return path, [*(stage.number(dof.path, f"newton:mimicCoef{k}", float(k)) for k in (0, 1)), *NO_CURVE], False
     path = target("mjc:target")
     if path and "MjcEqualityJointAPI" in stage.schemas(prim):
-        if any(stage.number(dof.path, f"mjc:coef{power}") for power in (2, 3, 4)):
-            stage.report.add("motion", f"joint '{prim.GetName()}'", "follows by a polynomial", "its line is used")
-        # MuJoCo's coefficients are in radians
-        offset = stage.number(dof.path, "mjc:coef0") / (1.0 if dof.linear else DEGREE)
-        return path, stage.number(dof.path, "mjc:coef1", 1.0), offset
+        return path, [stage.number(dof.path, f"mjc:coef{k}", float(k == 1)) for k in range(5)], True
     for name in ("rotX", "rotY", "rotZ"):
         path = target(f"physxMimicJoint:{name}:referenceJoint")
         if path:
             gearing = stage.number(dof.path, f"physxMimicJoint:{name}:gearing")
-            return path, -gearing, -stage.number(dof.path, f"physxMimicJoint:{name}:offset")
+            return path, [-stage.number(dof.path, f"physxMimicJoint:{name}:offset"), -gearing, *NO_CURVE], False
     return None

@@ -84,12 +84,13 @@ def _add_curve(
     element = builder.element("coupling", label)
     leader = builder.check_joint(element, "leader joint", *leader), leader[1]
     follower = builder.check_joint(element, "joint", *follower), follower[1]
-    spec = builder.joints[leader[0]]
-    if "terms" in spec.params or "path" in spec.params or leader == follower:
+    spec, found = builder.joints[leader[0]], checked_terms(builder, element, [(*follower, 1.0)])
+    rest = [term for term in found if term[:2] != leader]
+    if "terms" in spec.params or "path" in spec.params or not rest:
         rule = f"joint '{spec.label}' leads with a curve, but it is a tendon, a wrapped rope or the joint itself"
         raise validate.fail(element, rule, "give a hinge or a slide as the leader")
-    linear = validate.number(element, "multiplier", multiplier)
-    terms = [(*leader, -linear), *checked_terms(builder, element, [(*follower, 1.0)])]
+    linear = validate.number(element, "multiplier", multiplier) - sum(f for j, k, f in found if (j, k) == leader)
+    terms = [(*leader, -linear), *rest]
     minus = (-curve[0], -curve[1], -curve[2])
     return builder.add_coupling(CouplingSpec(label or "", terms, validate.number(element, "offset", offset), minus))
 

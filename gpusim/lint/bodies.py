@@ -19,6 +19,8 @@ from gpusim.typing import Array
 _OVERLAP, _SHARE = 1e-3, 0.02
 """Minimum depth of a reported overlap, in m and as a fraction of the smaller shape's radius."""
 _MASS_RATIO = 1e4
+_LINK_RATIO = 1e6
+"""Mass ratio above which a body without shapes is a light link between joints. The solver allows for light links."""
 _THICK = 1.25
 """Maximum volume of a body's hulls relative to its drawn meshes."""
 _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
@@ -62,9 +64,13 @@ def mass_ratios(subject: Subject) -> None:
     """Report joints between bodies with very different masses."""
     bodies = subject.model.bodies
     for joint in subject.model.joints:
-        ends = [bodies[k] for k in (joint.parent, joint.child) if k != WORLD and not bodies[k].kinematic]
-        if len(ends) == 2 and (ratio := max(e.mass for e in ends) / min(e.mass for e in ends)) > _MASS_RATIO:
-            light, heavy = sorted(ends, key=lambda body: body.mass)
+        ends = [k for k in (joint.parent, joint.child) if k != WORLD and not bodies[k].kinematic]
+        if len(ends) < 2:
+            continue
+        least, most = sorted(ends, key=lambda k: bodies[k].mass)
+        light, heavy = bodies[least], bodies[most]
+        ratio = heavy.mass / light.mass
+        if ratio > _MASS_RATIO and (ratio < _LINK_RATIO or subject.shapes_of(least)):
             subject.add(
                 "info",
                 joint.element,

@@ -6,9 +6,11 @@ inertia. A function f with the Jacobian row J(q) has the rates f' = J v and f'' 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from gpusim.robotics.kinematics import Kinematics, Motion, cross
 from gpusim.rotations import dot, matvec
@@ -146,25 +148,48 @@ class Turn:
 class Sum:
     """Weighted sum of scalar coordinates of the tree, minus an offset.
 
-    ``at`` contains the coordinates' indices in the posture, and ``rate`` their indices in the velocities.
+    ``at`` contains the coordinates' indices in the posture, and ``rate`` their indices in the velocities. The
+    polynomial ``c2 q^2 + c3 q^3 + c4 q^4`` of the first coordinate is added, with ``curve`` (c2, c3, c4).
     """
 
     at: Array
     rate: Array
     factor: Array
     offset: float = 0.0
+    curve: tuple[float, ...] = ()
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Return values (worlds,), Jacobian rows (worlds, freedoms) and zero drifts."""
+        """Return values (worlds,), Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         row = np.zeros((k.posture.shape[0], k.forest.freedoms))
         row[:, self.rate] = self.factor  # each coordinate occurs once
-        return k.posture[:, self.at] @ self.factor - self.offset, row, np.zeros(row.shape[0])
+        value, drift = k.posture[:, self.at] @ self.factor - self.offset, np.zeros(row.shape[0])
+        if any(self.curve):
+            curve, q, rate = Polynomial([0.0, 0.0, *self.curve]), k.posture[:, self.at[0]], int(self.rate[0])
+            value, row[:, rate] = value + curve(q), row[:, rate] + curve.deriv()(q)
+            if motion is not None:
+                drift = curve.deriv(2)(q) * motion.velocity[:, rate] ** 2
+        return value, row, drift
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Weighted sum of other elements, such as the segments of a tendon."""
+
+    parts: tuple[Line | Sum, ...]
+    factor: Array
+
+    def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
+        """Return values (worlds,), Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
+        values, rows, drifts = evaluate(list(self.parts), k, motion)
+        return values @ self.factor, np.einsum("wnv,n->wv", rows, self.factor), drifts @ self.factor
 
 
 Element = Gap | Angle | Line | Turn | Sum
 
 
-def evaluate(elements: list[Element], k: Kinematics, motion: Motion | None = None) -> tuple[Array, Array, Array]:
+def evaluate(
+    elements: Sequence[Element | Mix], k: Kinematics, motion: Motion | None = None
+) -> tuple[Array, Array, Array]:
     """Return values (worlds, n), Jacobian rows (worlds, n, freedoms) and drifts (worlds, n) of several elements."""
     worlds, freedoms = k.posture.shape[0], k.forest.freedoms
     if not elements:

@@ -149,9 +149,11 @@ class Motion:
         twist: spatial velocities (worlds, nodes, 6) at the reference point.
         drift: rates of change of the columns, (worlds, freedoms, 6).
         bias: spatial accelerations (worlds, nodes, 6) at the reference point.
+        velocity: velocities of the tree (worlds, freedoms).
     """
 
     def __init__(self, k: Kinematics, velocity: Array) -> None:
+        self.velocity = velocity
         weighted = k.columns * velocity[..., None]
         self.twist: Array = np.matmul(k.masks.path, weighted)
         carrier = np.matmul(k.masks.carrier, weighted)

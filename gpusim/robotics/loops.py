@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gpusim.description.joint_kinds import (
 from gpusim.description.specs import WORLD, Term
 from gpusim.model.coordinates import KINDS, Coordinates
 from gpusim.model.model import Model
-from gpusim.robotics.elements import Angle, Element, Ends, Gap, Line, Sum, Turn
+from gpusim.robotics.elements import Angle, Element, Ends, Gap, Line, Mix, Sum, Turn
 from gpusim.robotics.spanning import BALL, Forest
 from gpusim.typing import Array
 
@@ -70,8 +70,12 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
     """
     for joint, axis, _ in terms:
         if (joint, axis) not in scalars:
-            rule = f"adds a coordinate of joint '{model.joints[joint].label}', which is none of the tree's own"
+            spec = model.joints[joint]
+            rule = f"adds a coordinate of joint '{spec.label}', which is none of the tree's own"
             hint = "add that joint to the model before those that close its loop, or leave it out of the coupling"
+            if model.coordinates[joint][axis].kind == DISTANCE:
+                rule = f"adds the length of '{spec.label}', which is no coordinate of a tree of joints"
+                hint = "couple joints instead, or leave out the coupling"
             raise validate.fail(element, rule, hint)
     places = np.array([scalars[joint, axis] for joint, axis, _ in terms], np.int64)
     return Sum(places[:, 0], places[:, 1], np.array([factor for *_, factor in terms]))
@@ -82,13 +86,9 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 
     Couplings with joints of other trees are omitted.
     """
-    for spec in model.couplings:
-        if spec.curve:
-            rule, fix = "follows a curve, and a tree of joints has only linear couplings", "leave out the curve"
-            raise validate.fail(spec.element, rule, fix)
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [
-        (coupled(model, scalars, tuple(spec.terms), spec.element), spec.offset)
+        (replace(coupled(model, scalars, tuple(spec.terms), spec.element), curve=spec.curve), spec.offset)
         for spec in model.couplings
         if {joint for joint, *_ in spec.terms} <= inside
     ]
@@ -98,13 +98,13 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 class Reflected:
     """Axis rows of the model that have an inertia (such as a rotor): their elements and indices."""
 
-    elements: list[Element]
+    elements: list[Element | Mix]
     axes: Array
 
 
 def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
     """Return the axes that have an inertia and connect bodies of the forest."""
-    elements, axes = list[Element](), list[int]()
+    elements, axes = list[Element | Mix](), list[int]()
     for axis in np.flatnonzero(inertia.any(axis=0)).tolist():
         element = _axis_element(model, forest, scalars, table, axis)
         if element is not None:
@@ -118,7 +118,23 @@ def _wraps(model: Model, joint: int, coordinate: int) -> bool:
     return any(c.path is not None for c in (own, *(model.coordinates[j][k] for j, k, _ in own.terms)))
 
 
-def _axis_element(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, axis: int) -> Element | None:
+def _mix(model: Model, nodes: dict[int, int], scalars: Scalars, terms: tuple[Term, ...], element: str) -> Mix | Sum:
+    """Return the length of a tendon as an element."""
+    lines: list[Line] = []
+    factors: list[float] = []
+    for joint, axis, factor in terms:
+        c, spec = model.coordinates[joint][axis], model.joints[joint]
+        if c.kind == DISTANCE:
+            lines.append(Line(Ends(nodes[spec.parent], c.point_a, nodes[spec.child], c.point_b)))
+            factors.append(factor)
+    rest = tuple(term for term in terms if model.coordinates[term[0]][term[1]].kind != DISTANCE)
+    plain = [coupled(model, scalars, rest, element)] if rest else []
+    return Mix((*lines, *plain), np.array([*factors, *(1.0 for _ in plain)])) if lines else plain[0]
+
+
+def _axis_element(
+    model: Model, forest: Forest, scalars: Scalars, table: Coordinates, axis: int
+) -> Element | Mix | None:
     """Return the element of an axis, or None if one of its bodies is in another tree."""
     nodes, own, columns = node_of(forest), model.axes[axis], table.columns
     if own.joint >= 0 and (own.joint, own.coordinate) in scalars:
@@ -132,7 +148,7 @@ def _axis_element(model: Model, forest: Forest, scalars: Scalars, table: Coordin
         terms = model.coordinates[own.joint][own.coordinate].terms
         carried = {node.joint for node in forest.nodes} | set(forest.closing)
         inside = {joint for joint, *_ in terms} <= carried
-        return coupled(model, scalars, terms, f"joint '{own.label}'") if inside else None
+        return _mix(model, nodes, scalars, terms, f"joint '{own.label}'") if inside else None
     world = len(model.bodies)
     bodies = [int(columns[f"body_{end}"][number]) for end in "ab"]
     if not set(bodies) <= set(nodes) | {world}:

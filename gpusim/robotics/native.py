@@ -66,7 +66,12 @@ def _of_elements(elements: list[Element]) -> dict[str, Array]:
     sums = [e if isinstance(e, Sum) else Sum(np.zeros(0, int), np.zeros(0, int), np.zeros(0)) for e in elements]
     start, at = packed([s.at.tolist() for s in sums])
     rate, factor = packed([s.rate.tolist() for s in sums])[1], [f for s in sums for f in s.factor.tolist()]
-    return columns | {"term_start": start, "term_at": at, "term_rate": rate, "term_factor": np.array(factor)}
+    curve = np.zeros((len(factor), 3))
+    for first, s in zip(start[:-1], sums, strict=True):
+        if s.curve:
+            curve[first] = s.curve
+    terms = {"term_start": start, "term_at": at, "term_rate": rate, "term_factor": np.array(factor)}
+    return columns | terms | {"term_curve": curve}
 
 
 def _goal(task: Task) -> tuple[int, int, Array, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from gpusim.model.model import Model
 from gpusim.renamed import NamesMoved
 from gpusim.robotics import loops
 from gpusim.robotics.dynamics import Bodies, Inertias
-from gpusim.robotics.elements import Element, Sum, evaluate
+from gpusim.robotics.elements import Element, evaluate
 from gpusim.robotics.frames import Frame, find_frame, start_posture
 from gpusim.robotics.kinematics import Kinematics, Masks, Motion, cross
 from gpusim.robotics.spanning import BALL, spanning_forest
@@ -153,7 +154,7 @@ class Tree(NamesMoved):
         found = loops.closing_elements(self.model, self.forest)
         for total, offset in loops.couplings(self.model, self.forest, self._scalars):
             built = float(self.start[0, total.at] @ total.factor)
-            found.append(Sum(total.at, total.rate, total.factor, built if offset is None else offset))
+            found.append(replace(total, offset=built if offset is None else offset))
         return found
 
     def _inertias(self, parameters: Mapping[str, Array]) -> Inertias:

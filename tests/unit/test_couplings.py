@@ -206,8 +206,18 @@ def test_a_mimic_with_a_curve_is_second_order(solver: str, backend: str) -> None
         assert z == pytest.approx(0.5 * x + CURVE[0] * x**2 + CURVE[1] * x**3 + CURVE[2] * x**4, abs=1e-8)
         errors.append(abs(x - expected[0]))
     assert errors[0] < 1e-5 and errors[1] < 0.3 * errors[0] + 1e-8
-    with pytest.raises(gpusim.ModelError, match=naming("coupling 'cam' curve")):
-        gpusim.robotics.Tree(model)
+
+
+def test_a_follower_may_contain_the_leader() -> None:
+    """With a tendon q_b + 2 q_a as the follower, q_b = (0.5 - 2) q_a plus the curve."""
+    b = ModelBuilder(gravity=NO_GRAVITY)
+    lead, other = wheel(b, I_A, "a"), wheel(b, I_B, "b", y=1.0)
+    tendon = b.add_tendon([(lead, 2.0), (other, 1.0)], label="t")
+    b.add_mimic(tendon, lead, 0.5, curve=CURVE, label="cam")
+    assert b.couplings[0].terms == [(lead, 0, 1.5), (other, 0, 1.0)]
+    only = b.add_tendon([(lead, 2.0)], label="only")
+    with pytest.raises(gpusim.ModelError, match=naming("coupling 'self' 'a'")):
+        b.add_mimic(only, lead, curve=CURVE, label="self")
 
 
 def test_curves_need_a_hinge_or_a_slide_that_leads() -> None:

@@ -232,6 +232,7 @@ def test_kinematic_and_static_links():
     assert shape.body == -1 and shape.label == "g::ground"
     np.testing.assert_allclose(shape.xform.position, (0, 0, 6))
     assert report.body_of("g::ground") == "world"
+    assert report.base_link == "m::lift" and not report.fixed_base
     np.testing.assert_allclose(builder.bodies[0].xform.position, (0, 0, 5))
 
 

@@ -26,7 +26,12 @@ def test_mimics_with_a_curve():
     assert again.exact and np.allclose(back.couplings[0].curve, (-0.8, 0, 0))
     assert np.allclose([t[2] for t in back.couplings[0].terms], (-0.5, 1.0))
     assert back.couplings[0].offset == pytest.approx(b.couplings[0].offset, abs=1e-12)
-    b.add_mimic(b.add_tendon([(0, 1.0), (1, 1.0)], label="t"), 0, curve=(1.0, 0, 0), label="odd")
+    total = b.add_tendon([(0, 1.0), (1, 1.0)], label="t")
+    b.add_mimic(total, 0, curve=(1.0, 0, 0), label="square")  # q1 = q0^2: without a linear term
+    model, _, report = compiled(b)
+    assert report.exact and np.allclose(model.eq_data[1][:5], (0.09 - 0.6, 0.6, 1, 0, 0), atol=1e-12)
+    third = b.add_joint_revolute(-1, b.add_body(1.0, (0.1, 0.1, 0.1)), axis=(0, 0, 1))
+    b.add_mimic(b.add_tendon([(1, 1.0), (third, 1.0)]), 0, curve=(1.0, 0, 0), label="odd")
     assert "coupling 'odd': it follows a curve" in compiled(b)[2].first_loss()
 
 

@@ -175,6 +175,16 @@ def test_drives_followers_and_springs_come_back():
     assert read.couplings[0].offset / factors[5] == pytest.approx(0.3)
 
 
+def test_a_follower_with_a_curve_comes_back():
+    b = arm(3)
+    b.add_mimic(2, 0, multiplier=-2.0, offset=0.3, curve=(0.5, -0.7, 0.2))
+    read, report, _ = again(b)
+    assert report.exact
+    for given, found in zip(b.couplings, read.couplings, strict=True):
+        assert found.terms == given.terms
+        assert (found.offset, *found.curve) == pytest.approx((given.offset, *given.curve))
+
+
 def test_maps_of_commands_keep_their_drives_and_are_reported():
     b = arm(4)
     b.add_joint_force(0, label="plain")

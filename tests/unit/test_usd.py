@@ -288,6 +288,20 @@ def test_followers():
     assert [dict((j, f) for j, _, f in c.terms)[0] for c in builder.couplings] == [2.0, 3.0]
 
 
+@pytest.mark.parametrize("kind", ["Revolute", "Prismatic"])
+def test_a_follower_of_mujoco_follows_a_polynomial_in_radians(kind):
+    """q = 0.1 + 2 x + 3 x^2 - 4 x^3 + 5 x^4, x in rad, also if q is a slide."""
+    parts = [body(name, mass=1, inertia=(1, 1, 1)) for name in "ab"]
+    rel = "rel mjc:target = </World/lead>"
+    numbers = [f"float mjc:coef{k} = {c}" for k, c in enumerate((0.1, 2, 3, -4, 5))]
+    follow = joint(kind, "follow", "", "b", HINGE, rel, *numbers, apis="MjcEqualityJointAPI")
+    builder, report = load_usd(usd(*parts, joint("Revolute", "lead", "", "a", HINGE), follow))
+    (coupling,) = builder.couplings
+    (_, _, x), (_, _, q) = coupling.terms
+    found = np.array([coupling.offset, -x, *(-c for c in coupling.curve)]) / q
+    assert report.exact and found == pytest.approx([0.1, 2, 3, -4, 5])
+
+
 def arm():
     parts = [body(name, mass=1, inertia=(0.1, 0.1, 0.1), at=(k, 0, 0)) for k, name in enumerate("abc")]
     weld = joint("Fixed", "weld", "a", "b", at0=(1, 0, 0))

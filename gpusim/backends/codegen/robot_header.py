@@ -27,6 +27,7 @@ TABLES = {
     "element_kind": "int", "element_a": "int", "element_b": "int", "element_point_a": "double",
     "element_point_b": "double", "element_u": "double", "element_w": "double", "element_offset": "double",
     "term_start": "int", "term_at": "int", "term_rate": "int", "term_factor": "double",
+    "term_curve": "double",
 }  # fmt: skip
 """C types of the tables by name."""
 OUTPUTS = ("posture", "error", "loops", "step", "memory")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim import Transform
 from gpusim.importers import load_mjcf
 
 mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo")
@@ -26,25 +27,39 @@ def solid(inner: str = "", mass: float = 1.0, pos: str = "0 0 0", name: str = "b
 def positions_after(
     text: str, seconds: float = 0.5, ctrl: Any = None, pose: str | None = None, step: float = 1e-4, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions of all bodies of the report by gpusim and by MuJoCo (implicit steps of ``step``)."""
+    """Return positions of two points of all bodies of the report by gpusim and by MuJoCo (see ``_mujoco_run``).
+
+    MuJoCo's positions are extrapolated from implicit steps of ``2 step`` and ``step``. The points are the body's
+    origin, and a point 0.2 m along each of its axes.
+    """
     builder, report = load_mjcf(text, pose=pose, **options)
-    sim = gpusim.Simulation(builder.finalize(), backend="native", config=gpusim.SolverConfig(dt=1e-3, substeps=2))
+    sim = gpusim.Simulation(builder.finalize(), backend="native", config=gpusim.SolverConfig(dt=1e-3, substeps=4))
     if ctrl is not None:
         for info, value in zip(report.commands.values(), ctrl, strict=True):
             sim.control[info.command] = info.value(value)
     sim.step(round(seconds / 1e-3))
     m = mujoco.MjModel.from_xml_string(text)
+    key = None if pose is None else report.poses.index(pose)
+    coarse, fine = (_mujoco_run(m, seconds, h, ctrl, key) for h in (2.0 * step, step))
+    bodies = {b: m.body(b).name for b in range(1, m.nbody) if m.body(b).name not in report.merged}
+    ours = np.array([np.asarray(sim.read(f"body.{name}.position"))[0] for name in bodies.values()])
+    turned = [Transform((0, 0, 0), sim.read(f"body.{name}.orientation")[0]).matrix() for name in bodies.values()]
+    ours = np.concatenate([ours, ours + np.sum(turned, axis=2) * 0.2])
+    theirs = 2.0 * fine[:, list(bodies)] - coarse[:, list(bodies)]
+    return ours, np.concatenate(theirs)
+
+
+def _mujoco_run(m: Any, seconds: float, step: float, ctrl: Any, key: int | None) -> np.ndarray:
+    """Return two points of all bodies after implicit steps."""
     m.opt.timestep, m.opt.integrator = step, mujoco.mjtIntegrator.mjINT_IMPLICIT
     d = mujoco.MjData(m)
-    if pose is not None:
-        mujoco.mj_resetDataKeyframe(m, d, report.poses.index(pose))
+    if key is not None:
+        mujoco.mj_resetDataKeyframe(m, d, key)
     if ctrl is not None:
         d.ctrl[:] = ctrl
     mujoco.mj_step(m, d, round(seconds / step))
     mujoco.mj_kinematics(m, d)
-    bodies = {b: m.body(b).name for b in range(1, m.nbody) if m.body(b).name not in report.merged}
-    ours = np.array([np.asarray(sim.read(f"body.{name}.position"))[0] for name in bodies.values()])
-    return ours, np.array(d.xpos[list(bodies)])
+    return np.stack([d.xpos, d.xpos + 0.2 * d.xmat.reshape(-1, 3, 3).sum(axis=2)])
 
 
 def facts(report: Any, severity: str) -> str:

@@ -92,7 +92,7 @@ def test_passive_tendons_are_left_out_and_wrapping_ones_are_exact():
 
 EQUALITIES = {
     "joint": f"<joint joint1='a' joint2='b' polycoef='0.1 0.5 0 0 0' {STIFF}/>",
-    "polynomial": f"<joint joint1='a' joint2='b' polycoef='0.05 0.5 0.8 -0.6 0.4' {STIFF}/>",
+    "polynomial": f"<joint joint1='a' joint2='b' polycoef='0 0.5 0.8 -0.6 0.4' {STIFF}/>",
     "polynomial without a linear term": f"<joint joint1='a' joint2='b' polycoef='0 0 1 0 0' {STIFF}/>",
     "locked joint": f"<joint joint1='a' polycoef='0.0 0 0 0 0' {STIFF}/>",
     "connect": f"<connect body1='one' body2='three' anchor='0 0 0.2' {STIFF}/>",
@@ -144,6 +144,27 @@ def test_tendon_equality_couples_lengths():
     assert total == pytest.approx(0.2, abs=1e-6)
 
 
+LEADERS = {
+    "joint": "<fixed name='t'><joint joint='a' coef='-0.7'/></fixed>",
+    "sites": "<spatial name='t'><site site='sa'/><site site='sw'/></spatial>",
+}
+
+
+@pytest.mark.parametrize("leader", LEADERS)
+def test_a_tendon_follows_a_polynomial_of_another_as_in_mujoco(leader):
+    fixed = "<site name='sw' pos='0.3 0.4 1.2'/>"
+    follower = "<fixed name='s'><joint joint='b' coef='1.5'/><joint joint='a' coef='0.2'/></fixed>"
+    equality = f"<tendon tendon1='s' tendon2='t' polycoef='0 1 5 -8 6' {STIFF}/>"
+    more = f"<tendon>{follower}{LEADERS[leader]}</tendon><equality>{equality}</equality>"
+    text = mjcf(fixed + ARM, more)
+    builder, report = load_mjcf(text)
+    assert report.exact and any(builder.couplings[0].curve)
+    ours, theirs = positions_after(text, 0.4)
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
+    linear = positions_after(text.replace("5 -8 6", "0 0 0"), 0.4)[1]
+    assert np.abs(theirs - linear).max() > 0.01
+
+
 @pytest.mark.parametrize("softness", ["solref='0.01 1'", "solimp='0.8 0.9 0.01'"])
 def test_softness_of_a_constraint_is_reported(softness):
     more = "<equality><joint joint1='b' joint2='a' {}/></equality>"
@@ -179,8 +200,8 @@ def test_inactive_and_polynomial_constraints_are_reported():
         "<equality><weld name='w' body1='one' active='false'/>"
         "<connect name='c' body1='one' anchor='0 0 0' active='false'/>"
         "<tendon name='p' tendon1='s' tendon2='t' polycoef='0 1 2 0 0'/></equality>"
-        "<tendon><fixed name='s'><joint joint='a' coef='1'/></fixed><fixed name='t'><joint joint='b' coef='1'/></fixed>"
-        "</tendon>"
+        "<tendon><fixed name='s'><joint joint='a' coef='1'/></fixed>"
+        "<fixed name='t'><joint joint='a' coef='0.5'/><joint joint='b' coef='1'/></fixed></tendon>"
     )
     builder, report = load_mjcf(mjcf(ARM, more))
     assert "equality 'w': a weld that is not active; an open latch" in facts(report, "info")
@@ -189,7 +210,7 @@ def test_inactive_and_polynomial_constraints_are_reported():
     assert latches == {"w": True, "c": False}
     with pytest.raises(UnknownNameError, match=naming("constraint 'v' w")):
         load_mjcf(mjcf(ARM, more), switchable=["v"])
-    assert "equality 'p': a polynomial of two tendons" in facts(report, "motion")
+    assert "equality 'p': a polynomial of a tendon with several parts" in facts(report, "motion")
     assert len(builder.couplings) == 1
 
 

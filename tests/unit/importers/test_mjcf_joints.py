@@ -23,6 +23,8 @@ def slide(name="s", axis="1 0 0", more=""):
     return f"<joint type='slide' name='{name}' axis='{axis}' {more}/>"
 
 
+AXES = (("x", "1 0 0"), ("y", "0 1 0"), ("z", "0 0 1"))
+
 CASES = {
     "hinge with spring, damper and rotor": solid(
         hinge(more="stiffness='3' springref='0.4' damping='0.05' armature='0.02'")
@@ -42,6 +44,9 @@ CASES = {
     "skew hinges": solid(hinge("a", "1 0 0.3") + hinge("b", "0 1 0.5")),
     "four skew joints": solid(
         hinge("a", "1 0 0.3") + slide("s", "1 1 0") + hinge("b", "0 1 0.5") + hinge("c", "0.3 0 1")
+    ),
+    "three slides and three hinges without limits": solid(
+        "".join(slide(n, a) for n, a in AXES) + "".join(hinge(f"r{n}", a) for n, a in AXES)
     ),
     "a hinge before a slide": solid(hinge("a", "0 0 1") + slide("s")),
     "hinges with refs": solid(hinge("a", "1 0 0", "ref='0.3'") + hinge("b", "0 1 0", "ref='-0.5'")),
@@ -85,6 +90,13 @@ def test_smooth_motion_is_that_of_mujoco(name):
     assert row["passive_4"] < 0.3 * row["passive"] + 1e-8
 
 
+def test_joints_that_fit_one_d6_joint_have_no_link_between_them():
+    builder, report = load_mjcf(mjcf(CASES["three slides and three hinges without limits"]))
+    assert [j.kind for j in builder.joints] == ["d6", "revolute"]
+    assert [(name, j.label, j.axis) for name, j in report.joints.items()][-2:] == [("ry", "x", 4), ("rz", "rz", 0)]
+    assert report.added_mass == pytest.approx(2e-7 * builder.bodies[-2].mass)
+
+
 def test_coordinates_are_qpos():
     text = mjcf(CASES["ref of hinge and slide"], "<keyframe><key name='up' qpos='1.1 -0.35'/></keyframe>")
     builder, report = load_mjcf(text, pose="up")
@@ -95,6 +107,10 @@ def test_coordinates_are_qpos():
 
 
 def test_velocities_of_a_keyframe_also_move_light_links():
+    bodies = CASES["three slides and three hinges without limits"]
+    key = "qpos='0.1 0.2 0.3 0.2 0.1 0.3' qvel='0.1 0.2 0.3 1.5 -2 0.5'"
+    ours, theirs = positions_after(mjcf(bodies, f"<keyframe><key name='k' {key}/></keyframe>"), 0.2, pose="k")
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
     bodies = solid(hinge("a", "1 0 0.3") + hinge("b", "0 1 0.5"))
     text = mjcf(bodies, "<keyframe><key name='k' qpos='0.2 0.1' qvel='1.5 -2'/></keyframe>")
     ours, theirs = positions_after(text, 0.2, pose="k")

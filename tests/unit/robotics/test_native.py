@@ -75,7 +75,7 @@ def test_every_joint_from_either_end(base):
 
 def test_loops_and_couplings():
     b = four_bar()
-    b.add_mimic(1, 0, multiplier=-1.0)
+    b.add_mimic(1, 0, multiplier=-1.0, curve=(0.2, -0.3, 0.1))
     b.add_joint_distance(0, 2, at_a=(0, 0, 0.1), at_b=(0.5, 0, 0.1), max_distance=0.5, min_distance=0.5)
     tree = Tree(b.finalize())
     assert tree.loop_rows == 7

@@ -188,6 +188,18 @@ def test_couplings_are_loops_too():
     assert not drift.any()
 
 
+def test_a_curve_is_a_loop_with_a_drift():
+    b = ModelBuilder()
+    joints = [slider(b, label=label, y=float(k)) for k, label in enumerate("ab")]
+    b.add_mimic(joints[1], joints[0], multiplier=2.0, offset=0.1, curve=(0.3, -0.4, 0.5))
+    residual, rows, drift = Tree(b.finalize()).loops([[1.0, 3.0], [-2.0, 0.5]], [[0.7, 0.2], [-0.5, 1.0]])
+    q, v = np.array([1.0, -2.0]), np.array([0.7, -0.5])
+    p = np.polynomial.Polynomial((0.1, 2.0, 0.3, -0.4, 0.5))
+    np.testing.assert_allclose(residual[:, 0], [3.0, 0.5] - p(q), rtol=1e-14)
+    np.testing.assert_allclose(rows[:, 0], np.stack([-p.deriv()(q), [1.0, 1.0]], axis=1), rtol=1e-14)
+    np.testing.assert_allclose(drift[:, 0], -p.deriv(2)(q) * v**2, rtol=1e-14)
+
+
 def test_parameters_of_worlds():
     b = floating_chain(0)
     sim = Simulation(b.finalize(), 3, backend="numpy")
