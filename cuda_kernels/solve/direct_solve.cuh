@@ -228,6 +228,7 @@ GPUSIM_FN double gained_motion(const World& w) {
 }
 // Check the first pass of loops. If it runs away, restart with a damped factor, and finally without bias.
 GPUSIM_PHASE void guard_loops(const World& w, int) {
+    if (*w.guard_action() != GUARD_KEEP) return;
     const double energy = *w.first_energy(), before = *w.factor_damping();
     const bool bends = *w.first_error() * real(w.h) > real(BENT_SHARE) * real(w.usual_lever());
     if (!bends && !(*w.softening() > real(0))) return;
@@ -296,7 +297,8 @@ GPUSIM_PHASE void correct_body(const World& w, int i) { add_impulses(w, i, w.del
 GPUSIM_PHASE void count_pass(const World& w, int) {
     *w.passes_left() -= 1;
     *w.since_factor() += 1;
-    *w.refactor() = 0;
+    *w.refactor() = *w.changed() = *w.stale() = 0;
+    *w.first_axis() = NO_AXIS;
 }
 // Refresh the bias only after the modes have settled. Otherwise, velocities of a temporary mode would distort the bias.
 // The number of refreshes is limited.
@@ -346,7 +348,5 @@ GPUSIM_PHASE void end_refit(const World& w, int) {
         *w.since_factor() = 0;
         *w.passes_left() = most_passes(w);
     }
-    *w.changed() = *w.stale() = 0;
-    *w.first_axis() = NO_AXIS;
 }
 #endif

@@ -245,7 +245,7 @@ _TABLE = (
     ),
     Phase("weigh_stress", "rows", reads="delta diagonal solved", writes="load_size self_stress"),
     Phase("drop_stress", "rows", reads="factor_damping load_size self_stress", writes="delta solved"),
-    Phase("count_pass", writes="refactor passes_left since_factor"),
+    Phase("count_pass", writes="changed first_axis passes_left refactor since_factor stale"),
     Phase(
         "want_mode",
         "axes",
@@ -268,7 +268,7 @@ _TABLE = (
         "law_slope response switches velocity_lower velocity_upper wanted_mode",
         writes="gamma mode stale target",
     ),
-    Phase("end_refit", reads="spinning", writes="refactor changed first_axis passes_left since_factor stale switches"),
+    Phase("end_refit", reads="changed spinning stale", writes="refactor passes_left since_factor switches"),
     Phase("plan_bias", reads="since_factor spinning", writes="hold_bias refreshes"),
     Phase("keep_factor", writes="refactor"),
     Phase("hold_bias", writes="hold_bias"),

@@ -114,13 +114,12 @@ SWITCHING = Condition(
     "switching", "(w.refitted_terms() || w.coupled() || *w.changed() != 0)", AXES.host, each_world=True
 )  # fmt: skip
 STARTING = Condition("starting", "!(*w.step_last() > 0.0)", each_world=True)
-GUARDED = Condition("guarded", "w.loop_constraints() && *w.guard_action() == GUARD_KEEP", LOOPS.host, True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
-    CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, GUARDED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING,
+    CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING,
     AT_ONCE, UNCONDENSED, SPINNING, SWITCHING, STARTING,
 )  # fmt: skip
 """Conditions that each world evaluates."""
@@ -283,7 +282,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
         # Measure the energy of the joints before the contacts change, because sticking
         # contacts may then slide or separate.
         *run("sum_energy guard"),
-        If(GUARDED, run("guard_loops")),
+        If(LOOPS, run("guard_loops")),
         *run("guard_row guard_body"),
         If(SECOND_ORDER, run("guard_bias")),
         If(TOUCHING, run("guard_pair")),
