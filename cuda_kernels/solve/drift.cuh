@@ -135,9 +135,8 @@ GPUSIM_FN bool starts_with_jump(const World& w) {
     }
     return contact_jumps(w);
 }
-GPUSIM_PHASE void find_jump(const World& w, int) { *w.kick_before_last() = starts_with_jump(w) ? -1.0 : 0.0; }
 GPUSIM_PHASE void store_times(const World& w, int) {
-    if (*w.step_last() > 0.0) *w.kick_before_last() = *w.kick_before();
+    *w.kick_before_last() = *w.step_last() > 0.0 ? *w.kick_before() : (starts_with_jump(w) ? -1.0 : 0.0);
     *w.posed() = 0;
     const bool begins = *w.sensed_substeps() == 0 || *w.sensed_substeps() >= w.substeps();
     *w.sensed_substeps() = begins ? 1 : *w.sensed_substeps() + 1;

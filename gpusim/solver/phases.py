@@ -380,16 +380,11 @@ _TABLE = (
         writes="joint_drift_peak joint_tilt_peak loop_gap",
     ),
     Phase(
-        "find_jump",
-        reads="color_first color_member jacobian mode pair_points step_last touching twist twist_before",
-        writes="kick_before_last manifold",
-    ),
-    Phase(
         "store_times",
-        reads="contact_left joint_drift_peak joint_tilt_peak jump_peak loop_gap residual_now spin_peak step_last "
-        "unconverged void_peak",
-        writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open not_converged posed "
-        "residual sensed_substeps sensed_time step_before time",
+        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak jump_peak loop_gap mode "
+        "pair_points residual_now spin_peak step_last touching twist twist_before unconverged void_peak",
+        writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open manifold not_converged "
+        "posed residual sensed_substeps sensed_time step_before time",
     ),
     Phase("start_relax", writes="done relaxing"),
     Phase(

@@ -113,14 +113,13 @@ STRESSED = Condition("stressed", "*w.stressed() != 0", LOOPS.host, True)
 SWITCHING = Condition(
     "switching", "(w.refitted_terms() || w.coupled() || *w.changed() != 0)", AXES.host, each_world=True
 )  # fmt: skip
-STARTING = Condition("starting", "!(*w.step_last() > 0.0)", each_world=True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
     CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING,
-    AT_ONCE, UNCONDENSED, SPINNING, SWITCHING, STARTING,
+    AT_ONCE, UNCONDENSED, SPINNING, SWITCHING,
 )  # fmt: skip
 """Conditions that each world evaluates."""
 
@@ -369,9 +368,7 @@ DRIFT = Stage("drift", (
     If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),
     *run("store_row store_axis"),
     If(TOUCHING, run("slip_pair")),
-    *run("left_joint"),
-    If(STARTING, run("find_jump")),
-    *run("store_times"),
+    *run("left_joint store_times"),
 ))  # fmt: skip
 # Solve the velocities again, starting from the current impulses.
 RESOLVE = Routine("resolve", (
