@@ -104,7 +104,7 @@ class Walk:
 
     def movement(self, outcome: Outcome) -> Array:
         total = np.zeros(WORLDS)
-        for seed in range(3):
+        for seed in range(8):
             again = _shaken(self._before, seed)
             if outcome.stage == "solve":
                 with np.errstate(all="ignore"):
