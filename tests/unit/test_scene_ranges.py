@@ -56,8 +56,8 @@ def test_ranges_are_reported_with_the_parameters(name: str, monkeypatch: pytest.
     for parameter, allowed in ranges:
         limits = {x for x in (allowed.least, allowed.most, allowed.above, allowed.below) if x is not None}
         assert limits <= _numbers(docs[parameter]), (
-            f"{name}: {parameter} {allowed}, but it is told as {docs[parameter]!r}"
+            f"{name}: {parameter} {allowed}, but its description is {docs[parameter]!r}"
         )
     for parameter, rule in rules:
         doc = docs[parameter]
-        assert _numbers(rule) <= _numbers(doc), f"{name}: {parameter} {rule}, but it is told as {doc!r}"
+        assert _numbers(rule) <= _numbers(doc), f"{name}: {parameter} {rule}, but its description is {doc!r}"
