@@ -68,7 +68,7 @@ class Schedule:
         validate.choice("schedule", "kind", kind, ("linear", "constant"))
         if kind == "constant":
             self._hold_values()
-        # Integral from the first time to every point, so that a mean over any span needs two lookups.
+        # Integral of the table from its first time to each point. The mean over a span then needs two lookups.
         self._areas = [0.0]
         for i in range(1, len(self._times)):
             width = self._times[i] - self._times[i - 1]

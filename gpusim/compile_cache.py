@@ -18,8 +18,8 @@ from pathlib import Path
 from gpusim.errors import GpusimError
 
 ERRORS_SHOWN = 5
-OWN_FOLDER = "own"  # folder of generated sources with the kernels of custom actuator kinds, named by kind
-_SYSTEM = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)  # no memory, processes or open files left
+OWN_FOLDER = "own"  # folder of the generated kernel sources of custom actuator kinds
+_SYSTEM = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)  # out of memory, processes or open files
 STALE_AFTER = 86400.0  # seconds after which a scratch folder belongs to a killed build
 SCRATCH_PREFIX = "build-"
 REPORT_AFTER = 1.0  # seconds
@@ -102,13 +102,13 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
     Args:
         name: path within ``cache_folder()``.
-        make: function of an empty scratch folder. It returns the content of the file, or the path of a file in the
-            scratch folder.
+        make: function that builds the file in an empty scratch folder, its argument. It returns the content of the
+            file, or the path of a file in the scratch folder.
         what: description of the file for the progress message, or an empty text for no message.
 
     Raises:
-        CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. Other errors of
-            ``make`` pass through.
+        CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. All other errors that
+            ``make`` raises reach the caller.
     """
     target = cache_folder() / name
     with _writable(target.parent):
@@ -166,7 +166,7 @@ def _errors_of(output: str) -> list[str]:
 
 def _absolute(path: str) -> Path:
     try:
-        return Path(path).expanduser().absolute()  # compilers run in another folder
+        return Path(path).expanduser().absolute()  # the compiler runs in another folder
     except RuntimeError as error:
         raise CompileError(
             f"no folder for compiled kernels: {error}; set GPUSIM_CACHE to a folder that can be written"
@@ -205,7 +205,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return whether an error may be about ``folder``."""
+    """Return whether an error may be caused by ``folder``."""
     if not isinstance(error.filename, str | os.PathLike):
         return True
     file = Path(error.filename).absolute()
@@ -273,6 +273,6 @@ def _sweep(folder: Path) -> None:
         try:
             stale = time.time() - old.stat().st_mtime > STALE_AFTER
         except OSError:
-            continue  # its process has just removed it
+            continue  # another process has just removed this folder
         if stale:
             shutil.rmtree(old, ignore_errors=True)

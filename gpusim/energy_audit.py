@@ -30,12 +30,12 @@ class EnergyBalance:
 
     Attributes:
         kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
-        works: dict from entries to the energy that the entry has added. Removed energy is negative. Elements have
-            entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of
-            a spring contains only the work of the damper. ``joints`` is the numerical error of locked directions.
-            ``moved bodies`` is the work of kinematic bodies. ``push-outs`` is the work of position corrections against
-            gravity. ``oil steps`` is the energy change by the implicit steps of circuits. The other entries are
-            ``contacts``, ``impacts`` and ``applied``.
+        works: dict from the name of an entry to the energy that the entry has added. Removed energy is negative.
+            Elements have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits).
+            The entry of a spring contains only the work of its damping. ``joints`` is the numerical error of locked
+            directions. ``moved bodies`` is the work of kinematic bodies. ``push-outs`` is the work of position
+            corrections against gravity. ``oil steps`` is the energy change by the implicit steps of circuits. The other
+            entries are ``contacts``, ``impacts`` and ``applied``.
         turnover: maximum of three values: the added energy, the removed energy, and the largest change of the kinetic
             energy.
     """
@@ -118,7 +118,7 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._most = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Return works, gains, losses, and the maximum kinetic energy change."""
+        """Return the works, the added and removed energy, and the maximum change of the kinetic energy."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
@@ -161,14 +161,14 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the works since this kick of all actuator kinds that compute ``works`` themselves."""
+        """Return the work since this kick of each actuator whose kind has a function ``works``."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
         return found
 
     def since(self, last: _Kick, booked: Powers) -> Powers:
-        """Return the work between kick ``last`` and this kick."""
+        """Return the work of each entry between the kick ``last`` and this kick."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
@@ -179,7 +179,7 @@ class _Kick:
         )
         drifted = 0.5 * h[:, None, None] * (last.velocity_after + self.velocity)
         works["push-outs"] = -np.sum(self.weight * (self.position - last.position - drifted), axis=(1, 2))
-        if booked:  # work of the oil on bodies and stored energy, minus the booked works of its parts
+        if booked:  # work of the oil on bodies, plus the change of its stored energy, minus ``booked``
             pushed = h * (share[0] * last.oil[0] + share[1] * self.oil[0])
             works["oil steps"] = pushed + self.oil[1] - last.oil[1] - np.sum(list(booked.values()), axis=0)
         return works | booked
@@ -256,7 +256,7 @@ class _Powers:
         return left
 
     def _coupled(self, power: Array) -> None:
-        """Add the power of actuators whose force law couples several axes."""
+        """Add the power of actuators whose force law depends on several axes."""
         for name, group in self.w.groups.items():
             if group.coupled is None:
                 continue

@@ -15,7 +15,7 @@ PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 class GpusimError(Exception):
-    """Base class of all errors that gpusim raises on purpose."""
+    """Base class of all errors of gpusim."""
 
 
 class ModelError(GpusimError, ValueError):
@@ -37,7 +37,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
     """Return the error for an unknown name. The message contains the nearest known names.
 
     Args:
-        kind: what has the name, such as "signal" or "scene".
+        kind: kind of the unknown object, such as "signal" or "scene".
         name: the given name.
         known: all valid names.
     """

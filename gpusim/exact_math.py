@@ -51,7 +51,7 @@ def _subtract(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _reduce(x: Array) -> tuple[Array, Array, Array]:
-    """Subtract quarter turns from x. Return the rest as hi + lo in about [-pi/4, pi/4], and the number of turns."""
+    """Return hi, lo and n for x = n pi/2 + hi + lo, with hi + lo in about [-pi/4, pi/4]."""
     n = _round_small(x * _TWO_OVER_PI)
     a, a_lo = _subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11)
     b, b_lo = _subtract(a, n * 2.0222662487111665e-21)

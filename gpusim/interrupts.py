@@ -15,7 +15,7 @@ class QuietImports:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         name = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
-        # The name is "-m" until "python -m gpusim" has found its file.
+        # With "python -m gpusim", sys.argv[0] is "-m" until Python has found the file of gpusim.
         if isinstance(error, KeyboardInterrupt) and name in ("gpusim", "gpusim.exe", "-m"):
             print("gpusim: interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)

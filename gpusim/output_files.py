@@ -13,13 +13,13 @@ from typing import Any, BinaryIO
 from gpusim.errors import ModelError
 
 fcntl: Any = None
-with suppress(ImportError):  # Windows lacks it, and does not rename open files
+with suppress(ImportError):  # Windows has no fcntl, and cannot rename open files
     import fcntl
 
 PART = ".part"
 """Suffix of a file that grows during a recording."""
 _LONGEST_NAME = 240
-"""Maximum length of a file name in bytes. File systems allow 255 bytes, and PART needs a few."""
+"""Maximum length of a file name in bytes. File systems allow 255 bytes, including the suffix PART."""
 _numbers = itertools.count()
 
 
@@ -62,13 +62,13 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
 
 
 def check_apart(files: Mapping[str, str | os.PathLike[str] | None]) -> None:
-    """Check that no two of the files are the same file, because writing one would destroy the other.
+    """Check that all output files are different files.
 
     Args:
-        files: paths by name in errors, such as the command-line option. None: not given.
+        files: dict from a name for errors, such as the command-line option, to a path or None.
 
     Raises:
-        ModelError: two names have the same file.
+        ModelError: two names have the same path.
     """
     names: dict[str, str] = {}
     for name, path in files.items():
@@ -89,13 +89,13 @@ def _check_place(file: Path, folder: Path, name: str) -> None:
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that appears at ``path`` only when the ``with`` block ends without an error.
 
-    Until then, the bytes are in a hidden temporary file in the same folder. So readers never see an incomplete file,
-    and an older file with the same name survives a crash.
+    Until the block ends, the bytes are in a hidden temporary file in the same folder. So readers never see an
+    incomplete file. An older file with the same name survives a crash.
 
     Raises:
         OSError: the folder is not writable. The error names the path.
     """
-    target = Path(os.path.realpath(path))  # follow a link rather than replace it
+    target = Path(os.path.realpath(path))  # write to the target of a link, and keep the link
     temporary = temporary_of(target)
     try:
         # Use open(), because the finished file would keep the private mode of mkstemp().
@@ -131,12 +131,12 @@ def part_of(path: Path) -> Path:
 
 
 def locked(part: Path) -> BinaryIO | None:
-    """Lock a growing file until the returned file is closed or the process ends.
+    """Lock a growing file. The lock lasts until the returned file is closed or the process ends.
 
-    In a folder, lock the layout, whose name is the last.
+    If ``part`` is a folder, lock its layout file, whose name is the last in sorted order.
 
     Returns:
-        The open file, or None if the file is missing, or the system or the file system has no locks.
+        The open file. None if the file is missing, or if the system or the file system has no locks.
 
     Raises:
         ModelError: a recorder of this or another process holds the lock.

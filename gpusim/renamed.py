@@ -110,7 +110,7 @@ def new_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_attribute(owner: str, name: str) -> AttributeError:
-    """Return the error for a missing attribute. ``owner``: module or class of the attribute, as in ``MOVED``."""
+    """Return the error for a missing attribute. ``owner``: name of the module or class, as in ``MOVED``."""
     moved = MOVED.get(f"{owner}.{name}")
     hint = f"; it is {moved} since version 0.2" if moved else ""
     what = f"module {owner!r}" if owner.startswith("gpusim") else f"{owner!r} object"
@@ -118,18 +118,18 @@ def no_attribute(owner: str, name: str) -> AttributeError:
 
 
 class OldModules:
-    """Import finder for old module names. It raises an error with the new name."""
+    """Import finder that raises an error for old module names. The error contains the new name."""
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
         """Raise an error if the module has a new name. Python calls this finder after all other finders."""
         if name in MOVED:
-            # Without ``name=``, as "from gpusim import geometry" would swallow the error.
+            # The error has no argument ``name=``: else "from gpusim import geometry" would hide the error.
             raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} since version 0.2")
 
 
 class FixedNames:
-    """Base class of objects that get no new attributes after ``__init__``. A misspelled attribute is an error."""
+    """Base class that allows no new attributes after ``__init__``. Setting a misspelled attribute raises an error."""
 
     _constant: ClassVar[Mapping[str, str]] = {}
     """Attributes that cannot be set after ``__init__``, and what to do instead."""
@@ -159,11 +159,11 @@ class NamesMoved:
             """Raise the error for an old attribute name."""
             if f"{type(self).__name__}.{name}" in MOVED:
                 raise no_attribute(type(self).__name__, name)
-            return object.__getattribute__(self, name)  # raises the usual error, or the one within a property
+            return object.__getattribute__(self, name)  # raises the usual error, or the error that a property raised
 
 
 def checks_old_names(function: F) -> F:
-    """Decorate a function: for an unknown argument, it raises a TypeError with the new or the nearest name."""
+    """Decorate a function to raise a TypeError for unknown arguments. The error contains the new or nearest name."""
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 

@@ -52,7 +52,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Camera:
-    """Initial camera of a viewer. ``target`` is the point that the camera looks at. Both are in the world frame (m)."""
+    """Initial camera of a viewer. ``position`` and the viewed point ``target`` are in the world frame (m)."""
 
     position: tuple[float, float, float] = (4.0, -6.0, 3.0)
     target: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -60,7 +60,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Check:
-    """Condition for a recorded run of the scene with default parameters.
+    """Condition that a recorded run of the scene with default parameters must meet.
 
     The function ``passes`` gets a dict of "time" (n,), s, and all recorded signals (n, num_worlds[, components]).
     """
@@ -112,7 +112,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter. ``doc`` is the text in the docstring. ``left_out`` is the meaning of the default None."""
+    """A scene parameter. ``doc``: text in the docstring. ``left_out``: meaning of the default value None."""
 
     name: str
     type: str
@@ -196,7 +196,7 @@ def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 class Range:
     """Allowed values of a scene parameter, as an annotation: ``Annotated[float, Range(0.0, 1.0)]``.
 
-    The limits ``least`` and ``most`` are allowed values, ``above`` and ``below`` are not.
+    The range includes ``least`` and ``most``, and excludes ``above`` and ``below``.
     """
 
     least: float | None = None

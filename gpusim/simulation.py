@@ -57,17 +57,17 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         dtype: type of velocities, momenta and impulses, "float64" or "float32". Poses are always float64. The direct
             solver also uses float64, except with ``fast``.
         config: settings of the solver.
-        launch: "fused" runs each world in one block or thread, "simd" (native only) one world per vector lane with the
-            direct joint solver, and "staged" each stage of the step with all threads. All give bit-identical results.
+        launch: "fused": one block or thread runs each world. "simd" (native, direct joint solver): each vector lane
+            runs one world. "staged": all threads run each stage of the step. All give the same bits.
         threads: maximum number of threads (native only), by default all cores that the process may use. For a large
             world, the backend measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
             True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
-            the backend compiles in the background and uses the kernels when they are ready. The native backend does
-            this after 5 s of stepping. The CUDA backend does this only with 256 or more worlds.
-        fast: prefer speed. With float32, the direct solver also uses float32, and can lose about 3 digits. The CUDA
-            backend fuses multiplies with adds, so the results differ from the CPU by rounding.
+            the backend compiles in the background and uses the kernels when they are ready. The native backend starts
+            to compile after 5 s of stepping. The CUDA backend compiles only for 256 or more worlds.
+        fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
+            CUDA backend fuses multiplies with adds, so the results differ from the CPU by rounding.
 
     Raises:
         ModelError: a setting breaks a rule.
@@ -120,7 +120,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             solved, config, model, state, parameters, made, partial(self._make_backend, self.backend_name),
             lambda: build_signals(part),
         )  # fmt: skip
-        # Parts of the simulation hold a weak reference, so that its memory is freed with the last reference.
+        # Weak reference: Python then frees the memory as soon as the user deletes the simulation.
         part: Runtime = weakref.proxy(self.runtime)
         self._part, self.control = part, ControlMap(part)
         self._override, self._programs = Override(part), ProgramLoop(part)
@@ -177,7 +177,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             dt: step size in s, by default ``config.dt``. ``dt`` may differ between calls.
 
         Raises:
-            ModelError: n or dt breaks a rule. A world that becomes NaN does not raise: see :meth:`health`.
+            ModelError: n or dt breaks a rule. A world that becomes NaN raises no error: see :meth:`health`.
             SimulationError: the pair buffer overflowed, and ``config.strict`` is set.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
@@ -187,7 +187,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             self._advance(count, size)
 
     def _advance(self, n: int, size: float) -> None:
-        """Advance all worlds by ``n`` steps of ``size`` s, without samples."""
+        """Advance all worlds by ``n`` steps of ``size`` s. The samplers of recordings do not run."""
         runtime = self.runtime
         runtime.count(n)
         if not runtime.running:
@@ -209,7 +209,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.step_size
 
     def invalidate(self) -> None:
-        """Invalidate forces and velocities, after a write to the arrays of ``state`` or after replays of a graph."""
+        """Invalidate cached forces and velocities. Call this after you write to ``state`` or replay a CUDA graph."""
         self.runtime.invalidate()
 
     # Start: closed loops.
@@ -234,7 +234,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         In worlds that have not run yet, :meth:`reset` returns to the projected velocities.
 
         Args:
-            hold: velocity signals or wildcards whose values do not change (``joint.<label>.velocity``, or a body's
+            hold: velocity signals or wildcards that keep their values (``joint.<label>.velocity``, or a body's
                 ``linear_velocity`` or ``angular_velocity``).
             tolerance: largest error rate at which the report counts a joint as converged (m/s or rad/s).
 
@@ -249,9 +249,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     # Override of commands.
 
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
-        """Hold commands at fixed values until :meth:`release`. Without ``values``, this is an emergency stop.
+        """Hold commands at fixed values until :meth:`release`. Without ``values``, the call is an emergency stop.
 
-        Held commands ignore diagrams and writes. Copies of the state include the override. :meth:`reset` ends it.
+        Held commands ignore diagrams and writes. Copies of the state include the override. :meth:`reset` ends the hold.
 
         Args:
             values: dict from a command's label or wildcard to a number, or to one number per chosen world. None holds
@@ -303,7 +303,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         """Run a trial step at the current time and return how the contact sweeps converge.
 
         Returns:
-            Maximum change of an impulse in each sweep (num_worlds, iterations), N s. Sweeps that were not needed are
+            Maximum change of an impulse in each sweep (num_worlds, iterations), N s. The values of skipped sweeps are
             NaN. All sweeps are NaN if ``joint_solver="colored"`` sweeps joints and contacts together.
         """
         self.runtime.forward()
@@ -366,10 +366,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return Observation(self._part, self.runtime.signal_list(names), dtype)
 
     def command(self, names: str | Sequence[str]) -> Command:
-        """Compile a list of commands, by label or wildcard, to write them together. See :class:`Command`.
+        """Compile a list of labels or wildcards to a :class:`Command`, which writes all these commands at once.
 
-        A wildcard selects operator commands (``model.operator_commands``). It selects internal commands only if it
-        matches no operator command.
+        A wildcard selects operator commands (``model.operator_commands``). If a wildcard matches no operator command,
+        it selects internal commands.
 
         Raises:
             UnknownNameError: no such command.
@@ -384,7 +384,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         Args:
             name: see :meth:`signals`.
             value: one value for all chosen worlds, or an array with one value per chosen world (first axis).
-            world: see :meth:`write_state`, also for arrays on the device.
+            world: see ``worlds`` of :meth:`write_state`.
 
         Raises:
             UnknownNameError: no such signal.
@@ -394,7 +394,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         self._write((name,), [value], world, f"signal '{name}'")
 
     def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
-        """Write many signals at once: poses and joint coordinates, from parent to child, then velocities.
+        """Write many signals at once: first poses and joint coordinates from parent to child, then velocities.
 
         A joint coordinate moves the child of the joint and all bodies attached to the child rigidly. So a posture needs
         only the pose of its base and the joint coordinates. The velocities of these bodies rotate with the bodies,
@@ -402,15 +402,15 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
-                give an array (n,) or (worlds, n) with the numbers of all matching signals, or one that broadcasts. The
-                CUDA backend uses arrays on the device without a copy to the host or a check. Exceptions are inertias,
-                rope lengths, cone limits, commands, internal states, and parameters of block diagrams.
+                give an array (n,) or (worlds, n) with the numbers of all matching signals. The array may broadcast. The
+                CUDA backend does not check arrays on the device, or copy them to the host. It copies only inertias,
+                rope lengths, cone limits, commands, internal states and parameters of block diagrams.
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all. For a mask on the device,
                 ``values`` must include all worlds.
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: a signal is not writable, or the shape of a value does not fit. Such an error changes no pose.
+            ModelError: a signal is not writable, or the shape of a value does not fit. All poses remain unchanged.
         """
         if not isinstance(values, Mapping):
             fix = "give {'joint.hip.position': 0.1}"

@@ -35,7 +35,7 @@ class Transform:
             raise ModelError(
                 "Transform: rotation is the zero quaternion; give a unit quaternion (x, y, z, w), (0, 0, 0, 1) for none"
             )
-        # A quaternion of unit length up to round-off keeps its bits, so that reading and writing a file is exact.
+        # Do not normalize a quaternion that already has unit length: reading and writing a file must keep its bits.
         if abs(length - 1.0) > 1e-15:
             q = q / length
         p.setflags(write=False)
@@ -67,7 +67,7 @@ class Transform:
 
     @classmethod
     def from_rpy(cls, position: Vector, rpy: Vector) -> Transform:
-        """Return a transform from roll, pitch and yaw (rad). They rotate about fixed x, then y, then z, as in URDF."""
+        """Return a transform from roll, pitch and yaw (rad): rotations about fixed x, then y, then z (URDF)."""
         r, p, y = (0.5 * float(v) for v in _numbers("rpy", rpy, 3))
         cr, sr, cp, sp, cy, sy = math.cos(r), math.sin(r), math.cos(p), math.sin(p), math.cos(y), math.sin(y)
         q = (

@@ -23,9 +23,9 @@ GREATEST = 1e100
 DENSEST = 22590.0
 """Density of osmium, kg/m3."""
 ROUND_OFF = 1e-6
-"""Moments of inertia below this value are round-off or wrong, relative to an osmium ball of the same mass."""
+"""Smaller moments of inertia are round-off or wrong. The unit is the moment of an osmium ball of the same mass."""
 UNUSABLE = 1e-9
-"""Below this value, joints come apart because of round-off. Same unit as ROUND_OFF."""
+"""Bodies with smaller moments of inertia come apart from their joints by round-off. Same unit as ROUND_OFF."""
 _SI_UNITS = ("m", "kg", "s", "rad", "N", "Nm", "Pa", "W", "J")
 
 
@@ -40,7 +40,7 @@ def shortened(text: str) -> str:
 
 
 def _number_fix(name: str, value: Any) -> str:
-    """Return the fix for a value that is not a number, such as text with a unit."""
+    """Return a hint for the error about a value that is not a number, such as text with a unit."""
     start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*(.*)", value) if isinstance(value, str) else None
     if start is None:
         return f"give a number for {name}"
@@ -98,7 +98,7 @@ def count(element: str, name: str, value: Any, least: int = 1, most: int | None 
 
 
 def index_space(element: str, name: str, index: Any, space: str, hint: str) -> None:
-    """Raise a ModelError if ``index`` is the index of an element of another kind than ``space``."""
+    """Raise a ModelError if ``index`` belongs to an element of another kind than ``space``."""
     if isinstance(index, Index) and index.space != space:
         article = "an" if index.space[0] in "aeiou" else "a"
         raise fail(element, f"{name} = {index} is the index of {article} {index.space}, not of a {space}", hint)
@@ -126,7 +126,7 @@ def choice(element: str, name: str, value: Any, known: Collection[str]) -> None:
 
 
 def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:
-    """Check that a number is at most ``most``, the value of the argument ``longest_name``."""
+    """Check that a number is at most ``most``. ``longest_name``: name of the argument with the value ``most``."""
     if value > most:
         shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
         raise fail(element, f"{name} = {shown} is above {longest_name} = {bound}", f"give a greater {longest_name}")
@@ -268,9 +268,9 @@ def inertia(element: str, value: Any) -> Array:
     """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 3x3 numbers.
 
     Raises:
-        ModelError: the value has a wrong shape or is not finite, or the tensor is too large, not symmetric or not
-            positive definite, or has wrong principal moments. A principal moment is wrong if it exceeds the sum of the
-            other two, or is far below the largest moment.
+        ModelError: the value has a wrong shape or is not finite. Or the tensor is too large, not symmetric, or not
+            positive definite. Or a principal moment exceeds the sum of the other two moments, or is far below the
+            largest moment.
     """
     try:
         given = np.array(value, dtype=float)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
     """Give every valve in every world a new random command. With ``motors``, all other commands also become random.
 
-    The seed of the random values is ``number`` together with the label of the command.
+    The random values depend only on ``number`` and the label of the command.
     """
     driven = valve_labels(sim.model) | (motor_labels(sim.model) if motors else set())
     for label in sim.control:

@@ -1,7 +1,7 @@
 """The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors.
 
-The numbers are from gymnasium's humanoid.xml. Several hinges of a body become one joint with several axes. Links have
-friction with the floor but not with each other, as ``condim`` in the file specifies. This model omits the two tendons
+The numbers are from gymnasium's humanoid.xml. Several hinges of a body become one joint with several axes. As in the
+file (``condim``), links have friction with the floor, but no friction with each other. This model omits the two tendons
 of the file, because they exert no force.
 """
 
@@ -181,7 +181,7 @@ def _add_geom(b: ModelBuilder, body: int, geom: Geom) -> int:
 
 
 def _along(middle: Any, axis: Any) -> Transform:
-    """Return a frame at ``middle``. The z axis is parallel to the unit vector ``axis``, in either direction."""
+    """Return a frame at ``middle``. Its z axis is ``axis`` or -``axis`` (unit vectors)."""
     if axis[2] < -0.5:  # a capsule is symmetric, so its axis may be reversed
         axis = -axis
     x, y, z = (float(c) for c in axis)

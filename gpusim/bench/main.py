@@ -64,7 +64,7 @@ def run_workloads(names: Sequence[str], options: Options) -> tuple[dict[str, Any
         raise ModelError(f"--threads must be at least 1, got {options.threads}; give e.g. --threads 1")
     name, reason = choose_backend(options.backend)
     if name == "cuda":
-        os.environ.setdefault(WAY_OF_BUILDING, "full")  # the build of a long run, not that of a first start
+        os.environ.setdefault(WAY_OF_BUILDING, "full")  # compile the full build before the first step
         reason += f"; {WAY_OF_BUILDING}={os.environ[WAY_OF_BUILDING]}"
     facts = machine.describe()
     print(f"gpusim {facts['gpusim']} on {facts['gpu'] if name == 'cuda' else facts['cpu']}; {reason}", flush=True)

@@ -45,8 +45,8 @@ def twin_of(sim: Any, launch: str) -> Any:
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the time of a step (microseconds) by stage and by kernel. The simulation runs at least ``steps`` steps.
 
-    In staged launch, the function times each kernel launch. The stages are those of solver/schedule.py. The additional
-    stages "start" and "store" load and store the state. On a CPU, "calls" is the time of Python between the kernels.
+    In staged launch, the function times each kernel launch. solver/schedule.py lists the stages. The additional stages
+    "start" and "store" load and store the state. On a CPU, "calls" is the time of Python between the kernels.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
@@ -65,7 +65,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
         del sim.backend._runner
     spent = timer.clock() - begin
     stages = {name: 1e6 * seconds / steps for name, seconds in timer.stages.items()}
-    if isinstance(sim.backend, NativeBackend):  # a GPU works while Python continues
+    if isinstance(sim.backend, NativeBackend):  # the GPU runs while Python continues, so wait for the GPU
         stages["calls"] = max(0.0, 1e6 * spent / steps - sum(stages.values()))
     falling = sorted(timer.kernels.items(), key=lambda item: -item[1])
     return stages, {name: 1e6 * seconds / steps for name, seconds in falling}

@@ -106,7 +106,7 @@ def _add_walls(b: ModelBuilder, reach: float, material: gpusim.Material) -> None
     """Add four planes that face the center, at the distance ``reach`` from the center."""
     half = np.sqrt(0.5)
     for k, (x, y) in enumerate(((-1.0, 0.0), (1.0, 0.0), (0.0, -1.0), (0.0, 1.0))):
-        # rotated by a right angle about the axis that brings z to (-x, -y, 0)
+        # this rotation by 90 degrees turns the z axis to (-x, -y, 0)
         pose = Transform((x * reach, y * reach, 0.0), (y * half, -x * half, 0.0, half))
         b.add_shape_plane(-1, xform=pose, material=material, label=f"wall{k}")
 

@@ -97,7 +97,7 @@ def share_lines(records: Sequence[Record]) -> list[str]:
 
 
 def _case(record: Record) -> str:
-    """Describe a case, with the launch of its profile."""
+    """Return the name of a case with its worlds and dtype, and the launch of its profile."""
     worlds = f", {record.worlds} worlds" if record.worlds > 1 else ""
     return " ".join(filter(None, (f"{record.case}{worlds}", record.dtype, record.profiled if record.stages else "")))
 

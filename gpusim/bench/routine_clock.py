@@ -1,4 +1,4 @@
-"""Profile of a fused step: in a separate build, the routines of the solver count processor cycles."""
+"""Profile of a fused step. A separate build counts the processor cycles of each routine of the solver."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Record:
         spread: interquartile range of the step times of the chunks, divided by the median.
         world_steps: world-steps per second, from the median step time.
         error: reason why the case has no results.
-        extra: special results of this workload.
+        extra: additional results, by name, which only this workload has.
         stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. Only for piles,
             or with ``profile``.
         profiled: launch mode of the profiled run, or the reason why a requested profile is missing.
@@ -124,9 +124,9 @@ def run_cases(
         records.append(record)
         try:
             if case.build not in models:
-                models = {case.build: case.build().finalize()}  # one at a time: a large model needs much memory
+                models = {case.build: case.build().finalize()}  # one model only, to save memory
             run_case(case, models[case.build], backend, options, record)
-        except Exception as error:  # also CuPy's errors: one case must not lose the results of the others
+        except Exception as error:  # includes CuPy's errors: after a failed case, the other cases must still run
             record.error = f"{type(error).__name__}: {error}"
         if done is not None:
             done(record)
@@ -247,7 +247,7 @@ class Start:
         self.sim, self.after, self.done = sim, after, after
 
     def room_for(self, steps: int) -> None:
-        """Reset the simulation if the interval is shorter than ``steps`` more steps."""
+        """Reset the simulation if ``steps`` more steps would exceed the interval."""
         if self.after and self.done + steps > self.after:
             self.sim.reset()
             self.done = 0
@@ -283,7 +283,7 @@ def step_by_step(sim: Simulation, steps: int) -> None:
 
 
 def locked_rows(model: Model) -> int:
-    """Return the number of constraint rows in use."""
+    """Return the number of constraint rows that the model uses."""
     return int(np.count_nonzero(model.topology.row_used))
 
 

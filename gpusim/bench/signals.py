@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 READS, COMMANDS, ROUNDS = 60, 30, 25
 WANTED = {"read_list": 0.02, "command_list": 0.02, "first_velocity": 0.1, "write_pose": 1.0}
-"""Target upper limits for the times of operations, as fractions of the time of a step."""
+"""Desired maximum time of each operation, as a fraction of the time of a step."""
 _WORDS = {
     "read_list": f"{READS} numbers as a list",
     "command_list": f"up to {COMMANDS} commands as a list",
@@ -25,7 +25,7 @@ _WORDS = {
 def figures(sim: Simulation, step_us: float) -> dict[str, float]:
     """Return the time of each operation in WANTED right after a step (microseconds).
 
-    ``<name>_share`` is this time divided by the time of a step.
+    ``<name>_share`` is the time of the operation ``<name>`` divided by the time of a step.
     """
     infos = sim.signals()
     joints = [n for n, i in infos.items() if n.startswith("joint.") and n.endswith((".position", ".velocity"))]

@@ -46,13 +46,13 @@ class Case:
         launch: see ``Simulation``.
         threads: number of threads of the native backend, or None for all threads.
         each_step: whether to call ``step`` for each step. The time then includes the overhead of Python.
-        keep_threads: whether ``threads`` ignores the command line.
+        keep_threads: whether ``threads`` has priority over the command line.
         backend: backend of the case, or empty for any backend.
         dtype: dtype of the case, or empty for the dtype of the command line.
         settle: number of steps before the timing, until the bodies rest.
         restart: number of steps after which the case restarts, or 0 for no restart. The timing excludes the restart.
         hold: maximum number of steps between random commands of the motors, or 0 for no commands.
-        pile: whether the case is a pile. Piles report contacts and a profile.
+        pile: whether the case is a pile. The records of piles contain contacts and a profile.
     """
 
     workload: str
@@ -78,7 +78,7 @@ class Workload:
 
     Attributes:
         description: description in one line.
-        cases: function that returns the cases. The argument of the function selects a short run.
+        cases: function of a flag that returns the cases. If the flag is true, the cases are shorter.
         unasked: backend on which the workload runs if the user names no workload, or empty for any backend.
     """
 
@@ -162,7 +162,7 @@ def _pile(workload: str, quick: bool) -> Iterator[Case]:
     build = partial(piles.pile, columns, layers, spheres)
     things = "boxes and spheres" if spheres else "boxes"
     runs = [("float32", 1)]
-    if workload == "pile_1000" and not quick:  # the others take minutes to settle on a CPU
+    if workload == "pile_1000" and not quick:  # larger piles take minutes to settle on a CPU
         runs = [("float32", n) for n in PILE_SWEEPS] + [("float64", 2)]
     for dtype, sweeps in runs:
         config = {

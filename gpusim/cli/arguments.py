@@ -55,9 +55,9 @@ _Options = TypeVar("_Options")
 
 
 def pick(options: type[_Options], given: Mapping[str, Any], **others: Any) -> _Options:
-    """Return a dataclass of options with the arguments of a command that have the names of its fields.
+    """Return the dataclass ``options``, filled with the command's arguments that have the names of its fields.
 
-    Arguments that are None keep the default of the field. ``others`` are further fields, or replace arguments.
+    If an argument is None, the field keeps its default. ``others`` sets more fields, and has priority over arguments.
     """
     fields = {field.name for field in dataclasses.fields(options)}  # type: ignore[arg-type]
     values = {name: _plain(value) for name, value in given.items() if name in fields and value is not None}

@@ -47,7 +47,7 @@ def is_target(names: Sequence[str]) -> bool:
     """Return whether the arguments of ``gpusim bench`` name a scene or a file rather than workloads.
 
     Raises:
-        OptionError: a scene or a file, and other names.
+        OptionError: the arguments contain a scene or a file together with other names.
     """
     names = list(dict.fromkeys(names))
     targets = [n for n in names if n not in WORKLOADS and (kind_of(n) is not None or n in scene_modules())]

@@ -28,7 +28,7 @@ SECONDS = 2.0
 _WALL = 60.0
 """Maximum wall time of the run, s."""
 _ACTS = ("motion", "contact")
-"""A finding with one of these severities fails a strict check."""
+"""Severities of findings with which a strict check fails."""
 _MOST = 20
 
 
@@ -44,7 +44,7 @@ class CheckOptions:
 
 @dataclass
 class Run:
-    """Result of the run: simulated time (s), joint errors of locked travels (m) and rotations (rad), and problems."""
+    """Result of the run: simulated time (s), problems, and errors of locked translations (m) and rotations (rad)."""
 
     time: float = 0.0
     steps: int = 0
@@ -136,7 +136,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     sim = Simulation(scene.builder.finalize(), backend=options.backend, config=scene.config)  # type: ignore[arg-type]
     if options.start_pose() is not None:
         sim.reset(pose=options.start_pose())
-    sim.runtime.falls.stop()  # ``fallen`` reports it
+    sim.runtime.falls.stop()  # ``fallen`` reports falling bodies
     found, steps, start = Run(dt=sim.config.dt), round(SECONDS / sim.config.dt), time.perf_counter()
     try:
         check_plots(scene.plots, sim.signals())

@@ -89,7 +89,7 @@ def _is_diagram(target: str) -> bool:
     try:
         text = bounded_text(path)
     except (OSError, UnicodeDecodeError):
-        return True  # its reader explains why it cannot be read
+        return True  # treat it as a diagram: the reader of diagrams explains the error
     return not any(line.startswith(("add:", "models:", "diagrams:")) for line in text.splitlines())
 
 

@@ -66,7 +66,7 @@ def sentence(error: BaseException) -> str:
     else:
         text = str(error)
     text = " ".join(text.split())
-    # A message that quotes a value of 100,000 letters must be cut.
+    # Cut the message: it may quote a very long value of the user.
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
@@ -106,7 +106,7 @@ class CommandGroup(TyperGroup):
         """Run the command line ``args``, then raise SystemExit with the exit code."""
         extra["standalone_mode"] = False
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # the shell closed it (>&-)
+            if getattr(sys, name) is None:  # the shell has closed the stream (>&-)
                 setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open as long as the process)
         try:
             with _signals_as_interrupts():
@@ -141,7 +141,7 @@ def _signals_as_interrupts() -> Iterator[None]:
 def _leave(error: BaseException, args: Sequence[str] | None) -> None:
     """Print the error on stderr and exit with its code."""
     text, given = sentence(error), list(sys.argv[1:] if args is None else args)
-    if "--json" in given and given[0] != "bench":  # there it is the name of a file
+    if "--json" in given and given[0] != "bench":  # for "bench", --json takes the name of a file
         print(json.dumps({"error": text}))
     print(f"gpusim: {text}", file=sys.stderr)
     sys.exit(exit_code(error))

@@ -32,7 +32,8 @@ def lowest_point(builder: ModelBuilder) -> float:
     for shape in builder.shapes:
         if shape.body != WORLD:
             kind = shape_type(shape.kind)
-            # A drawn circle lies inside the true one by up to this distance.
+            # The vertices form a polygon inside the true circle. ``inside`` is the maximum gap between polygon and
+            # circle.
             radius = kind.radius(shape.params) if kind.picture == "round" else 0.0
             inside = radius * (1.0 - math.cos(math.pi / _SEGMENTS))
             heights.append(float(vertices(builder, shape)[:, 2].min()) - inside)

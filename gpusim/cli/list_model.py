@@ -36,7 +36,7 @@ def show_model(options: RunOptions) -> None:
     model = scene.builder.finalize()
     console = out_console()
     mass = sum(body.mass for body in model.bodies if not body.kinematic)
-    visuals = "" if options.kind() == MODEL else f", {len(model.visuals)} visuals"  # models are read without theirs
+    visuals = "" if options.kind() == MODEL else f", {len(model.visuals)} visuals"  # the import skips visuals
     count = sum(body.label != STILL for body in model.bodies)
     console.print(Text(f"{scene.name}: {count} bodies, {mass:.6g} kg{visuals}"))
     for table in (_joints(model), _commands(model), _sensors(model), _shapes(model)):

@@ -73,7 +73,7 @@ class Outcome:
         steps: number of steps that ran.
         energy_start, energy_end: kinetic plus potential energy of world 0 (J).
         drift: maximum joint gap of all worlds and all readings during the run (m).
-        tilt: maximum error of a locked rotation in any world (rad), or of a coupling (m for travels).
+        tilt: maximum error of a locked rotation (rad) or of a coupling (rad or m) in any world.
         interrupted: whether the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
         all_failed: whether every world failed.
@@ -193,7 +193,7 @@ def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: in
 
 
 class _Pace:
-    """Limit of the number of steps per call of ``sim.step``. Short calls keep Ctrl-C and the progress responsive.
+    """Limit of the steps per call of ``sim.step``. Short calls let the loop react to Ctrl-C and report progress.
 
     Attributes:
         steps: maximum number of steps per call.
@@ -206,9 +206,9 @@ class _Pace:
         """Run ``count`` steps and adapt the limit to their wall time."""
         began = progress.clock()
         sim.step(count)
-        if count < self.steps:  # another limit applied, so the time says nothing
+        if count < self.steps:  # another limit ended the call early, so its time does not count
             return
-        _time(sim)  # waits for the GPU, which only has the work queued
+        _time(sim)  # wait for the GPU, because ``step`` only queues the work
         wall = progress.clock() - began
         if wall < 0.5 * _CALL:
             self.steps = 2 * count

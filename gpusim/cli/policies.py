@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def with_policy(options: RunOptions) -> RunOptions:
     """Return the options with the scene parameters and time step of the policy's task.
 
-    Options on the command line take precedence. If the task makes its own model, the target must give this model.
+    Options on the command line take precedence. If the task defines its own model, the target of the command line must
+    be this model.
 
     Raises:
         OptionError: the policy is for another scene, or ``--replay`` or ``--resume`` is also given.

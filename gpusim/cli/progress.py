@@ -40,9 +40,9 @@ class Report:
 
 @contextmanager
 def reported(name: str, total: int, printed: Callable[[int], str]) -> Iterator[Report]:
-    """Report progress. Without a terminal, print lines like "pile: 12 %, 3.4 s simulated, about 0:20:00 left".
+    """Report progress on stderr as a bar, or without a terminal as lines: "pile: 12 %, 3.4 s simulated, ...".
 
-    ``printed`` returns a progress text for a number of finished items.
+    The function ``printed`` gets the number of finished items and returns a text such as "3.4 s simulated".
 
     Args:
         name: name of the work.

@@ -25,15 +25,15 @@ def recorded_target(options: RunOptions) -> str:
 
 
 def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequence[str] = ()) -> None:
-    """Raise an error if an option is given that only applies to simulations.
+    """Raise an error if the command line has an option that recordings do not support.
 
     Args:
         options: options of a command line with a recording as target.
-        more: names of further options that were given and only apply to simulations.
-        allowed: names of options that apply to recordings too.
+        more: names of further given options that recordings do not support.
+        allowed: names of options that recordings also support.
 
     Raises:
-        OptionError: an option that only applies to simulations is given.
+        OptionError: recordings do not support a given option.
     """
     plain = RunOptions(target=options.target)
     names = [field.name for field in dataclasses.fields(options) if field.name not in allowed]
@@ -56,7 +56,7 @@ def recorded_motion(path: str) -> Motion:
 
 
 def scene_of(motion: Motion, path: str) -> Scene:
-    """Build the scene that a motion was recorded from.
+    """Build the scene of a recorded motion.
 
     Args:
         motion: the recorded motion.
@@ -80,7 +80,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
 
 def _found(recorded: str, path: str) -> str:
-    """Return the recorded target, or a file with this name next to the recording if the target is missing."""
+    """Return the recorded target. If it is a missing file, return a file with its name next to the recording."""
     file, function = split(recorded)
     target = Path(file)
     if not target.suffix or is_module(recorded) or target.is_file():

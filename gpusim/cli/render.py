@@ -74,7 +74,7 @@ def render(options: RenderOptions) -> None:
     config = dataclasses.replace(scene.config, **options.run.config_changes())
     model = scene.builder.finalize()
     options.picture.check_names(model)
-    # Overlays show forces, which need a simulation, and so does the check that a replay fits.
+    # Overlays and the check of a replay need a simulation.
     needed = (
         options.run.start_pose() is not None
         or options.is_film
@@ -126,7 +126,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
     steps = max(1, count_steps("--duration", seconds, dt))
     operator = replay.operator(sim, scene) if replay is not None else None
     with _painter(options, scene, sim, range(sim.num_worlds)) as painter:
-        _aim(options, scene, painter)  # before the run, so that wrong names are reported at once
+        _aim(options, scene, painter)  # create it before the run, to report wrong names at once
         outcome = simulate(sim, scene, count_steps("--time", options.time, dt), None, operator=operator)
         if options.picture.follow is None:
             _aim(options, scene, painter)

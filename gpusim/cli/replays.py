@@ -62,7 +62,7 @@ class Replay:
             self._check_parameters(options)
 
     def _check_options(self, options: RunOptions) -> None:
-        """Compare the options of a file with the options in the recording."""
+        """Check that the command line has the same model file options as the recording."""
         here = {name: str(value) for name, value in target_parameters(options).items()}
         then = {name: str(value) for name, value in self.recording.parameters.items()}
         other = [f"{name} {then.get(name)} (here {here.get(name)})" for name in then if then[name] != here.get(name)]
@@ -97,7 +97,7 @@ class Replay:
         return operator
 
     def compare_solver(self, sim: Simulation) -> None:
-        """Print a note if solver settings differ, since the replay is then not bitwise identical."""
+        """Print a note if solver settings differ from the recording. The replay is then not bit-identical."""
         from gpusim.viewer.operator.recording import solver_of
 
         here, then = solver_of(sim), self.recording.solver

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _POSES = 60.0
 """Number of poses per second over UDP."""
-_PICTURE_SAMPLES = 1000  # about one per pixel of picture width
+_PICTURE_SAMPLES = 1000  # about one sample per pixel of the plot's width
 
 
 def run(options: RunOptions) -> None:
@@ -56,7 +56,7 @@ def run(options: RunOptions) -> None:
         duration = replay.duration
     steps = _count_steps(options, duration, config.dt)
     sim = make_simulation(options, scene, config, scene.builder.finalize())
-    steps = _count_steps(options, duration, sim.config.dt)  # a checkpoint may have another step
+    steps = _count_steps(options, duration, sim.config.dt)  # the checkpoint may have another step size
     operator = replay.operator(sim, scene) if replay is not None else None
     plots = _plots(options, scene, sim)
     check_plots(plots, sim.signals())
@@ -128,7 +128,7 @@ def check_backend(options: RunOptions) -> None:
     Raises:
         ModelError: the backend does not work.
     """
-    if options.backend != "auto":  # "auto" always finds one; trying it would load the GPU libraries
+    if options.backend != "auto":  # "auto" always finds a backend, but a check of "auto" would load the GPU libraries
         from gpusim.backends import choose_backend
 
         choose_backend(options.backend)
@@ -241,7 +241,7 @@ def _save(options: RunOptions, sim: Simulation, outcome: Outcome) -> Path | None
     """Write the checkpoint of ``--save`` and return its path, or None."""
     if options.save is None:
         return None
-    if outcome.interrupted and sim.backend_name == "numpy":  # kernels finish a step first
+    if outcome.interrupted and sim.backend_name == "numpy":  # other backends finish the step before an interruption
         note("--save: the NumPy backend was interrupted within a step, so no checkpoint was written")
         return None
     sim.save(options.save)

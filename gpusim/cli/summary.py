@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DRIFT_TOO_FAR = 0.01
 """Joint gap (m) above which a run counts as failed."""
 TILT_TOO_FAR = 0.02
-"""Error of a locked rotation (rad, about 1 degree) above which a run counts as failed."""
+"""Error of a locked rotation (rad) above which a run counts as failed, about 1 degree."""
 
 
 def show_summary(

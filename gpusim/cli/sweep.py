@@ -56,7 +56,7 @@ class Target:
 
 
 def settings_of(point: Point) -> tuple[str, ...]:
-    """Return the values of a point as texts NAME=VALUE, whole numbers without a decimal point."""
+    """Return the values of a point as texts NAME=VALUE. Whole numbers have no decimal point."""
     whole = {name: int(value) for name, value in point.items() if isinstance(value, float) and value.is_integer()}
     return tuple(f"{name}={value}" for name, value in {**point, **whole}.items())
 

@@ -88,8 +88,7 @@ def model_scene(
         path: path of the file.
         hold: if a URDF or xacro file has no actuators, add position servos that hold its joints in the imported pose.
         fixed_base: whether the base is fixed to the world (True), floats (False), or is as in the file (None).
-        pose: name of the starting posture. An SRDF file next to the URDF file, with the same name, can define more
-            postures.
+        pose: name of the starting posture. An SRDF file with the name of the URDF file can define more postures.
         arguments: arguments of a xacro file.
         floor: add a horizontal plane below the model.
         visuals: also read the visual shapes. They appear in pictures.
@@ -133,7 +132,7 @@ def model_scene(
 
 
 def _semantics(path: str) -> Path | None:
-    """Return the SRDF file next to a URDF or xacro file: robot.srdf for robot.urdf."""
+    """Return the SRDF file next to a URDF or xacro file, such as robot.srdf for robot.urdf."""
     file = Path(path)
     name = file.name.removesuffix(XACRO).removesuffix(".urdf")
     found = file.with_name(f"{name}.srdf")
@@ -272,7 +271,7 @@ def _module_of(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"gpusim_file_{path.stem}", path)
     assert spec is not None and spec.loader is not None  # the suffix is .py
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # the decorator ``dataclass`` searches for its module in ``sys.modules``
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -305,7 +304,7 @@ def _run(target: str, action: Callable[[], Any]) -> Any:
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return typing.get_type_hints(function)
-    except Exception:  # annotations may be anything
+    except Exception:  # annotations of user code may raise any error
         return {}
 
 

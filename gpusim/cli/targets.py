@@ -40,7 +40,7 @@ _POSE = "--pose"
 def load_target(
     options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None, still: bool = False
 ) -> Scene:
-    """Load the scene that a command line names, or build one from its file. A policy replaces its schedule.
+    """Load the scene that a command line names, or build a scene from its file. A policy replaces the schedule.
 
     Args:
         options: options of the command line.
@@ -101,7 +101,7 @@ def _package_scene(options: RunOptions) -> Scene:
             raise OptionError(f"--set: {error}; see 'gpusim list {options.target}'")
     if options.seed is not None:
         if "seed" not in known and options.policy is not None:
-            pass  # the seed of the policy's goals
+            pass  # --seed is the seed of the policy's goals
         elif "seed" not in known:
             note(f"scene {options.target!r} draws no random numbers; --seed changes nothing")
         elif "seed" in parameters:

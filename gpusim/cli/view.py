@@ -108,10 +108,10 @@ def _run(options: ViewOptions) -> None:
     )
     connect_goals(live.scene, operator)
     if replay is not None:
-        operator.replay(replay.path)  # the path, because the panel shows its name
+        operator.replay(replay.path)  # give the path, because the panel shows the file name
         replay.compare_solver(live.sim)
     if options.windowed:
-        require_display()  # before a recording replaces a file
+        require_display()  # check this before a recording replaces a file
     with ExitStack() as stack:
         session = Session(live, speed=options.speed, paused=options.paused, rebuild=maker.make)
         if options.record is not None:
@@ -211,9 +211,9 @@ def _open_window(
     ) as window:
         try:
             add_operator(window, panel_state, panel=options.panel)
-        except ViewerError as error:  # everything else works without imgui
+        except ViewerError as error:  # without imgui, only the panel is missing
             note(str(error))
-        if picture.follow is not None:  # the panel has sized the scene's viewport by now
+        if picture.follow is not None:  # do this after the panel has set the size of the viewport
             window.sight.follow_body(picture.follow)
         return window.pacer, window.run(options.duration)
 

@@ -111,8 +111,8 @@ class Block(ABC):
     Class attributes:
         kind: name of this kind of block.
         inputs, outputs: names of the ports.
-        waits: inputs that affect only the outputs of later samples. A loop of wires through such an input is not an
-            algebraic loop.
+        waits: inputs that affect only the outputs of later samples. A loop of wires through an input in ``waits`` is
+            not an algebraic loop.
         optional: default values of the inputs that do not need a wire, by port.
         host: whether the block runs Python on the host.
     """
@@ -129,7 +129,7 @@ class Block(ABC):
     """Unit of the outputs, if the block has this parameter."""
 
     def check(self, element: str) -> None:  # noqa: B027 (many blocks check nothing)
-        """Check the parameters, beyond their types and the order of ``lower`` and ``upper``.
+        """Check all rules for the parameters except their types and ``lower`` < ``upper``.
 
         Raises:
             ModelError: a parameter breaks a rule.
@@ -138,8 +138,8 @@ class Block(ABC):
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units of the outputs. ``given``: known shapes and units of the inputs.
 
-        By default, the outputs have the common shape of the inputs. Their unit is the parameter ``unit`` of the block,
-        or else the common unit of the inputs.
+        By default, the outputs have the common shape of the inputs. The unit of the outputs is the parameter ``unit``
+        of the block, or else the common unit of the inputs.
 
         Raises:
             ModelError: the shapes or units of the inputs do not match. The caller adds the block's name to the message.
@@ -163,7 +163,7 @@ class Block(ABC):
 
 
 def common_shape(given: dict[str, Kind]) -> Shape:
-    """Return the common shape of the inputs. Inputs may be numbers, and vectors of equal length."""
+    """Return the common shape of the inputs. Inputs are numbers, or vectors of one common length."""
     shapes = {kind.shape for kind in given.values()} - {()}
     if len(shapes) > 1:
         listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in given.items())

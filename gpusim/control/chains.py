@@ -79,8 +79,8 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     Returns:
         Dict with ``joints`` and ``tip`` as in :func:`chain`, and ``gravity`` in the initial base frame (3,), m/s2.
         Each joint also has ``mass`` (kg), center of mass ``com`` (3,), m, and ``inertia`` (6,), kg m2. The inertia is
-        (xx, yy, zz, xy, xz, yz) about the center of mass. Both are in the joint frame on the child. ``armature`` is the
-        inertia of the joint and the motors along the joint coordinate (kg m2 or kg).
+        (xx, yy, zz, xy, xz, yz) about the center of mass. ``com`` and ``inertia`` are in the joint frame on the child.
+        ``armature`` is the inertia of the joint and the motors along the joint coordinate (kg m2 or kg).
 
     Raises:
         ModelError: as in :func:`chain`, or the model is incomplete, a body in the chain is kinematic, or any body has a

@@ -1,4 +1,4 @@
-"""Compiler of diagrams to programs. It orders and traces the blocks, and finds the shapes and units of wires."""
+"""Compiler of diagrams to programs. The compiler sorts and traces the blocks, and finds the shapes and units of wires."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def compile_flat(
     order = ordered(flat)
     kinds = _kinds(flat, order, signals, period)
     _check_commands(flat, kinds, commands or {})
-    # Noise of one seed differs between diagrams. The seeds of sensors already contain their labels.
+    # Diagrams with equal seeds must have different noise. The seeds of sensors already depend on their labels.
     streams = 0 if flat.prefix == "sensor" else zlib.crc32(flat.label.encode())
     trace = Trace(initial=[0.0] * HEAD, streams=streams)
     own_period: Number = period

@@ -76,11 +76,11 @@ class Diagram(NamesMoved):
         label: name of the diagram. Each output is a signal ``diagram.<label>.<block>.<port>``, or
             ``diagram.<label>.<block>`` for the port ``out``.
         rate: samples per second, or None for one sample every ``SolverConfig.dt``. Commands are constant between
-            samples. Samples follow simulated time, not the number of steps. After a longer step (``step(dt=...)``), the
-            diagram runs the last 1000 samples that were due during the step. It skips earlier samples.
+            samples. Samples follow simulated time, not the number of steps. After a long step (``step(dt=...)``), the
+            diagram runs at most the last 1000 samples that were due during the step.
         max_rate: maximum rate. The rate becomes the parameter ``diagram.<label>.clock.rate``, and each world may set a
-            different value. ``rate`` is then the initial value, by default ``max_rate``. With ``max_rate``, the diagram
-            cannot contain filters, transfer functions, and delays by a fixed ``time``.
+            different value. With ``max_rate``, ``rate`` is the initial value, by default ``max_rate``. With
+            ``max_rate``, the diagram cannot contain filters, transfer functions, and delays by a fixed ``time``.
 
     Raises:
         ModelError: the label is invalid, or the rate is not positive or above ``max_rate``.
@@ -298,7 +298,7 @@ class Diagram(NamesMoved):
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Operator inputs of the diagram. They contain the labels of the commands in the simulation."""
+        """Operator inputs of the diagram, with the labels of their commands in the simulation."""
         return self.flat().operator_inputs
 
     @property

@@ -25,8 +25,8 @@ class Flat:
         rate: samples per second, or None for one sample every ``SolverConfig.dt``.
         max_rate: maximum rate if worlds may have different rates, else None.
         prefix: prefix of the signal names.
-        open_ports: dict from an input without a wire to the port that needs the wire. This port can be in an enclosing
-            diagram.
+        open_ports: dict from an input without a wire to the port that needs the wire. The port that needs the wire can
+            be in an enclosing diagram.
     """
 
     label: str
@@ -48,7 +48,7 @@ class Flat:
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Operator inputs of the diagram. They contain the labels of the commands in the simulation."""
+        """Operator inputs of the diagram, with the labels of their commands in the simulation."""
         return [
             OperatorInput(
                 input_label(path, found), float(found.default), found.least, float(found.upper),

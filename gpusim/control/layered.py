@@ -131,7 +131,7 @@ class _Layout:
         self.rank, self.y = [0.0] * len(self.heights), [0.0] * len(self.heights)
 
     def _way(self, edge: Edge) -> list[Stop]:
-        """Return the stops of a wire in each column."""
+        """Return the points of a wire: its two ends, and one lane in each column between the ends."""
         a, b, back = self.nodes[edge.source], self.nodes[edge.target], edge in self.back
         s, t = self.layer[edge.source], self.layer[edge.target]
         between = []
@@ -190,7 +190,7 @@ class _Layout:
         self.y = [round(y - top, 2) for y in self.y]
 
     def _level_row(self, row: list[int], sides: tuple[int, ...]) -> None:
-        """Minimize squared vertical distances to the neighbors."""
+        """Move the items of a column to minimize the squared vertical distances to their neighbors."""
         apart = [0.5 * (self.heights[a] + self.heights[b]) for a, b in pairwise(row)]
         room = [GAP if max(pair) < len(self.nodes) else LANE for pair in pairwise(row)]
         offsets = np.array([0.0, *accumulate(a + b for a, b in zip(apart, room, strict=True))])

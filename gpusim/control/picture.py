@@ -40,7 +40,7 @@ class Box:
         x, y, width, height: position and size of the frame. y points downwards.
         inputs, outputs: names of the ports. Inputs are evenly spaced on the left side, outputs on the right side.
         signals: signal names of the outputs by port, if the simulation has these signals.
-        lamps: outputs that are only 0 or 1. They are drawn as lamps.
+        lamps: outputs that are always 0 or 1. Pictures show these outputs as lamps.
     """
 
     path: str
@@ -160,7 +160,7 @@ def _together(
     prefix: str, diagram: Diagram, boxes: list[Box], inside: dict[str, Picture], placed: Placed,
     signal_of: Callable[[Port], str | None],
 ) -> Picture:  # fmt: skip
-    """Place the boxes and wires of one level."""
+    """Place the boxes and wires of one diagram, with its subsystems as boxes."""
     out = Picture(diagram.label, width=placed.width, height=placed.height)
     for box, (x, y) in zip(boxes, placed.corners, strict=True):
         out.boxes[box.path] = replace(box, x=x, y=y)

@@ -115,7 +115,7 @@ class Trace:
         initial: initial values of the state variables.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: dict from the name of a function without traced operations to (C++ definition, Python function).
+        calls: functions that are not traced: name -> (C++ definition, Python function).
         rings: ring buffers of state variables.
     """
 

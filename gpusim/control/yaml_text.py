@@ -12,7 +12,7 @@ MOST_ENTRIES = 1_000_000
 MOST_DEPTH = 100
 
 
-# Messages of the parser, in plain words, and the fix. The parser's words remain for rare mistakes.
+# Pattern of a message of the parser, the message in plain words, and the fix. All other messages remain unchanged.
 _PLAIN = (
     (r"expected <block end>, but found '(-|<block sequence start>)'", "the '- ' is not below that of the other entries",
      "indent all entries of a list alike"),
@@ -81,7 +81,7 @@ def parse(text: str, name: str) -> Any:
 
 
 def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return two numbers: the entries of a value, counting repeated entries each time, and the nesting depth."""
+    """Return the number of entries of a value (including repetitions by anchors), and its nesting depth."""
     if not isinstance(found, dict | list):
         return 1, 0
     if id(found) not in known:

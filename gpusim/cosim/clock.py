@@ -161,7 +161,7 @@ class StepClock:
         self._began, self._open = now, True
 
     def end(self) -> None:
-        """End the current cycle. :meth:`wait` does this too."""
+        """End the current cycle. :meth:`wait` also ends the cycle."""
         if not self._open:
             return
         now, self._open = self._clock(), False

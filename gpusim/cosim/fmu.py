@@ -138,7 +138,7 @@ def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) ->
     (folder / PLAN).write_text(json.dumps(plan), encoding="utf-8")
     identifier = re.sub(r"\W", "_", plan["name"], flags=re.ASCII)
     identifier = identifier if identifier[0].isalpha() else f"fmu_{identifier}"
-    # Hosts load several FMUs into one Python, so each has its own module.
+    # A host may load several FMUs into one Python process, so each FMU needs a unique module name.
     script = folder / f"{identifier}_{digest[:12]}.py"
     text = _SCRIPT.format(name=plan["name"], version=_version(), identifier=identifier)
     script.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The running FMU: pythonfmu3 calls a simulation from a checkpoint. The resources of the FMU contain the checkpoint."""
+"""The FMU at run time: pythonfmu3 calls a simulation that the FMU loads from a checkpoint in its resources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KeptState:
 
 
 class CheckpointSlave:
-    """Base class of the class in an FMU. The other base class is pythonfmu3's ``Fmi3Slave``.
+    """Base class of the slave class in an FMU, together with pythonfmu3's ``Fmi3Slave``.
 
     The FMU runs world 0 of a checkpoint.
     """
@@ -98,8 +98,8 @@ class CheckpointSlave:
         assert self._seen is not None
         return self._reader(partial(self._output, self._seen.slices[source].start + component)), None
 
-    # Values that the host sets. They are written together before the next step or reading, since a vector with some
-    # new components may be invalid. An error in a call of pythonfmu3 would crash the host, so all errors are caught.
+    # Values that the host sets. ``_write`` writes all values at once before the next step or reading, because a vector
+    # with only some new components may be invalid. An uncaught error would crash the host, so all errors are caught.
 
     def _set_command(self, label: str, value: float) -> None:
         self._commands[label] = value

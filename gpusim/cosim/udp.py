@@ -87,7 +87,7 @@ class UdpPoses(Closing):
         seen = on_host(self._seen.read())[self._world]
         time, poses = float(seen[0]), self._frame.converted(seen[1:].reshape(-1, 7))
         packets = list(self._format.poses(poses, self.sent, time))
-        if not self._labeled <= time < self._labeled + _LABELS_EVERY:  # also after a reset
+        if not self._labeled <= time < self._labeled + _LABELS_EVERY:  # the time decreases in a reset
             self._labeled = time
             packets = [*self._format.labels(self.labels, self.sent, time), *packets]
         self.sent += 1

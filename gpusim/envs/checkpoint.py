@@ -25,7 +25,7 @@ _LOOKS = ("scene", "render_options")
 
 
 def _settings(task: Task, mode: str, config: SolverConfig) -> dict[str, str]:
-    """Return everything that the transitions depend on besides the model and the arrays, as text by name."""
+    """Return all settings that affect transitions, except the model and the arrays, as text by name."""
     found = {"task": repr(task.name), "autoreset_mode": repr(mode)}
     for name in Task.__annotations__:
         if name not in _LOOKS:

@@ -12,7 +12,7 @@ from gpusim import validate
 from gpusim.typing import Array
 
 Distribution = Callable[[Array, Array], Array]
-"""Function from uniform random numbers in [0, 1) (n, k) and the nominal value (k,) to the drawn values (n, k)."""
+"""Function that returns drawn values (n, k). Arguments: uniform random numbers in [0, 1) (n, k), nominal value (k,)."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class _Range:
 
 @dataclass(frozen=True)
 class Uniform(_Range):
-    """Uniform random values from ``low`` to ``high``. Both are numbers, or arrays with the shape of the signal."""
+    """Uniform random values. ``low`` and ``high`` are numbers, or arrays with the shape of the signal."""
 
     def __call__(self, u: Array, nominal: Array) -> Array:
         """Return the values (n, k) for uniform numbers ``u``."""
@@ -46,7 +46,7 @@ class Uniform(_Range):
 
 @dataclass(frozen=True)
 class LogUniform(_Range):
-    """Random values from ``low`` to ``high`` whose logarithm is uniform. ``low`` must be positive."""
+    """Log-uniform random values from ``low`` to ``high``. ``low`` must be positive."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -41,7 +41,7 @@ class MlpPolicy:
         activation: activation function between layers, "tanh", "relu", "elu" or "silu".
         task: the task that the policy controls, the class of the task, or ``"module:Class"``. The file stores the name
             of the class.
-        mean, std: mean and standard deviation of the observations (n,). None stands for 0 and 1.
+        mean, std: mean and standard deviation of the observations (n,). The defaults are 0 and 1.
         clip: the policy clips normalized observations to [-clip, clip]. If both ``mean`` and ``std`` are None, the
             policy does not clip.
 
@@ -103,8 +103,8 @@ class MlpPolicy:
 
         Args:
             network: layers in order, as an iterable of modules.
-            task: as in the class.
-            options: the arguments ``mean``, ``std`` and ``clip`` of the class.
+            task: see :class:`MlpPolicy`.
+            options: the arguments ``mean``, ``std`` and ``clip`` of :class:`MlpPolicy`.
 
         Raises:
             ModelError: the sizes of the layers do not match, the network has several kinds of activation, or an

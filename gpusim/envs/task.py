@@ -67,7 +67,8 @@ class Task:
         dt: step size (s), or None for the step size of the scene.
         decimation: number of simulation steps in one control step.
         episode: maximum duration (s) of an episode. A longer episode is truncated.
-        actions: name or wildcard of commands or diagram inputs -> the values for the actions -1 and 1.
+        actions: dict from labels or wildcards of commands or diagram inputs to the pair of values for the actions -1
+            and 1.
         signals: signals or wildcards that the functions use.
         goals: distributions of goals, drawn for each episode.
         randomize: distributions of parameters by signal or wildcard, drawn for each episode and signal.
@@ -181,7 +182,7 @@ class Task:
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
         """Prepare the start of an episode.
 
-        The environment then writes the drawn values and the returned values.
+        After this function, the environment writes the drawn values and the returned values.
 
         Args:
             sim: the simulation.
@@ -195,7 +196,7 @@ class Task:
 
 
 def _attributes(task: type[Task]) -> list[str]:
-    """Return the names of the non-callable attributes that ``task`` and its base classes define, except Task."""
+    """Return the names of the non-callable attributes that ``task`` and its base classes below Task define."""
     own = (kind for kind in task.__mro__ if kind not in Task.__mro__)
     return [name for kind in own for name, value in vars(kind).items() if not callable(value)]
 

@@ -124,7 +124,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 seed, all worlds get different random numbers. In a list, worlds with equal seeds get equal random
                 numbers. An environment that never got a seed starts with a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
-                The option "stagger" is a number n: the first episodes of n groups of worlds end at different times.
+                The option "stagger" is the number of groups of worlds whose first episodes end at different times.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.
@@ -222,7 +222,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             The observations (float32, (num_envs, n)).
 
         Raises:
-            ModelError: the file cannot be read, or is from a different environment. This error changes nothing.
+            ModelError: the file cannot be read, or is from a different environment. The environment remains unchanged.
         """
         snapshot, arrays = read_env(path, self.sim, self.task, self._mode.value, self._arrays())
         self.sim.restore(snapshot)

@@ -92,7 +92,7 @@ class Wiring:
         given, shape = validate.array("actions", array), (self.sim.num_worlds, self.actions)
         if given.shape != shape:
             raise validate.fail("actions", f"have the shape {given.shape}", f"give {shape}")
-        if not np.isfinite(given).all():  # before the queue of delayed actions takes them
+        if not np.isfinite(given).all():  # check before the queue of delayed actions stores them
             world = int(np.argmin(np.isfinite(given).all(axis=1)))
             raise validate.fail("actions", f"of world {world} are {given[world].tolist()}", "give finite numbers")
         np.minimum(np.maximum(given, -1.0, out=given), 1.0, out=given)

@@ -101,7 +101,7 @@ def _add_bodies(doc: Document) -> list[int]:
     model = doc.model
     carrier: dict[int, tuple[int, int]] = {}
     closing = []
-    # joints that no equality can replace come first
+    # first the joints that no equality can replace
     for index, joint in sorted(enumerate(model.joints), key=lambda pair: closable(pair[1])):
         if joint.kind in CARRIERS and joint.child not in carrier and _is_new(carrier, joint.child, joint.parent):
             carrier[joint.child] = index, joint.parent
@@ -111,7 +111,7 @@ def _add_bodies(doc: Document) -> list[int]:
     children: dict[int, list[int]] = {}
     for body in range(len(model.bodies)):
         children.setdefault(carrier[body][1] if body in carrier else WORLD, []).append(body)
-    # Depth first, so that coordinates are counted in the order of the file.
+    # Depth first, because qpos must be in the order of the file.
     waiting = list(reversed(children.get(WORLD, [])))
     while waiting:
         body = waiting.pop()
@@ -177,7 +177,7 @@ def _add_free_joint(doc: Document, index: int, body: ElementTree.Element) -> Non
         doc.add(body, "freejoint", name=f"{spec.label}_free")
     doc.places["body", spec.label] = len(doc.qpos)
     doc.qpos += _free_qpos(spec.xform)
-    # MuJoCo's free velocities: that of the frame's origin in the world, and the angular one in the body's axes
+    # qvel of a free joint: velocity of the frame's origin in world axes, and angular velocity in body axes
     arm = spec.xform.rotate(spec.com)
     origin = spec.linear_velocity - np.cross(spec.angular_velocity, arm)
     doc.qvel += [*map(float, origin), *map(float, spec.xform.inverse().rotate(spec.angular_velocity))]

@@ -130,7 +130,7 @@ def _servo(doc: Document, spec: ActuatorSpec) -> None:
         gain, bias = damping, (0.0, 0.0, -damping)
     start = _command(doc, spec.label)
     if not stiffness and p["follows_velocity"] <= 0.5:
-        gain, start, between = 0.0, 0.0, None  # a position servo without stiffness only damps
+        gain, start, between = 0.0, 0.0, None  # a position servo without stiffness is a damper
     _general(doc, spec, gain, bias, start, span, ctrlrange=between)
 
 
@@ -208,7 +208,7 @@ def _muscle(doc: Document, spec: ActuatorSpec) -> None:
         return
     if (own.factor, own.offset) != (1.0, 0.0):
         doc.report.add("motion", spec.element, "its command has another unit", "the excitation in the file is 0 to 1")
-    # MuJoCo's compiler refuses zeros, also where they have no effect.
+    # MuJoCo's compiler rejects zeros, even for parameters without effect.
     curves = [float(p[name]) for name in ("range_lower", "range_upper", "peak_force", "lmin", "lmax", "vmax")]
     curves = [*curves[:3], _UNUSED, *curves[3:], float(p["fpmax"]) or _UNUSED, float(p["fvmax"])]
     types = {"dyntype": "muscle", "gaintype": "muscle", "biastype": "muscle" if p["fpmax"] > 0.0 else "none"}

@@ -14,7 +14,7 @@ from gpusim.exporters.report import ExportReport
 from gpusim.model.model import Model
 from gpusim.transform import Transform
 
-# MuJoCo needs both ends of a range. These are never reached.
+# MuJoCo needs both ends of a range. No coordinate reaches these values.
 FAR = 1e10
 
 

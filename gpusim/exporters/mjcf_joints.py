@@ -19,7 +19,7 @@ from gpusim.reference.joints.wrapping import start_length
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-# Loops are closed by soft constraints in MuJoCo. These are stiff, and stable at the file's step.
+# MuJoCo closes loops by soft constraints. With these parameters, they are stiff, and stable at the file's step size.
 STIFF = {"solref": (0.004, 1.0), "solimp": (0.99, 0.999, 0.001)}
 
 Axis = tuple[bool, Array, float]
@@ -117,7 +117,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
     doc.places["joint", joint.label] = len(doc.qpos)
     turned = Transform()
     for k, (slide, axis, position) in enumerate(axes):
-        # in the axes of the child at the start. Rotations before this one have carried a hinge's axis.
+        # The axis in child axes at the start. The preceding rotations of the joint also rotate a hinge axis.
         local = joint.child_xform.rotate(start.inverse().rotate(axis if slide else turned.rotate(axis)))
         if not slide:
             turned = turned * Transform.from_axis_angle((0, 0, 0), axis, position)

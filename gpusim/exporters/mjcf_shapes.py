@@ -90,7 +90,7 @@ def _height_field(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
     span = max(high - low, 1e-6)
     below = max(low - float(shape.params["base"]), 1e-3)
     size = (0.5 * dx * (columns - 1), 0.5 * dy * (rows - 1), span, below)
-    # MuJoCo reads the rows from the last one
+    # MuJoCo's ``elevation`` starts with the last row
     made = doc.add(
         doc.section("asset"), "hfield", name=shape.label, nrow=rows, ncol=columns, size=size,
         elevation=((heights[::-1] - low) / span).reshape(-1),

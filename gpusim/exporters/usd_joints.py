@@ -73,7 +73,7 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
         joint = doc.model.joints[index]
         if index in closing or joint.parent in carried:
             continue
-        # a base on the world is marked at its joint, a floating one at its body
+        # the root is the joint to the world, or the body of a floating base
         prim = doc.stage.GetPrimAtPath(path if joint.parent == WORLD else doc.bodies[joint.parent])
         UsdPhysics.ArticulationRootAPI.Apply(prim)
 
@@ -174,7 +174,7 @@ def _universal(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 def _d6(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     angular, linear = list(joint.params["angular"]), list(joint.params["linear"])
     columns = joint.params["columns"]
-    if len(angular) < 2:  # one turn may be about any axis, so the translations choose the others
+    if len(angular) < 2:  # a single rotation can have any axis, so the translations determine the other axes
         columns = _axes_of([*angular, *linear])
     motions: list[Motion] = []
     for is_linear, axis in [(True, axis) for axis in linear] + [(False, axis) for axis in angular]:
@@ -211,12 +211,12 @@ def _generic(doc: UsdDocument, index: int, joint: JointSpec, columns: Array, mot
         ends = [float(joint.params[f"limit_{end}"][k]) * unit * sign for end in ("lower", "upper")]
         free[name] = min(ends), max(ends)
         doc.axes[index, k] = (name, sign)
-        if sign < 0.0:  # three axes in USD are right-handed
+        if sign < 0.0:  # USD axes are right-handed, so this axis is reversed
             set_custom(prim, "GpusimJointAPI", **{f"gpusim__{name}__factor": sign})
             what = f"its coordinate {k} counts as -{name} in the file"
             doc.report.add("info", joint.element, what, "its limits, targets and efforts have the other sign there")
     for name in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
-        lower, upper = free.get(name, (1.0, -1.0))  # a lower limit above the upper one locks the axis
+        lower, upper = free.get(name, (1.0, -1.0))  # lower > upper locks an axis in USD
         if math.isinf(lower) and math.isinf(upper):
             continue
         limit = UsdPhysics.LimitAPI.Apply(prim, name)

@@ -130,7 +130,7 @@ class _Evaluator:
         if not poses and not (_is_number(left) and _is_number(right)) or type(node.op) not in _OPERATORS:
             sign = _SIGNS.get(type(node.op), type(node.op).__name__)
             raise ModelError(f"{_word(left)} {sign} {_word(right)} has no value; give numbers or vectors")
-        if isinstance(node.op, ast.Pow):  # floats, because whole numbers could grow without bound
+        if isinstance(node.op, ast.Pow):  # use floats, because powers of whole numbers have no maximum
             left, right = (x if isinstance(x, np.ndarray) else float(x) for x in (left, right))
         found = _OPERATORS[type(node.op)](left, right)
         if isinstance(found, complex) or isinstance(found, int) and abs(found) > 2**63:

@@ -206,7 +206,7 @@ class Values:
             raise validate.fail(what, f"has no {' and no '.join(missing)}", fix)
         arguments = {key: self._argument(given, key, named.get(key)) for key in given if key != many}
         head = [self.builder] * first
-        if many in given:  # builder.add_visual(body, kind, *sizes)
+        if many in given:  # functions such as builder.add_visual(body, kind, *sizes)
             head += [arguments.pop(key) for key in named if key in arguments and named[key].kind is not _ONLY_BY_NAME]
             head += list(self.convert(given[many]))
         try:

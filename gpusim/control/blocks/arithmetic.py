@@ -49,7 +49,7 @@ class Gain(Block):
 
 
 class Signed(Block):
-    """Base class of blocks with one sign of ``known`` per input a, b, ..."""
+    """Base class of blocks with one sign per input a, b, ... ``known`` contains the allowed signs."""
 
     signs: str
     known: ClassVar[str]
@@ -226,7 +226,7 @@ class Pack(Counted):
     count: int = 2
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the total length. Return the unit if all inputs have the same unit."""
+        """Return the total length, and the unit if all inputs have the same unit."""
         kinds = [kind.unit for kind in given.values()]
         same = all(units.fits(kinds[0], u) for u in kinds)
         return {"out": Kind((sum(kind.size for kind in given.values()),), kinds[0] if same else None)}

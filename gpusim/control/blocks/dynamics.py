@@ -27,7 +27,7 @@ LONGEST_DELAY = 100_000
 
 
 def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num:
-    """Clip ``x`` to the range from ``lower`` to ``upper``. None is no bound."""
+    """Clip ``x`` to the range from ``lower`` to ``upper``. None means no bound."""
     if lower is not None:
         x = c.trace.max(x, c.tune("lower", lower))
     return x if upper is None else c.trace.min(x, c.tune("upper", upper))
@@ -97,7 +97,7 @@ def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
 
 
 def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
-    """Return the sum of products. Terms with a factor of zero are omitted."""
+    """Return the sum of products. Omit terms with a factor of zero."""
     terms = [float(f) * v for f, v in zip(factors, values, strict=True) if f != 0.0]
     return reduce(lambda p, q: p + q, terms) if terms else c.trace.constant(0.0)
 
@@ -185,9 +185,9 @@ class Filter2(LowPass):
 
 @block("transfer")
 class Transfer(Linear):
-    """Transfer function ``num`` / ``den``. Both are coefficients of polynomials in s, highest power first.
+    """Transfer function. ``num`` and ``den`` are the polynomial coefficients in s, highest power first.
 
-    The order of ``num`` is at most the order of ``den``.
+    The order of ``num`` must not exceed the order of ``den``.
     """
 
     num: Sequence[float]
@@ -351,8 +351,8 @@ class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd derivative(e), clipped to ``lower`` and ``upper``.
 
     e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. The integral stops
-    while the output is at a bound and e would drive the output farther out (conditional integration, see Astrom and
-    Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input ``rate`` (rate of e)
+    while the output is at a bound and e would drive the output beyond the bound (conditional integration, see Astrom
+    and Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input ``rate`` (rate of e)
     replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
 

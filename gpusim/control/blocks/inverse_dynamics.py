@@ -24,14 +24,14 @@ from gpusim.errors import ModelError
 from gpusim.rotations import matrix_from_quaternion
 
 HEAVY = ("mass", "com", "inertia", "armature")
-"""Additional joint entries that the kinematics blocks do not need."""
+"""Keys of a joint that only the block ``inverse_dynamics`` needs."""
 ROUNDING = 1e-15
 """Entries of constant rotation matrices below this value are round-off and count as 0."""
 Vector = list[Number]
 
 
 class Frame:
-    """Motion of the joint frame on the child body, and the force and moment on this frame. All are in frame axes."""
+    """Joint frame on the child body: its motion, and the force and moment on the frame, in frame axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point

@@ -126,11 +126,11 @@ class Chain(Block):
 class Ik(Block):
     """Inverse kinematics: joint positions that move the tip of a chain to ``target`` in the base frame (3,), m.
 
-    The block starts from ``start`` (n,) and does one iteration per sample. Without ``start``, it starts from the start
-    pose of the model. In the null space, the joints move to ``posture`` (n,). With a ``lever`` (m), the tip also
-    rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An error of one radian then counts as much as
-    an error of ``lever`` meters. Outputs: the joint positions ``out`` (n,), and the error ``error`` (m) before this
-    iteration.
+    The block starts from ``start`` (n,) and does one iteration per sample. Without ``start``, the block starts from the
+    start pose of the model. In the null space, the joints move to ``posture`` (n,). With a ``lever`` (m), the tip also
+    rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An orientation error of 1 rad counts as much
+    as a position error of ``lever`` meters. Outputs: the joint positions ``out`` (n,), and the error ``error`` (m)
+    before this iteration.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -194,7 +194,7 @@ class Ik(Block):
 
     @staticmethod
     def _least(t: Trace, square: list[list[Number]]) -> Number:
-        """Return a small regularization for stretched chains."""
+        """Return the small number s, which keeps the matrix of a stretched chain regular."""
         trace = vectors.total(t, [square[i][i] for i in range(len(square))])
         return (PROJECTED / len(square)) * trace + 1e-100
 
@@ -204,7 +204,7 @@ class Ik(Block):
         return [[x + by if i == j else x for j, x in enumerate(row)] for i, row in enumerate(square)]
 
     def _turn(self, t: Trace, reached: Reached, given: dict[str, Wire]) -> list[Number]:
-        """Return the remaining rotation times the lever.
+        """Return the orientation error (rotation vector) times ``lever``.
 
         The method is from Luh, Walker, Paul, "Resolved-acceleration control of mechanical manipulators", 1980.
         """
@@ -215,7 +215,7 @@ class Ik(Block):
         return [(0.5 * self.lever) * numbers(t, [vectors.total(t, terms)])[0] for terms in zip(*sines, strict=True)]
 
     def _column(self, t: Trace, reached: Reached, k: int) -> list[Number]:
-        """Return a column of the Jacobian: the tip velocity."""
+        """Return column ``k`` of the Jacobian: the tip velocity for a unit rate of joint ``k``."""
         turns, axis = self.joints[k]["kind"] == "turn", reached.axes[k]
         arm = [a - b for a, b in zip(reached.position, reached.points[k], strict=True)]
         moves = vectors.cross(t, axis, arm) if turns else list(axis)

@@ -175,7 +175,7 @@ class Input(Source):
     of ``lower`` is -1, or 0 for a switch. The block clips values to the range.
 
     The deflection is the distance from the default, divided by the range on the same side of the default. Deflections
-    below ``dead_zone`` count as 0. ``curve`` is an exponent. Values above 1 reduce small deflections.
+    below ``dead_zone`` count as 0. ``curve`` is an exponent. Exponents above 1 reduce small deflections.
     """
 
     default: float = 0.0
@@ -221,7 +221,7 @@ class Input(Source):
             return {"out": [x]}
         rest = float(self.default)
         below, above = rest - lower, upper - rest
-        below, above = below or above, above or below  # a default at an end has only one side
+        below, above = below or above, above or below  # for a default at an end of the range, use the other side
         apart = x - rest
         share = apart / above if below == above else c.select(apart < 0.0, apart / below, apart / above)
         size = t.max(t.abs(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)

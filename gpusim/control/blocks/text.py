@@ -68,7 +68,7 @@ class Expression(Block):
         self.inputs = ()
         try:
             self._tree = ast.parse(self.text.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: deep nesting
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # too deep nesting raises the last two
             return
         called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
         found = [n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called]
@@ -240,8 +240,8 @@ class Python(Block):
     """Python function ``function(time, inputs)``. ``inputs`` is a dict of arrays by input name.
 
     The arrays and the result are (worlds,) or (worlds, n), with one entry per world in which a sample is due. A diagram
-    with a ``python`` block runs on the host. If the function has a state, a reset of worlds does not reset this state,
-    and files do not store it.
+    with a ``python`` block runs on the host. A reset of worlds does not reset variables of the function. Files do not
+    store variables of the function.
     """
 
     function: Callable[..., Any]

@@ -28,7 +28,7 @@ class ExcavatorReach(Task):
     dt, decimation, episode = 1e-2, 8, 5.0
     actions = dict.fromkeys(LEVERS, (-1.0, 1.0))
     signals = [*JOINTS, "body.bucket.position", "pump.pump.load_pressure"]
-    # Points below would need a curled bucket to clear the ground.
+    # At lower points, only a curled bucket would not touch the ground.
     goals = {"radius": Uniform(1.9, 2.9), "angle": Uniform(-0.8, 0.8), "height": Uniform(0.35, 1.4)}
     randomize = {
         "body.bucket.mass": Scale(0.8, 3.0),
@@ -101,11 +101,11 @@ class ExcavatorDig(Task):
     MIDDLE: ClassVar[tuple[float, float, float]] = (0.2, 0.0, 0.08)
     """Middle of the bucket in the bucket frame, m."""
     REACH: ClassVar[float] = 0.3
-    """A stone closer than this to the middle of the bucket is in the bucket, m."""
+    """Maximum distance from the middle of the bucket to a stone in the bucket, m."""
     LIFTED: ClassVar[tuple[float, float]] = (0.12, 0.6)
     """Heights above which a stone counts as partly lifted and as fully lifted, m."""
     ASIDE: ClassVar[float] = 0.65
-    """A stone on the ground is dumped if it is farther than this from the middle of the trench, m."""
+    """Minimum distance from the middle of the trench to a dumped stone, m."""
 
     def load(self, s: Signals) -> Load:
         """Return the positions of the bucket and the stones."""
@@ -135,7 +135,7 @@ class ExcavatorDig(Task):
         return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask of the worlds whose bucket is out of reach of an intact arm (num_envs,)."""
+        """Return a mask of the worlds whose bucket is farther away than an intact arm can reach (num_envs,)."""
         return np.linalg.norm(s["body.bucket.position"], axis=1) > FAR
 
     def success(self, s: Signals, goal: Goals) -> Array:
