@@ -1,4 +1,4 @@
-"""Compiler of diagrams to programs. The compiler sorts and traces the blocks, and finds the shapes and units of wires."""
+"""Compile diagrams to programs: sort and trace the blocks, and find the shapes and units of wires."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class MotionRecorder(Closing):
         self._part = part_of(self.path)
         self.rescued = put_aside(self._part)
         try:
-            # Unbuffered: the system owns a frame as soon as it is written, even if this process crashes.
+            # Unbuffered, so that all written frames survive a crash of this process.
             self._stream = open(self._part, "wb", buffering=0)
         except OSError as error:
             reason = error.strerror or error
@@ -186,8 +186,7 @@ class MotionRecorder(Closing):
 
         Args:
             time: simulated time since the start of the recording (s). It must not decrease.
-            half_step: half of the time step (s). If given, each frame is recorded at the step nearest to the frame's
-                time.
+            half_step: half of the time step (s). With ``half_step``, the recorder takes each frame at the nearest step.
 
         Returns:
             True if a frame was recorded.
@@ -200,7 +199,7 @@ class MotionRecorder(Closing):
         state = self._sim.read_state()
         chosen, count = list(self.header.worlds), len(self.header.bodies)
         self._block["time"] = time
-        # The state's last entry is the world, not a body.
+        # The last entry of the state is the world, which is not recorded.
         self._block["center_of_mass"] = np.asarray(state["position"])[chosen, :count]
         self._block["orientation"] = np.asarray(state["orientation"])[chosen, :count]
         if self.header.signals:
@@ -213,7 +212,7 @@ class MotionRecorder(Closing):
             self._stream.write(self._block.tobytes())
         self.frames += 1
         self._next = self.frames / self.header.rate
-        if self._next <= time:  # steps longer than a frame
+        if self._next <= time:  # the step was longer than a frame
             self._next = (np.floor(time * self.header.rate) + 1.0) / self.header.rate
         return True
 
@@ -322,7 +321,7 @@ def _load_part(file: Path) -> Motion:
         block = header.block()
     except (ValueError, OverflowError, MemoryError) as error:
         raise ModelError(f"recording {str(file)!r} is damaged: its header is broken; record it again") from error
-    frames = (file.stat().st_size - start) // block.itemsize  # the last one may be incomplete
+    frames = (file.stat().st_size - start) // block.itemsize  # skip an incomplete last frame
     # Map the file, because a long recording may not fit into memory.
     if frames:
         blocks: Array = np.memmap(file, dtype=block, mode="r", offset=start, shape=(frames,))
@@ -365,7 +364,7 @@ def _load_finished(file: Path) -> Motion:
 
 
 def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
-    """Return the error for an archive without a header, which cannot be drawn."""
+    """Return the error for an NPZ file without poses, which the viewer cannot draw."""
     if "time" not in names:
         return _no_recording(file, "it holds other arrays")
     return ModelError(

@@ -29,7 +29,7 @@ def slerp(first: Array, second: Array, share: float) -> Array:
     second = np.where(cosine < 0.0, -second, second)
     angle = np.arccos(np.clip(np.abs(cosine), 0.0, 1.0))
     sine = np.sin(angle)
-    near = sine < 1e-6  # here the chord equals the arc
+    near = sine < 1e-6  # interpolate linearly between almost equal quaternions
     with np.errstate(divide="ignore", invalid="ignore"):
         a = np.where(near, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
         b = np.where(near, share, np.sin(share * angle) / sine)
@@ -84,7 +84,7 @@ class MotionPlayer:
         return max(0, int(np.searchsorted(self.motion.time, at, side="right")) - 1)
 
     def go_to_frame(self, number: int) -> None:
-        """Set the current time to the time of a frame. The frame number is clamped to the motion."""
+        """Set the current time to the time of a frame. Clamp ``number`` to the frames of the motion."""
         number = min(max(number, 0), len(self.motion) - 1)
         self._time = float(self.motion.time[number] - self.motion.time[0])
 

@@ -1,4 +1,4 @@
-"""Plots of a recording with matplotlib. No screen is needed."""
+"""Plots of a recording with matplotlib, also without a screen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEGEND_LINES = 10
 """Maximum number of lines in a legend."""
 
 _LARGEST = 1e30
-_HEADING_WIDTH = 80  # characters over one column of panels
+_HEADING_WIDTH = 80  # maximum characters per line, for each column of panels
 
 
 def plot_signals(plots: Iterable[Plot]) -> list[str]:
@@ -130,7 +130,7 @@ def _draw_panel(axes: Axes, plot: Plot, recording: Recording) -> None:
     axes.tick_params(labelsize=10)
     axes.grid(True, alpha=0.3)
     axes.margins(x=0.0)
-    # Show a tiny ripple on a big value as it is, not as "+1.0123e5".
+    # Show complete numbers at the axis. For small changes of a large value, matplotlib would add an offset "+1.0123e5".
     axes.ticklabel_format(axis="y", useOffset=False, scilimits=(-4, 5))
     if count:
         handles, names = axes.get_legend_handles_labels()
@@ -149,7 +149,7 @@ def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.n
         return [(label, samples)]
     flat = samples.reshape(samples.shape[0], samples.shape[1], -1)
     size = flat.shape[2]
-    # A diagram's wire of more than three components may hold anything, such as one number per joint.
+    # The components of a long wire are no quaternion or wrench. A wire may contain, for example, one number per joint.
     known = {} if signal.startswith("diagram.") and size > 3 else _COMPONENTS
     names: Sequence[Any] = known.get(size, range(size))
     return [(label if size == 1 else f"{label} {names[k]}", flat[:, :, k]) for k in range(size)]
@@ -158,7 +158,7 @@ def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.n
 def _draw_worlds(axes: Axes, time: np.ndarray, samples: np.ndarray, label: str, color: str) -> None:
     shown = min(samples.shape[1], MAX_WORLDS)
     for world in range(shown):
-        # One legend entry per signal: all worlds share its color, the first stands out.
+        # All worlds of a signal have the same color. Only the first world is thick and in the legend.
         axes.plot(
             time,
             samples[:, world],

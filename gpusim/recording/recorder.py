@@ -24,7 +24,7 @@ class Recorder:
     Args:
         sim: the simulation, or an object with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``.
         signals: names of the signals to record. Duplicates are recorded once.
-        capacity: initial buffer capacity in samples. When the buffer is full, it is copied to a larger one.
+        capacity: initial buffer capacity in samples. The recorder copies a full buffer to a buffer of twice the size.
 
     Raises:
         UnknownNameError: the simulation has no such signal.
@@ -59,7 +59,7 @@ class Recorder:
         self._time[self._count] = np.max(self._sim.read("sim.time", numpy=True))
         for name, buffer in self._buffers.items():
             value = np.asarray(self._sim.read(name, numpy=True))
-            if buffer is None:  # shape and type are only known now
+            if buffer is None:  # the first value determines shape and type
                 buffer = np.empty((len(self._time), *value.shape), dtype=value.dtype)
                 self._buffers[name] = buffer
             buffer[self._count] = value

@@ -34,11 +34,11 @@ _MEMORY, _MOST = 1 << 23, 1024
 """Maximum size of a block, in bytes and in samples."""
 _TIME = "sim.time"
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
-"""Minimum pause between two blocks for a viewer: in seconds, and as a multiple of the last block's sending time."""
+"""Minimum pause between two blocks for a viewer: seconds, and multiple of the time to send the last block."""
 
 
 class StreamRecorder:
-    """Recorder that writes signals to a growing file. :meth:`close` converts it to the final file.
+    """Recorder that writes signals to a growing file. :meth:`close` converts the growing file to the final file.
 
     Args:
         sim: the simulation.
@@ -58,7 +58,7 @@ class StreamRecorder:
             world does not exist, or another open recorder writes the file.
     """
 
-    _closed = True  # until it is made
+    _closed = True  # until __init__ has succeeded
     _lock: BinaryIO | None = None
 
     def __init__(
@@ -183,7 +183,7 @@ class StreamRecorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, OSError):  # a full disk has no room for a second copy
+        if isinstance(error, OSError):  # on a full disk, the conversion would also fail
             self._stop()
             with self._lock or nullcontext(), suppress(OSError):
                 self._writer.close()

@@ -139,14 +139,14 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
 
 
 def _no_moment(up: Array, force: Array, moment: Array) -> Array:
-    """Return the offset, normal to ``up``, from the reference point of a moment to the zero-moment point."""
+    """Return the vector normal to ``up`` from the reference point of ``moment`` to the zero-moment point."""
     pressing = dot(up, force)
     safe = np.where(pressing > 0.0, pressing, np.nan)
     return np.asarray(cross(np.broadcast_to(up, moment.shape), moment) / safe[:, None])
 
 
 def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]:
-    """Return the contacts between listed bodies and others, and the sign of their forces on the listed bodies."""
+    """Return the contacts between ``bodies`` and other bodies, and the sign of each force on ``bodies``."""
     if isinstance(bodies, str):
         bodies = [bodies]
     own = {sim.model.index("body", label) for label in bodies}

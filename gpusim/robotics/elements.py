@@ -1,7 +1,7 @@
 """Scalar functions of the poses of two bodies of a tree: values, Jacobian rows, and drifts.
 
-Such functions describe the constraint rows of joints (description/joint_kinds.py), and coordinates that have an
-inertia. A function f with the Jacobian row J(q) has the rates f' = J v and f'' = J a + drift.
+The functions describe constraint rows of joints (description/joint_kinds.py), and coordinates that have an inertia. A
+function f with the Jacobian row J(q) has the rates f' = J v and f'' = J a + drift.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Ends:
 
 
 class Pair:
-    """Points and axes of two nodes in given postures. With a ``motion``, the pair also has the rates of both."""
+    """Points and axes of two nodes in given postures. With a ``motion``, the pair also contains their rates."""
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion
@@ -148,8 +148,8 @@ class Turn:
 class Sum:
     """Weighted sum of scalar coordinates of the tree, minus an offset.
 
-    ``at`` contains the coordinates' indices in the posture, and ``rate`` their indices in the velocities. The
-    polynomial ``c2 q^2 + c3 q^3 + c4 q^4`` of the first coordinate is added, with ``curve`` (c2, c3, c4).
+    ``at`` contains the coordinates' indices in the posture, and ``rate`` their indices in the velocities. With
+    ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``, where q is the first coordinate.
     """
 
     at: Array

@@ -83,10 +83,11 @@ class IK:
     ) -> None:
         self.tree = tree
         _check_tasks(tasks)
-        tasks = [copy.copy(task) for task in tasks]  # the caller may use the originals with other trees
+        tasks = [copy.copy(task) for task in tasks]  # copies, because the caller may use the tasks with other trees
         for task in tasks:
             task.bind(tree)
-        # Levels are ranks of the priorities. Level 0 is for loops. Postures without a priority come last.
+        # The level of a task is the rank of its priority. Level 0: closed loops. Last level: postures without a
+        # priority.
         ranks = sorted({t.priority for t in tasks if t.priority})
         self.level_of = {priority: rank + 1 for rank, priority in enumerate(ranks)}
         levels = len(ranks) + 1 + any(not t.priority for t in tasks)
@@ -207,7 +208,7 @@ class IK:
         return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
 
     def _pull(self, q: Array, aims: dict[str, Array]) -> Array:
-        """Return the weights of posture tasks times the differences to their postures, (levels, worlds, freedoms)."""
+        """Return weight times difference, summed over the posture tasks of each level, (levels, worlds, freedoms)."""
         out = np.zeros((self.layout.levels, q.shape[0], self.tree.freedoms))
         for t in self.postures:
             out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])

@@ -1,10 +1,10 @@
 """Kinematics of a tree in given postures: body poses and Jacobian columns, batched over worlds.
 
-Every generalized velocity of the tree has a *column*: the spatial velocity (velocity at the reference point, and
-angular velocity) of the bodies that a unit velocity moves, in world axes. For accuracy, the reference point is near the
-robot: at the origin of the first node. The reference point is fixed in space. The Jacobian of a body's point contains
-the columns of all velocities that move the body, shifted to the point. See Featherstone, Rigid Body Dynamics Algorithms
-(2008), chapters 2 and 4.
+Every generalized velocity of the tree has a *column*: the spatial velocity of the moved bodies for a unit velocity, in
+world axes. A spatial velocity consists of the velocity at the reference point and the angular velocity. For accuracy,
+the reference point is near the robot: at the origin of the first node. The reference point is fixed in space. The
+Jacobian of a body's point contains the columns of all velocities that move the body, shifted to the point. See
+Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Masks:
     Attributes:
         path: matrix (nodes, freedoms), 1 if the velocity moves the node.
         owner: node that each velocity belongs to, (freedoms,).
-        carrier: matrix (freedoms, freedoms), 1 if the second velocity moves the axis of the first one.
+        carrier: matrix (freedoms, freedoms). ``carrier[i, j]`` is 1 if velocity j moves the axis of velocity i.
         turns: whether each velocity is a rotation, (freedoms,).
-        subtree: matrix (nodes, nodes), 1 if the second node is the first one or its descendant.
+        subtree: matrix (nodes, nodes). ``subtree[i, j]`` is 1 if node j is node i or a descendant of node i.
     """
 
     def __init__(self, forest: Forest) -> None:
@@ -64,7 +64,8 @@ class Masks:
             for place, m in enumerate(node.motions):
                 rows = slice(m.rate, m.rate + m.freedoms)
                 self.carrier[rows] = behind
-                # For a reversed joint, the axes are fixed in this node or in the parts that its later motions move.
+                # An axis of a reversed joint is fixed in this node, or in a part that a later motion of the joint
+                # moves.
                 for mover in node.motions[place:] if node.reverse else node.motions[:place]:
                     self.carrier[rows, mover.rate : mover.rate + mover.freedoms] = 1.0
 
@@ -107,7 +108,7 @@ class Kinematics:
             if m.kind == BALL:
                 turn = rotations.matrix_from_quaternion(rotations.normalized(self.posture[:, m.at : m.at + 4]))
                 before, frame = frame, frame @ (turn.swapaxes(-1, -2) if node.reverse else turn)
-                # The axes are those of the joint frame in the joint's parent.
+                # The three axes are the axes of the joint frame on the parent of the joint.
                 self.axis[:, rows] = sign * (frame if node.reverse else before).swapaxes(-1, -2)
                 self.point[:, rows] = point[:, None]
                 continue

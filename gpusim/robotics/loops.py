@@ -82,9 +82,9 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return the sums that couplings keep constant, and their values. None means the value in the initial pose.
+    """Return each sum that a coupling keeps constant, and its value. None means the value in the initial pose.
 
-    Couplings with joints of other trees are omitted.
+    Omit couplings with joints of other trees.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [
@@ -96,7 +96,7 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 
 @dataclass(frozen=True)
 class Reflected:
-    """Axis rows of the model that have an inertia (such as a rotor): their elements and indices."""
+    """Elements and indices of the axis rows that have an inertia, such as a rotor."""
 
     elements: list[Element | Mix]
     axes: Array

@@ -1,4 +1,4 @@
-"""Inverse kinematics with the kernels of robotics/robotics.cu: tables of tree and tasks, and calls of the kernel."""
+"""Inverse kinematics with the kernel robotics/robotics.cu: tables of tree and tasks, and calls of the kernel."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class KernelSolver(ABC):
         for name, value in self._sizes.items():
             robot[name] = value
         for name in robot_dtype().names or ():
-            if hasattr(steps, name.upper()):  # a constant
+            if hasattr(steps, name.upper()):  # a constant of steps.py
                 robot[name] = getattr(steps, name.upper())
         robot["damping"], robot["worlds"] = self.layout.damping, worlds
         robot["iterations"], robot["without"] = iterations, without

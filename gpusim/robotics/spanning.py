@@ -86,9 +86,8 @@ def spans(joint: JointSpec) -> bool:
 def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
-    Kinematic bodies float. The trees grow from kinematic bodies and from the world. In each group, one body floats: the
-    body ``base`` if it is in the group, else the child of a free joint, else a body that no joint can carry as its
-    child, else the first body.
+    The trees grow from the world and from kinematic bodies, which float. Then one body of each remaining group floats.
+    The first choice is ``base``, then the child of a free joint, then a body that is no child of a carrying joint.
 
     Raises:
         UnknownNameError: no body of that label.
@@ -184,7 +183,7 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
                 axis = np.cross(axis, rotation_a.T @ c.other)
             motions.append(Motion(SLIDE if c.kind == TRANSLATION else TURN, _snapped(axis), q, v))
             q, v = q + 1, v + 1
-    # Translations are along the parent's axes, independent of rotations.
+    # Translations first, because they are along the axes of the parent.
     motions.sort(key=lambda m: m.kind != SLIDE)
     ends = (frames.point_a, rotation_a), (frames.point_b, rotation_b)
     near, far = reversed(ends) if reverse else ends

@@ -32,13 +32,13 @@ OWN_CURVATURE = 0.1
 KEPT_CURVATURE = 0.25
 """Factor of |y| |column| in the damping D of a level, for rows of higher levels."""
 RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
-"""Factors on the damping after a step that reverses the last step and after other steps, and their maximum."""
+"""Factor on the damping after a step that reverses the last step, factor after other steps, and maximum product."""
 MAX_PASSES = 4
 """Maximum number of solves per step."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
-"""Error (m and rad) that a level may cause in higher levels, and share of their improvement that it may undo."""
+"""Error (m and rad) that a level may cause in a higher level, plus this share of the higher level's improvement."""
 FINISHING, FINER = 2, 1e-4
-"""Number of last steps that strictly protect each higher level, and factor on LEAK for each such step."""
+"""Number of last steps per level that strictly protect the levels above, and factor on LEAK in each last step."""
 MAX_WAY = 1.0
 """Maximum norm (m and rad) of the errors of a level after the first priority. Larger errors are scaled down."""
 AT_LIMIT = 1e-9
@@ -143,7 +143,7 @@ class Steps:
     def _together(self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int) -> Array:
         """Compute the step for tasks of one priority, with common limits for all levels."""
         damping = self._damping(error, rows)
-        # Coordinates that the errors push against a limit stay there. The step alone would not always show this push.
+        # Fix the coordinates that the errors push against a limit. The step alone does not always show this push.
         push = rotations.matvec(rows.swapaxes(1, 2), self.layout.weight * error) + pull[:levels].sum(axis=0)
         held = ((low >= 0.0) & (push < 0.0)) | ((high <= 0.0) & (push > 0.0))
         free = self.layout.moves & ~held
@@ -264,7 +264,7 @@ class Steps:
         scaled = rows * g[:, None]
         matrix = np.matmul(scaled, rows.swapaxes(1, 2))
         diagonal = np.einsum("wii->wi", matrix)
-        # Even a row that nothing moves needs a nonzero diagonal.
+        # A row that no coordinate moves also needs a nonzero diagonal.
         diagonal[:, :above] += KEPT * diagonal[:, :above] + 1e-200
         diagonal[:, above:] += 1.0 / o.weight[above:end]
         y = np.linalg.solve(matrix, (target - rotations.matvec(rows, start))[..., None])

@@ -30,20 +30,19 @@ if TYPE_CHECKING:
 
 _FREE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 _PARAMETERS = ("mass", "inertia", "gravity", "gravity_scale")
-"""Parameters that inertias and weights depend on."""
+"""Parameters of the model that affect the dynamics."""
 _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 class Tree(NamesMoved):
     """The joints of a model as a tree. The methods of a tree are pure functions of postures, batched over worlds.
 
-    A posture ``q`` (worlds, size) contains the coordinates of the joints that carry bodies, like
-    ``joint.<label>.position``. In a posture, a ball joint has a quaternion (xyzw, any nonzero length). A floating body
-    has the pose of its frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) are like
-    ``joint.<label>.velocity`` (three for a ball joint, in the parent's joint frame). The velocities of a floating body
-    are the velocity of its frame's origin and its angular velocity, in the world frame. Generalized forces are
-    conjugate to these velocities. A posture (size,) stands for one world. Units are SI, and vectors are in the world
-    frame.
+    A posture ``q`` (worlds, size) contains ``joint.<label>.position`` of each joint that carries a body. In a posture,
+    a ball joint has a quaternion (xyzw, any nonzero length). A floating body has the pose of its frame: position (3)
+    and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``. A ball joint has three
+    velocities, in the parent's joint frame. A floating body has the velocity of its frame's origin and its angular
+    velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) is for one
+    world. Units are SI, and vectors are in the world frame.
 
     A joint carries the body that it adds to the tree. Other joints may close loops, see :meth:`loops`.
 
@@ -180,7 +179,7 @@ class Tree(NamesMoved):
         found = copy.copy(self)
         found.inertias = self._inertias({k: np.array(sim.runtime.parameter(k)) for k in _PARAMETERS})
         armature = np.array(sim.runtime.parameter("armature"))
-        if len(sim.model.axes) != len(self.model.axes):  # a joint has gained an axis row since
+        if len(sim.model.axes) != len(self.model.axes):  # a write of a parameter has added an axis row
             found.model, found._table = sim.model, coordinates(sim.model)
         rotors = [g.type.inertia(g) for g in sim.runtime.now.groups]
         found._set_axis_inertia(axis_inertia(found.model, armature, rotors))
@@ -210,7 +209,7 @@ class Tree(NamesMoved):
         v = self._observe(sim, "velocity", names)
         if floating:
             q = self.posture(sim)
-            for i in floating:  # from the center of mass to the frame's origin
+            for i in floating:  # convert the velocity of the center of mass to the frame's origin
                 node = self.forest.nodes[i]
                 r = rotations.matrix_from_quaternion(q[:, node.at + 3 : node.at + 7])
                 arm = r @ self.inertias.com[i]

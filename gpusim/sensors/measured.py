@@ -41,7 +41,7 @@ class SensorDiagram(Diagram):
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
-        own = seed + zlib.crc32(self.label.encode())  # so that sensors of one seed have different noise
+        own = seed + zlib.crc32(self.label.encode())  # sensors with equal seeds must have different noise
         self.add("noise", f"{name}_noise", sigma=noise, seed=own, size=size, unit=unit)
         measured = f"{name}_sum" if latency else name
         self.add("sum", measured, signs="+++")
@@ -59,7 +59,7 @@ class SensorDiagram(Diagram):
 def _latency(element: str, latency: float, max_latency: float | None, max_rate: float | None) -> Latency:
     time = validate.not_negative(element, "latency", latency)
     if max_latency is None and max_rate is not None and time > 0.0:
-        max_latency = time  # the number of samples varies with the rate
+        max_latency = time  # the latency in samples depends on the rate
     most = None if max_latency is None else validate.positive(element, "max_latency", max_latency)
     if most is not None:
         validate.up_to(element, "latency", time, "max_latency", most, "s")

@@ -25,7 +25,7 @@ def add_ray_sensor(
     """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid.
 
     Rays hit the exact surface of collision shapes, but not visuals. The signals describe the first surface that each
-    ray hits. For a ray that begins inside a shape, this is the exit point.
+    ray hits. For a ray that begins inside a shape, the signals describe the exit point.
 
     * ``sensor.<label>`` (n,), m: distance along each ray, or ``max_range`` without a hit.
     * ``sensor.<label>.shape`` (n,): index of the hit shape, or -1 without a hit.

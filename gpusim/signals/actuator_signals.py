@@ -91,7 +91,7 @@ def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
 
         def write_control(worlds: Array, value: Array) -> None:
             check_free(runtime, label)
-            runtime.backend.host_control()[worlds, column] = (value - offset) / factor  # the signal reads mapped values
+            runtime.backend.host_control()[worlds, column] = (value - offset) / factor  # inverse of the command map
             runtime.invalidate()
 
         return write_control

@@ -1,7 +1,7 @@
 """Axis rows (constraint rows of joint coordinates) that gpusim adds at the first write of a joint parameter.
 
-A joint coordinate without limits, damping, friction, armature or actuator has no axis row. If you write such a
-parameter, gpusim rebuilds the model with an axis row for this coordinate. The simulation continues with the new model,
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row. If you write one of these
+parameters, gpusim rebuilds the model with an axis row for the coordinate. The simulation continues with the new model,
 and state and parameters do not change.
 """
 
@@ -36,7 +36,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
         value: values for these worlds (n,).
 
     Raises:
-        ModelError: a value breaks a rule. This error changes nothing.
+        ModelError: a value breaks a rule. The simulation remains unchanged.
     """
     if np.all(value == runtime.model.joints[joint].params[name][coordinate]):
         return
@@ -100,7 +100,7 @@ def _moving(model: Model) -> set[int]:
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Return the rows of all locked motions."""
+    """Return the rows of all locked motions, except those of the joints ``without``."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 
@@ -145,12 +145,12 @@ def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> 
             both = (number >= 0) & (former >= 0)
             array[:, number[both]] = values[:, former[both]]
         elif "couplings" in field.dims:
-            rigid = model.topology.coupling.rigid  # the others are sums without an offset
+            rigid = model.topology.coupling.rigid  # all other couplings are sums without an offset
             array[:, :rigid] = values[:, :rigid]
         else:
             array[:] = values
     _hold_lengths(new, before, model)
-    # Arrays that the step does not use, such as the numbers of diagrams.
+    # Copy arrays that the step does not use, such as the variables of diagrams.
     new.arrays |= {name: array.copy() for name, array in old.arrays.items() if name not in new.arrays}
     if added.size:
         rates = _rates(runtime, model, added, old)
@@ -162,7 +162,7 @@ def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> 
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """Set the current limits of rods that become adjustable to the length in the builder."""
+    """Set the current limits of newly adjustable rods to the length in the builder."""
     axes = np.array(_freed(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0
@@ -172,6 +172,6 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
     """Return the velocities of joint coordinates, computed from the stored velocities of bodies (m/s or rad/s)."""
     table = coordinates(model)
-    # Use the velocities as stored in the state, which is how the papers' scheme reads them.
+    # Use the stored velocities without a kick. The flag True (semi-implicit scheme) selects this.
     then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.read_control)
     return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

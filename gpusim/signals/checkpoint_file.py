@@ -192,7 +192,7 @@ def _builder_of(model: Model) -> ModelBuilder:
 
 
 def _encoded(value: Any) -> Array:
-    text = json.dumps(value, allow_nan=False, default=methodcaller("item"))  # settings may be NumPy's numbers
+    text = json.dumps(value, allow_nan=False, default=methodcaller("item"))  # settings may contain NumPy numbers
     return np.frombuffer(text.encode(), np.uint8)
 
 
@@ -228,4 +228,4 @@ def _arrays_of(name: str, data: bytes) -> dict[str, Array]:
 
 
 def _version() -> str:
-    return str(importlib.import_module("gpusim").__version__)  # defined after the import of this file
+    return str(importlib.import_module("gpusim").__version__)  # gpusim imports this file before it defines the version

@@ -24,7 +24,7 @@ class Checkpoints:
 
     @property
     def state(self) -> LiveState:
-        """The state, with ``copy()`` and ``restore(kept, worlds)``. After you write to it, call :meth:`invalidate`."""
+        """The state, with ``copy()`` and ``restore(kept, worlds)``. After a write, call :meth:`invalidate`."""
         state = self.runtime.backend.state
         return LiveState(state.num_worlds, state.arrays, state.groups, runtime=self.runtime)
 
@@ -50,7 +50,7 @@ class Checkpoints:
 
         Raises:
             ModelError: ``snapshot`` is not a snapshot, or has another model, scheme, dtype or number of worlds, or a
-                world does not exist. This error changes nothing.
+                world does not exist. The simulation remains unchanged.
         """
         self.state.restore(snapshot, worlds, source)
 
@@ -91,7 +91,7 @@ class Checkpoints:
         found = read_checkpoint(path)
         make: Any = cls
         wanted, chosen = found.settings, found.model() if model is None else model
-        if isinstance(chosen, Model):  # before the simulation compiles kernels
+        if isinstance(chosen, Model):  # check this before kernels are compiled
             check_model(f"checkpoint {found.path!r}", chosen, found.header["digest"])
         sim: Self = make(
             chosen, found.num_worlds, backend or wanted.backend, wanted.dtype, wanted.config, fast=wanted.fast,

@@ -7,7 +7,7 @@ from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalTable
 from gpusim.typing import Array
 
-# Parameters of a surface by the name of their signal: unit and meaning.
+# Parameters of a surface: name of the signal -> unit and meaning.
 _PARAMETERS = {
     "friction": ("-", "Coulomb's coefficient"),
     "rolling_friction": ("m", "torque of rolling friction over normal force"),

@@ -66,7 +66,7 @@ _SHOWN = 3
 
 
 class ControlMap(MutableMapping[str, Any]):
-    """Commands by label. Set ``sim.control[label]`` to a number or (num_worlds,). It stays constant until a change."""
+    """Commands by label. Set ``sim.control[label]`` to a number or (num_worlds,). The value remains constant."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -80,7 +80,7 @@ class ControlMap(MutableMapping[str, Any]):
 
     @property
     def array(self) -> Array:
-        """Commands of all worlds on the host (num_worlds, commands). After you write to it, call sim.invalidate()."""
+        """Commands of all worlds on the host (num_worlds, commands). After a write, call sim.invalidate()."""
         return self._runtime.backend.host_control()
 
     def _column(self, label: str) -> int:

@@ -72,10 +72,10 @@ class FallWatch:
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
         """Return the distance of each loose body below a shape (worlds, bodies), m."""
         points = position[:, self._loose]
-        if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a half space
+        if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a plane
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)
             if shape.body != WORLD:
-                return np.full(points.shape[:2], -np.inf)  # it may turn
+                return np.full(points.shape[:2], -np.inf)  # the plane of a moving body may rotate
             catches = down @ normal < -1e-6
             return np.where(catches[:, None], (origin - points) @ normal, np.inf)
         depth = np.einsum("wbk,wk->wb", points, down)

@@ -31,7 +31,7 @@ _UNITS: dict[str, dict[str, str]] = {
 
 def add_joint_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add the signals of all joints, such as ``joint.<label>.position``."""
-    # Look these up once for all joints: a model may have many thousands.
+    # Build these tables once, because a model may have thousands of joints.
     axes: dict[int, dict[int, int]] = defaultdict(dict)
     for k, axis in enumerate(runtime.model.axes):
         axes[axis.joint][axis.coordinate] = k
@@ -136,7 +136,7 @@ class JointSignals:
             if moving:
                 write_length(self.runtime, self.index, worlds, value)
                 return
-            axis = self.runtime.model.axis_of.get(key, -1)  # look it up here: another write may have added a row
+            axis = self.runtime.model.axis_of.get(key, -1)  # another write may have added the row
             if axis >= 0:
                 self.runtime.write_parameter(field, axis, worlds, value)
             else:
@@ -152,7 +152,7 @@ class JointSignals:
         w = self.runtime.forward()
         total = np.zeros((self.runtime.num_worlds, self.count))
         for k, axis in self.axes.items():
-            if k >= self.count:  # the limit of the whole rotation has a row, but is not a coordinate
+            if k >= self.count:  # the limit of a ball joint's total angle has an axis row, but no coordinate
                 continue
             for name, group in w.groups.items():
                 if name in w.term_forces:

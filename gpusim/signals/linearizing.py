@@ -72,7 +72,7 @@ class Linearizing:
                 not allowed. The position of a ball joint is a quaternion and adds an eigenvalue 0 to A.
             commands: labels or wildcards of commands. An empty list selects no commands.
             steps: number of steps of ``config.dt``.
-            step: step of the differences, relative to the value. For values below 1, it is absolute.
+            step: step of the differences, relative to the value. For values below 1, ``step`` is absolute.
             world: index of the world to linearize.
 
         Returns:
@@ -149,7 +149,7 @@ def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, step
     other.control.array[:, columns] = points[:, seen.array.shape[1] :]
     other.invalidate()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of worlds that fail
+        warnings.simplefilter("ignore")  # about failed worlds
         other.step(steps)
     if not other.health()[-1]:
         raise validate.fail(_ELEMENT, f"world {world} failed", "linearize a world that runs")

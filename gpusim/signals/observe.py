@@ -82,7 +82,7 @@ class Observation:
         Returns:
             The array itself.
         """
-        if self._runtime.backend is not self._backend:  # a joint has got a row since (added_rows.py)
+        if self._runtime.backend is not self._backend:  # a write has added an axis row (added_rows.py)
             self._compile(self._runtime.signal_list(self.names) if self.names else [])
         if self._launch is None:
             for quantity, at, columns in self._groups:
@@ -138,7 +138,7 @@ class Command:
         self.array: Array = np.array(runtime.backend.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
-        """Write the commands. They are constant until you change them.
+        """Write the commands. The commands remain constant until you change them.
 
         Args:
             values: array (num_worlds, n), or an array that broadcasts to this shape. Default: ``array``. The array may

@@ -100,8 +100,8 @@ class Override:
 def safe_commands(runtime: Runtime) -> Array:
     """Return the safe values of all commands (num_worlds, commands).
 
-    A safe value is a fixed value, or the current position for servos. For operator inputs of diagrams, it is the
-    default value.
+    A safe value is a fixed value, or the current position for servos. The safe value of an operator input of a diagram
+    is the default value.
     """
     values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
     for label, hints in command_steering(runtime.model).items():

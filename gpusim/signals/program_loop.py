@@ -22,7 +22,7 @@ class ProgramLoop:
     def advance(self, n: int, size: float) -> None:
         """Advance all worlds by ``n`` steps of ``size`` s."""
         runtime = self._runtime
-        # What the prepared call points at. Writes to parameters and new rows replace these.
+        # The prepared call contains pointers to these arrays. Writes to parameters and new rows replace the arrays.
         now = [runtime.backend, *[r.parameters for r in runtime.running]]
         if len(now) != len(self._made) or any(map(operator.is_not, now, self._made)):
             programs = samplings(runtime)

@@ -180,7 +180,7 @@ def start_programs(runtime: Runtime) -> dict[str, str]:
     late = delays(model, dt)
     if model.diagrams or late:
         infos = {name: signal.info for name, signal in runtime.signal_table().by_name.items()}
-        # Sensors come before the diagrams that read them, in any order of addition.
+        # Start sensors first, because diagrams may read sensors.
         for spec in sorted(model.diagrams, key=lambda spec: not spec.senses):
             infos |= _start(runtime, spec.compile(infos, model.controls, dt, commands))
         if late:
@@ -205,7 +205,7 @@ def sample_programs(runtime: Runtime) -> None:
     """Take all samples that are due before a step."""
     runtime.backend.hold_overridden()
     for running in runtime.running:
-        if isinstance(running.program, Delays):  # delay the held values, not the overridden commands
+        if isinstance(running.program, Delays):  # first hold the commands, because delays must delay the held values
             runtime.backend.hold_overridden()
         running.sample()
     if runtime.running:

@@ -60,9 +60,9 @@ class Rollouts(ABC):
     def capture(self) -> Iterator[None]:
         """Let a CUDA graph of PyTorch or CuPy capture calls of the simulation (``backend="cuda"``).
 
-        Inside, call :meth:`step`, ``read`` of observations, and ``write`` of commands with arrays on the device. Make
-        the same calls once before the capture, so that all kernels are compiled. Then enter this context before
-        ``torch.cuda.graph``.
+        In the context, call :meth:`step`, ``read`` of observations, and ``write`` of commands with arrays on the
+        device. Make the same calls once before the capture, so that all kernels are compiled. Then enter this context
+        before ``torch.cuda.graph``.
 
         The host takes no part in a replay. So call ``sim.invalidate()`` after replays, before you read on the host.
         Between replays, you can write and reset as usual. The watch for falling bodies ends.

@@ -86,8 +86,8 @@ class Runtime:
         self.falls = FallWatch(backend, model)
 
     def watch(self, drivers: Mapping[str, str]) -> None:
-        """Start the quarantine."""
-        self.drivers, self._signals = drivers, None  # diagrams have signals too
+        """Start to watch for failed worlds (quarantine)."""
+        self.drivers, self._signals = drivers, None  # build the table of signals again, with those of diagrams
         self.quarantine = self.backend.make_quarantine(drivers)
 
     def _make_now(self) -> StateReader:
@@ -143,7 +143,7 @@ class Runtime:
         """Warn about worlds that exceeded a capacity or lost accuracy in the last steps, and about falling bodies."""
         self.capacity.check()
         self.accuracy.check()
-        # Gravity that was written on the device may be old here: the host must not wait for it in every step.
+        # The host may have an old gravity after a write on the device, because a step must not wait for the device.
         self.falls.check(self.steps, self._parameters["gravity"])
 
     # Forces and contacts at the current time.
@@ -205,7 +205,7 @@ class Runtime:
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def write_parameter(self, name: str, column: Any, worlds: Array, value: Array) -> None:
-        """Write one column of a parameter in some worlds, and update everything derived from it."""
+        """Write one column of a parameter in some worlds, and update all quantities that depend on the parameter."""
         before = self.parameters[name]
         rows = np.array(before if before.shape[0] == 1 else before[worlds])
         rows = rows if rows.shape[0] == worlds.size else np.repeat(rows, worlds.size, axis=0)

@@ -54,7 +54,7 @@ class Signal:
     shared: tuple[SharedWriter, str] | None = None
     """For actuator parameters: writer of all parameters of the actuator, and name of this parameter."""
     parameter: ParameterPlace | None = None
-    """For parameters that can be written on a GPU."""
+    """Location of the value, for parameters that a GPU can write."""
 
 
 ParameterPlace = tuple[str, tuple[Any, ...]]
@@ -77,7 +77,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Add the alias ``other`` for ``name``, without listing it."""
+        """Add the alias ``other`` for ``name``. Lists of signals omit the alias."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:
@@ -127,7 +127,7 @@ class SignalTable:
         self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared, parameter=parameter)
 
     def later(self, names: Iterable[str], make: Maker) -> None:
-        """Add names of signals."""
+        """Add names of signals. The function ``make`` makes a signal when it is used for the first time."""
         for name in names:
             self.by_name[name] = make
 

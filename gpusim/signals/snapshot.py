@@ -119,7 +119,7 @@ def _kept_group(group: Group) -> Group:
 
 
 def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
-    """Return a copy of a snapshot."""
+    """Return a copy of a snapshot in which ``worlds`` (n,) have the values of the worlds ``source``."""
     taken = chosen_worlds(f"{ELEMENT}: source", source, kept.num_worlds)
     if taken.size not in (1, worlds.size):
         rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} are to be restored"

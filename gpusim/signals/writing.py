@@ -76,7 +76,7 @@ class Part:
         return filled.reshape(count, self.size)
 
     def device_values(self, value: Any, count: int) -> Any:
-        """Return the values as an array (1 or count, numbers). Values on the device stay there, without a check.
+        """Return the values as an array (1 or count, numbers). Values on the device are neither copied nor checked.
 
         Raises:
             ModelError: the shape of the values does not fit, or a value on the host is not finite.
@@ -189,7 +189,7 @@ class StateWriter:
         """Order the writes of limits, so that after each write no lower limit exceeds the upper limit.
 
         Raises:
-            ModelError: a new lower limit is above the new upper limit. This error changes nothing.
+            ModelError: a new lower limit is above the new upper limit. The simulation remains unchanged.
         """
         named = {signal.info.name: (signal, value) for signal, value in others}
         first = []

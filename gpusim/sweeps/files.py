@@ -70,7 +70,7 @@ class SweepFiles:
             return
         from pyarrow import parquet
 
-        self._part.mkdir(exist_ok=True)  # only now, because a sweep may be refused before its first result
+        self._part.mkdir(exist_ok=True)  # make the folder only now, because the first run may fail
         if not (self._part / _PLAN).is_file():
             with atomic_file(self._part / _PLAN) as stream:
                 stream.write(self._plan.encode())

@@ -27,7 +27,7 @@ _MOST = 100
 _ROUNDING = 1e-12
 """Changes of the trace below this fraction of the trace are round-off, not the effect of a parameter."""
 _DEPENDENT = 1e-12
-"""Directions of the parameters in which J^T J (with columns of norm 1) is smaller have no effect on the trace."""
+"""Eigenvectors of J^T J (columns of J scaled to norm 1) with smaller eigenvalues have no effect on the trace."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def fit(
 def _covariance(jacobian: Array, rounding: float = 0.0) -> Array:
     """Return the inverse of J^T J, (p, p).
 
-    Entries of parameters whose column is not longer than ``rounding``, or depends on other columns, are infinite.
+    Entries are infinite for columns with a norm of at most ``rounding``, and for linearly dependent columns.
     """
     lengths = np.linalg.norm(jacobian, axis=0)
     found = np.full((lengths.size, lengths.size), np.inf)
@@ -178,7 +178,7 @@ class _Search:
         return np.concatenate([np.full(slices[n].stop - slices[n].start, noise[n]) for n in self._names])
 
     def _steps_of(self, trace: Recording) -> Array:
-        """Return the number of steps before each sample, since the previous sample."""
+        """Return the number of steps from the previous sample to each sample."""
         dt = self._sim.config.dt
         at = (np.asarray(trace.time, float) - trace.time[0]) / dt
         steps = np.diff(np.round(at).astype(int), prepend=0)

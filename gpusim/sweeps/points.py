@@ -59,7 +59,7 @@ def _check_count(count: int) -> None:
 
 
 def whole_ranges(scene: str, axes: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Replace ranges of parameters that are whole numbers in the scene ``scene`` by these numbers."""
+    """Replace the range of each whole-number parameter of a scene by all whole numbers in the range."""
     whole = {p.name for p in scene_parameters(scene) if p.type == WHOLE} if scene in scene_modules() else set()
     return {
         name: range(math.ceil(values[0]), math.floor(values[1]) + 1)

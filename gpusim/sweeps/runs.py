@@ -157,7 +157,7 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]
 def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
     """Run points whose models have the same structure. Each point is a world of one simulation.
 
-    A run of one point alone has bit-identical results.
+    The results are bit-identical to a separate run of each point.
     """
     scenes = [build(point) for point in points]
     models = [scene.builder.finalize() for scene in scenes]
@@ -215,7 +215,7 @@ def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
 
 def _command(sim: Simulation, worlds: Sequence[tuple[Scene, Any]]) -> None:
     time = float(np.max(sim.read("sim.time", numpy=True)))
-    array, step_size = sim.control.array, sim.step_size  # also marks the commands of a GPU as written
+    array, step_size = sim.control.array, sim.step_size  # on a GPU, this marks the commands as written
     for scene, world in worlds:
         if isinstance(world, _OneWorld):
             world.control.array, world.step_size = array, step_size

@@ -60,7 +60,7 @@ class McapScene:
             drawn.points.add(x=x, y=y, z=z)
 
     def spans(self, poses: Array, dtype: str) -> list[bytes]:
-        """Return one SceneUpdate message per sample. It contains a cylinder for each element between two bodies.
+        """Return one SceneUpdate message per sample, with a cylinder for each element between two bodies.
 
         Args:
             poses: position (m) and quaternion (xyzw) of each body frame (samples, bodies, 7).
@@ -75,7 +75,7 @@ class McapScene:
             _paint(cylinder.color, color)
         rows = self.stage.span_courses(Poses.from_body_frames(self._model, poses[..., :3], poses[..., 3:]))
         frames = Frames.from_transforms(rows.reshape(-1, 3, 4))
-        middle = frames.position + 0.5 * rows.reshape(-1, 3, 4)[:, :, 2]  # their meshes reach from z = 0 to 1
+        middle = frames.position + 0.5 * rows.reshape(-1, 3, 4)[:, :, 2]  # meshes of spans reach from z = 0 to 1
         flat = np.concatenate([middle, frames.quaternion, frames.scale * [2.0, 2.0, 1.0]], axis=1)
         for numbers in rounded(flat.reshape(len(poses), -1, 10), dtype).tolist():
             for cylinder, (x, y, z, a, b, c, d, width, depth, length) in zip(cylinders, numbers, strict=True):
@@ -88,7 +88,7 @@ class McapScene:
 
 
 def rounded(numbers: Array, dtype: str) -> Array:
-    """Return numbers for fields of type double, as multiples of 2^-24 in single precision."""
+    """Return numbers as float64. With ``dtype`` "float32", round to float32, then to multiples of 2^-24."""
     return numbers if dtype == "float64" else np.rint(numbers.astype(np.float32) * 2.0**24) * 2.0**-24
 
 

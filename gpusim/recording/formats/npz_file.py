@@ -23,7 +23,7 @@ from gpusim.recording.samples import Recording, load_archive
 from gpusim.typing import Array
 
 lzma: Any = None
-with suppress(ImportError):  # some builds of Python lack it
+with suppress(ImportError):  # some builds of Python lack lzma
     import lzma
 
 _COUNT = np.dtype("<i8")

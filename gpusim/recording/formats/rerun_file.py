@@ -1,7 +1,7 @@
-"""RRD files and streams for the Rerun viewer. They contain signals and all drawn objects over simulated time.
+"""RRD files and streams for the Rerun viewer, with signals and all drawn objects over simulated time.
 
-The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, each world has
-its own entity, such as ``/world_3/signals/joint/rail/position``. The poses are from the first recorded world. The
+The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, each world has a
+separate entity, such as ``/world_3/signals/joint/rail/position``. The poses are from the first recorded world. The
 growing file is an RRD file without its index.
 """
 
@@ -65,7 +65,7 @@ class RerunWriter(Writer):
         while True:
             try:
                 return self._stream.flush(timeout_sec=_STALL)
-            except RuntimeError as error:  # a full disk, for example, or a slow disk
+            except RuntimeError as error:  # the disk is full or slow
                 size = self._part.stat().st_size
                 if size == before:
                     raise OSError(errno.EIO, f"Rerun cannot write the file ({error})") from error
@@ -117,7 +117,7 @@ class RerunWriter(Writer):
 
 
 class RerunStream(RerunWriter):
-    """Stream to a running Rerun viewer. The viewer's address replaces the growing file, and no file is written."""
+    """Stream to a running Rerun viewer. ``part`` is the address of the viewer. The stream writes no file."""
 
     def _open(self, part: Path | str) -> None:
         self._stream.connect_grpc(str(part))
@@ -179,7 +179,7 @@ def _whole_chunks(path: Path) -> Iterator[Any]:
 
 
 def _chunks(path: Path) -> Iterator[Any]:
-    """Return the chunks of a file, in the order in which they were written."""
+    """Return the chunks of a file in the order of the file."""
     from rerun.chunk import RrdReader
 
     with warnings.catch_warnings():

@@ -1,6 +1,6 @@
 """Convert a stage to entities of a Rerun recording.
 
-Each mesh is sent once. The poses of bodies and of elements between two bodies are sent for every sample.
+The stream contains each mesh once. Every sample contains the poses of bodies and of elements between two bodies.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RerunScene:
     element between two bodies (spring, rope, cylinder) is the entity ``/scene/spans/NUMBER``.
 
     Args:
-        stream: recording stream. The constructor sends the meshes to it.
+        stream: recording stream. The constructor sends the meshes to this stream.
         model: the model to draw.
     """
 
@@ -46,7 +46,7 @@ class RerunScene:
         up = "RIGHT_HAND_Y_UP" if np.argmax(np.abs(self.stage.up)) == 1 else "RIGHT_HAND_Z_UP"
         stream.log("scene", getattr(rr.ViewCoordinates, up), static=True)
         self._log_grounds()
-        # place of each instance among the fixed ones or among the spans
+        # index of each instance among the fixed instances or among the spans
         places = np.where(self.stage.fixed, np.cumsum(self.stage.fixed), np.cumsum(~self.stage.fixed)) - 1
         self._spans: list[tuple[str, Array]] = []
         for batch in self.stage.batches:
@@ -69,7 +69,7 @@ class RerunScene:
             self._stream.log(entity(*self._parent(ground.body), f"ground_{k}"), square, static=True)
 
     def _log_batch(self, batch: Batch, places: Array) -> None:
-        """Log the batch's mesh once for each combination of body and color among the instances."""
+        """Log the mesh of a batch once for each combination of body and color."""
         import rerun as rr
 
         stage, mesh = self.stage, batch.mesh.make(_SEGMENTS)
