@@ -185,7 +185,7 @@ class Filter2(LowPass):
 
 @block("transfer")
 class Transfer(Linear):
-    """Transfer function. ``num`` and ``den`` are the polynomial coefficients in s, highest power first.
+    """Transfer function ``num`` / ``den``, as coefficients of polynomials in s, highest power first.
 
     The order of ``num`` must not exceed the order of ``den``.
     """
