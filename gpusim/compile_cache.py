@@ -102,13 +102,13 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
     Args:
         name: path within ``cache_folder()``.
-        make: function that builds the file in an empty scratch folder, its argument. It returns the content of the
-            file, or the path of a file in the scratch folder.
+        make: function that builds the file. The argument of ``make`` is an empty scratch folder. ``make`` returns the
+            content of the file, or the path of a file in the scratch folder.
         what: description of the file for the progress message, or an empty text for no message.
 
     Raises:
-        CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. All other errors that
-            ``make`` raises reach the caller.
+        CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. Errors of ``make``
+            that are not OSErrors reach the caller.
     """
     target = cache_folder() / name
     with _writable(target.parent):

@@ -1,10 +1,10 @@
 """Energy audit of a simulation: compares the change of the energy with the work of all actuators, joints and contacts.
 
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is
-p (u- + u+)/2. The audit sums this work for each actuator, joint and contact. It computes the work of a step from the
-kicks at the start and the end of the step (trapezoidal rule). With the semi-implicit scheme, it uses only the kick at
-the start. Position corrections and implicit steps of oil circuits have separate entries. ``error`` is the change of
-energy that no entry explains.
+p (u- + u+)/2. The audit sums this work for each actuator, joint and contact. The work of a step is the mean over the
+kicks at the start and the end of the step (trapezoidal rule). With the semi-implicit scheme, the audit uses only the
+kick at the start. Position corrections and implicit steps of oil circuits have separate entries. ``error`` is the
+change of energy that no entry explains.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class EnergyBalance:
             Elements have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits).
             The entry of a spring contains only the work of its damping. ``joints`` is the numerical error of locked
             directions. ``moved bodies`` is the work of kinematic bodies. ``push-outs`` is the work of position
-            corrections against gravity. ``oil steps`` is the energy change by the implicit steps of circuits. The other
-            entries are ``contacts``, ``impacts`` and ``applied``.
+            corrections against gravity. ``oil steps`` is the energy change by the implicit steps of circuits. Three
+            more entries are ``contacts``, ``impacts`` and ``applied``.
         turnover: maximum of three values: the added energy, the removed energy, and the largest change of the kinetic
             energy.
     """
@@ -78,7 +78,7 @@ class EnergyAudit:
     steps.
 
     Args:
-        sim: the simulation. It may have run before the audit.
+        sim: the simulation. The simulation may have run before the audit.
 
     Raises:
         ModelError: the simulation has several substeps per step.
@@ -185,7 +185,7 @@ class _Kick:
         return works | booked
 
     def _energy(self, velocity: Array, momentum: Array) -> Array:
-        """Return the kinetic energy for velocities and angular momenta in the poses of this kick (num_worlds,), J."""
+        """Return the kinetic energy (num_worlds,), J, for given velocities and angular momenta of the bodies."""
         r = self.rotation.swapaxes(-1, -2)
         own = rotations.matvec(r, momentum)
         rate = rotations.matvec(np.linalg.inv(self.inertia), own)

@@ -35,8 +35,8 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
         The path.
 
     Raises:
-        ModelError: ``path`` is not a path, the suffix is not in ``suffixes``, the name is too long, the path is a
-            folder or a device, or the folder of the file is missing or read-only.
+        ModelError: ``path`` is not a path, is a folder or a device, has a suffix that is not in ``suffixes``, or has a
+            name that is too long. Or the folder of the file is missing or read-only.
     """
     if not isinstance(path, str | os.PathLike):
         raise ModelError(f"{name}: {path!r} is not a path; give e.g. {f'run{suffixes[0]}'!r}")
@@ -89,7 +89,7 @@ def _check_place(file: Path, folder: Path, name: str) -> None:
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that appears at ``path`` only when the ``with`` block ends without an error.
 
-    Until the block ends, the bytes are in a hidden temporary file in the same folder. So readers never see an
+    Until the block ends, the bytes are in a hidden temporary file in the same folder. Readers therefore never see an
     incomplete file. An older file with the same name survives a crash.
 
     Raises:

@@ -1,7 +1,7 @@
 """Rotations of arrays of bodies: quaternions (xyzw), matrices and rotation vectors.
 
-All functions are vectorized over the leading axes. The order of additions does not depend on the number of worlds. So
-the results of a world are bit-identical for any number of worlds.
+All functions are vectorized over the leading axes. The order of additions does not depend on the number of worlds.
+Therefore, the results of a world are bit-identical for any number of worlds.
 """
 
 from __future__ import annotations

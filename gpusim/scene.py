@@ -137,7 +137,7 @@ def scene_modules() -> dict[str, str]:
 def load_scene(name: str, **parameters: Any) -> Scene:
     """Build the scene ``name``.
 
-    The function converts strings, such as values from a command line, to the annotated type of the parameter.
+    :func:`load_scene` converts strings, such as values from a command line, to the annotated type of the parameter.
 
     Raises:
         UnknownNameError: the scene or a parameter does not exist. The message lists similar or all names.

@@ -64,8 +64,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
             True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
-            the backend compiles in the background and uses the kernels when they are ready. The native backend starts
-            to compile after 5 s of stepping. The CUDA backend compiles only for 256 or more worlds.
+            the backend compiles in the background and uses the new kernels as soon as possible. The native backend
+            starts to compile after 5 s of stepping. The CUDA backend compiles only for 256 or more worlds.
         fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
             CUDA backend fuses multiplies with adds, so the results differ from the CPU by rounding.
 
@@ -152,7 +152,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
     @property
     def backend(self) -> Backend:
-        """The backend. Its class is internal."""
+        """The backend. The class of the backend is internal."""
         return self.runtime.backend
 
     def __reduce__(self) -> Any:
@@ -161,7 +161,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     # Stepping.
 
     def read_state(self) -> dict[str, Array]:
-        """Return the arrays of the state by name, (num_worlds, ...). The arrays are on the host. Do not change them."""
+        """Return the arrays of the state by name, (num_worlds, ...), on the host. Do not change these arrays."""
         return self.runtime.read_state()
 
     @property
@@ -198,7 +198,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run all block diagrams that are due at the current time. The next step does not run these diagrams again."""
+        """Run all block diagrams that are due at the current time. The next step omits these diagrams."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -265,7 +265,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         self._override.hold(values, chosen_worlds("Simulation.override", worlds, self.num_worlds))
 
     def release(self, names: str | Sequence[str] | None = None, worlds: Any = None) -> None:
-        """End the override of commands. Each command keeps its value until you or a diagram writes it.
+        """End the override of commands. Each command keeps its value until you or a diagram writes a new value.
 
         Args:
             names: labels or wildcards of commands, or None for all commands.
@@ -396,15 +396,15 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
         """Write many signals at once: first poses and joint coordinates from parent to child, then velocities.
 
-        A joint coordinate moves the child of the joint and all bodies attached to the child rigidly. So a posture needs
-        only the pose of its base and the joint coordinates. The velocities of these bodies rotate with the bodies,
-        unless you also write these velocities. The order of ``values`` does not matter.
+        A joint coordinate moves the child of the joint and all bodies attached to the child rigidly. A posture
+        therefore needs only the pose of its base and the joint coordinates. The velocities of these bodies rotate with
+        the bodies, unless you also write these velocities. The order of ``values`` does not matter.
 
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
                 give an array (n,) or (worlds, n) with the numbers of all matching signals. The array may broadcast. The
-                CUDA backend does not check arrays on the device, or copy them to the host. It copies only inertias,
-                rope lengths, cone limits, commands, internal states and parameters of block diagrams.
+                CUDA backend neither checks arrays on the device nor copies them, except inertias, rope lengths, cone
+                limits, commands, internal states and parameters of block diagrams.
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all. For a mask on the device,
                 ``values`` must include all worlds.
 

@@ -17,7 +17,7 @@ class Transform:
 
     Args:
         position: origin of the frame in the parent frame (m).
-        rotation: quaternion (x, y, z, w). The constructor normalizes it.
+        rotation: quaternion (x, y, z, w). The constructor normalizes the quaternion.
 
     Raises:
         ModelError: ``position`` is not three finite numbers, or ``rotation`` is not four finite numbers or is zero.

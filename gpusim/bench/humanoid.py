@@ -181,7 +181,7 @@ def _add_geom(b: ModelBuilder, body: int, geom: Geom) -> int:
 
 
 def _along(middle: Any, axis: Any) -> Transform:
-    """Return a frame at ``middle``. Its z axis is ``axis`` or -``axis`` (unit vectors)."""
+    """Return a frame at ``middle`` whose z axis is ``axis`` or -``axis`` (unit vectors)."""
     if axis[2] < -0.5:  # a capsule is symmetric, so its axis may be reversed
         axis = -axis
     x, y, z = (float(c) for c in axis)

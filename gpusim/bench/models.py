@@ -1,4 +1,4 @@
-"""Models that only benchmarks use. All other models of the benchmarks are scenes."""
+"""Models that only benchmarks use. Benchmarks also use scenes."""
 
 from __future__ import annotations
 

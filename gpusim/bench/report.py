@@ -151,7 +151,7 @@ def print_table(
 def narrowed(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int, dropped_first: Sequence[str] = DROPPED_FIRST
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    """Return the table without the columns that do not fit the width, and the names of these columns."""
+    """Return the table without the columns that do not fit the width, and the names of the omitted columns."""
     kept, dropped = list(range(len(head))), []
     needed = _widths(head, rows)
     for name in dropped_first:

@@ -25,7 +25,7 @@ BACKENDS = {
     "native": "runs the same kernels on the CPU, built by a C++ compiler",
     "numpy": "runs the stages in NumPy on the CPU; needs no compiler and no GPU",
 }
-"""Backends and their descriptions, in the order in which ``--backend auto`` tries them."""
+"""Backends and their descriptions. ``--backend auto`` tries the backends in this order."""
 
 
 def doctor() -> int:

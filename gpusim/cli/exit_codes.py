@@ -95,9 +95,9 @@ def _given(error: BaseException) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """Group of all gpusim commands. It prints an expected error as one sentence on stderr and sets the exit code.
+    """Group of all gpusim commands, which prints an expected error as one sentence and sets the exit code.
 
-    Any other error prints a traceback and is a bug in gpusim.
+    An unexpected error prints a traceback and is a bug in gpusim.
     """
 
     def main(  # type: ignore[override]

@@ -39,7 +39,7 @@ class Sampling:
 
     Attributes:
         sampler: the observer that takes the samples.
-        every: number of steps between samples, at least 1. It need not be an integer.
+        every: number of steps between samples, at least 1, possibly a fraction.
         last: the sampler takes no samples after this step.
         taken: number of samples so far.
     """

@@ -1,4 +1,4 @@
-"""``gpusim``: the commands and their options. The other files of this folder implement the commands."""
+"""``gpusim``: the commands and their options. The files of the folder ``cli`` implement the commands."""
 
 from __future__ import annotations
 
@@ -376,7 +376,7 @@ def _doctor(
 
 
 def main() -> None:
-    """Run the ``gpusim`` command. It raises SystemExit with a code of :mod:`gpusim.cli.exit_codes`."""
+    """Run the ``gpusim`` command, and raise SystemExit with a code of :mod:`gpusim.cli.exit_codes`."""
     app()
 
 

@@ -22,7 +22,8 @@ clock: Callable[[], float] = time.perf_counter
 class Report:
     """Rate limiter for progress reports.
 
-    It calls ``show(done, wall)`` after ``first`` seconds of wall time, then at most once per ``every`` seconds.
+    The limiter calls ``show(done, wall)`` after ``first`` seconds of wall time, then at most once per ``every``
+    seconds.
     """
 
     def __init__(self, show: Callable[[int, float], None], first: float, every: float) -> None:

@@ -60,7 +60,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
     Args:
         motion: the recorded motion.
-        path: path of the recording. If the file of the scene is missing, the function looks for it next to the
+        path: path of the recording. If the file of the scene is missing, the function searches in the folder of the
             recording.
 
     Raises:
@@ -80,7 +80,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
 
 def _found(recorded: str, path: str) -> str:
-    """Return the recorded target. If it is a missing file, return a file with its name next to the recording."""
+    """Return the recorded target. If the file is missing, return a file with its name next to the recording."""
     file, function = split(recorded)
     target = Path(file)
     if not target.suffix or is_module(recorded) or target.is_file():

@@ -82,7 +82,7 @@ def model_scene(
     reports: list[ImportReport] | None = None,
     still: bool = False,
 ) -> Scene:
-    """Read a model file and build a scene around it.
+    """Read a model file and build a scene with the model.
 
     Args:
         path: path of the file.
@@ -91,7 +91,7 @@ def model_scene(
         pose: name of the starting posture. An SRDF file with the name of the URDF file can define more postures.
         arguments: arguments of a xacro file.
         floor: add a horizontal plane below the model.
-        visuals: also read the visual shapes. They appear in pictures.
+        visuals: also read the visual shapes, which appear in pictures.
         reports: list to which the report of the import is added, or None to print the findings on stderr.
         still: accept a file in which nothing can move.
 

@@ -44,7 +44,7 @@ def load_target(
 
     Args:
         options: options of the command line.
-        visuals: also read a robot's visual shapes. They appear in pictures.
+        visuals: also read a robot's visual shapes, which appear in pictures.
         reports: list to which the reports of imports are added, or None to print the findings on stderr.
         still: accept a file in which nothing can move, and add a kinematic body without shapes to the scene.
     """

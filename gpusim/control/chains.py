@@ -37,8 +37,8 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         ``kind``, limits, label, and its coordinate in the start pose (``start``).
 
     Raises:
-        ModelError: the body or site is unknown, there is no hinge or slide between body and site, or a joint between
-            them is not a hinge, a slide or a fixed joint.
+        ModelError: the body or site is unknown, the chain has no hinge or slide, or the chain has a joint that is not a
+            hinge, a slide or a fixed joint.
     """
     found, places = _way(b, base, tip)
     joints: list[dict[str, Any]] = []

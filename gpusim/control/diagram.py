@@ -137,7 +137,7 @@ class Diagram(NamesMoved):
         return Handle(self, name)
 
     def holds(self, other: Diagram) -> bool:
-        """Return whether another diagram is a subsystem of this one, at any depth."""
+        """Return whether the diagram ``other`` is a subsystem of this diagram, at any depth."""
         inner = [b.diagram for b in self.blocks.values() if isinstance(b, Subsystem)]
         return any(d is other or d.holds(other) for d in inner)
 
@@ -278,7 +278,7 @@ class Diagram(NamesMoved):
         files.save(self, path)
 
     def digest_parts(self) -> Any:
-        """Return the content for the digest of a model: the file content, or the diagram if it has Python blocks."""
+        """Return the content for the digest of a model: the file content, or with Python blocks the diagram object."""
         try:
             return files.layout(self)
         except ModelError:
@@ -286,7 +286,7 @@ class Diagram(NamesMoved):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Diagram:
-        """Read a diagram from a YAML file, such as a file of :meth:`save`.
+        """Read a diagram from a YAML file. :meth:`save` writes this format.
 
         Raises:
             ModelError: the file cannot be read or breaks a rule. The message names the file, the line and the block.

@@ -70,7 +70,7 @@ def _layout(diagram: Any) -> dict[str, Any]:
 
 
 def _short(diagram: Any, port: tuple[str, str], output: bool) -> str:
-    """Return the block name if it identifies the port, else "block.port"."""
+    """Return the block name if the name identifies the port, else "block.port"."""
     try:
         alone = diagram.port(port[0], output) == port
     except ModelError:

@@ -2,9 +2,9 @@
 
 Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. The compiler traces
 each block of a diagram once. The trace contains the operations as C++ code for one world and as NumPy code for all
-worlds. Both codes do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation,
-so both results have the same bits. Elementary functions (``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) also
-consist of operations with defined rounding.
+worlds. The C++ code and the NumPy code do the same operations on doubles in the same order. IEEE 754 defines the
+rounding of each operation, so the results of C++ and NumPy have the same bits. Elementary functions (``exact_math.py``,
+``cuda_kernels/math/detmath.cuh``) also consist of operations with defined rounding.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ Number = Num | float
 
 @dataclass
 class Place:
-    """A state variable. It keeps its value from sample to sample."""
+    """A state variable, which keeps its value from sample to sample."""
 
     at: int
     name: str

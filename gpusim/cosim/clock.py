@@ -1,4 +1,4 @@
-"""Clock loops for hardware in the loop. They step at absolute deadlines and report lateness."""
+"""Clock loops for hardware in the loop, with steps at absolute deadlines and a report of lateness."""
 
 from __future__ import annotations
 
@@ -203,14 +203,15 @@ def run_clock(
 
     Args:
         sim: the simulation.
-        callback: function of the simulation and the simulated time (s). Each cycle calls it before the steps, for
-            example to write outputs to the hardware and to read commands. If it returns False, the loop ends.
+        callback: function of the simulation and the simulated time (s), for example to write outputs to the hardware
+            and to read commands. Each cycle calls ``callback`` before the steps. If ``callback`` returns False, the
+            loop ends.
         duration: duration of the loop in real time (s), or None to run until the callback returns False.
         rate: cycles per second, or None for one step per cycle. Each cycle runs the steps of one period.
         overrun: policy if a cycle ends after the next deadline. With "catch_up", the next cycles begin at once until
             the delay is gone. With "skip", missed deadlines have no cycle, and the simulation falls behind real time.
         spin: time before each deadline in which the loop polls the clock and does not sleep (s).
-        realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows it.
+        realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows.
         priority: priority of SCHED_FIFO, 1 to 99.
 
     Returns:

@@ -19,7 +19,7 @@ _HEADER = struct.Struct("<4sBBBBIHHHHId")
 The fields are magic, version, kind, frame, bytes per number, sequence, first, count, total, world, 0, time.
 """
 _MOST = 1400
-"""Maximum size of a packet, bytes. It fits into one Ethernet frame."""
+"""Maximum size of a packet in bytes, such that a packet fits into one Ethernet frame."""
 _LENGTH = struct.Struct("<H")
 _LONGEST_LABEL = _MOST - _HEADER.size - _LENGTH.size
 
@@ -41,8 +41,8 @@ class Frame:
     def converted(self, poses: Array) -> Array:
         """Convert poses (n, 7) to the axes of the program. A pose is a position and a quaternion xyzw.
 
-        In left-handed axes, rotation angles have the opposite sign. So the vector part of the quaternion converts like
-        an axial vector.
+        In left-handed axes, rotation angles have the opposite sign. The vector part of the quaternion therefore
+        converts like an axial vector.
         """
         sign = round(float(np.linalg.det(self.axes)))
         positions, vectors = (poses[:, k : k + 3] @ self.axes.T for k in (0, 3))

@@ -1,4 +1,4 @@
-"""Real-time scheduling of the calling thread, if the system allows it."""
+"""Real-time scheduling of the calling thread."""
 
 from __future__ import annotations
 

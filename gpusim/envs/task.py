@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class Signals:
     """Signals of all worlds by name.
 
-    ``signals[name]`` is a NumPy array (num_envs,), or (num_envs, k) for a signal with k components, or for all signals
-    that match a wildcard. The next control step can overwrite this array, so copy values that you need later.
+    ``signals[name]`` is a NumPy array (num_envs,). For a signal with k components, or a wildcard that matches k
+    numbers, the array is (num_envs, k). The next control step can overwrite this array, so copy values that you need
+    later.
 
     Attributes:
         array: values of all signals (num_envs, n).

@@ -14,7 +14,8 @@ from gpusim.typing import Array
 class Tensors:
     """Function that converts arrays to tensors.
 
-    The tensor of a float64 array (the rewards) is a float32 copy. Other tensors share memory with the array.
+    The tensor of a float64 array (the rewards) is a float32 copy. All tensors except rewards share memory with the
+    array.
     """
 
     def __init__(self) -> None:

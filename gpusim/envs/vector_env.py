@@ -38,7 +38,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     index of the world, and the actions in this world.
 
     ``info["is_success"]`` reports the success of episodes that end. ``info["_is_success"]`` is the mask of worlds whose
-    episode ends. In mode "same_step", both entries are in ``info["final_info"]``.
+    episode ends. In mode "same_step", the entries "is_success" and "_is_success" are in ``info["final_info"]``.
 
     Args:
         task: a :class:`Task`, its class, or ``"module:Class"``.
@@ -52,7 +52,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
 
     Attributes:
-        sim: the simulation. You may read and write it between control steps.
+        sim: the simulation. You may read and write signals between control steps.
         task: the task.
         scene: the scene of the task.
         episode_steps: number of control steps after which an episode is truncated.
@@ -162,8 +162,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             dict.
 
         Raises:
-            ModelError: the actions or the values that the task returned have a wrong shape, or are not finite, or no
-                episode has begun.
+            ModelError: the actions or the values of the task have a wrong shape or are not finite, or no episode has
+                begun.
         """
         wiring, episodes = self._wiring, self._wiring.episodes
         if not self._seeded:

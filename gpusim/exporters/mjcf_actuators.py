@@ -21,7 +21,7 @@ _UNUSED = 1.0
 
 
 def add_actuators(doc: Document) -> None:
-    """Add every actuator that MJCF supports, and report the actuators that it does not support."""
+    """Add every actuator that MJCF supports, and report all unsupported actuators."""
     for spec in doc.model.actuators:
         maker = _MAKERS.get(spec.kind)
         if maker is None:

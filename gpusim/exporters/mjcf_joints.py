@@ -1,4 +1,4 @@
-"""Joints of an MJCF file: hinges, slides and balls. Other joints become equality constraints and tendons."""
+"""Joints of an MJCF file: hinges, slides and balls, and equality constraints and tendons for all other joints."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class ExportReport(Findings):
     Attributes:
         format: name of the format, "MJCF" or "USD".
         file: path of the written file, or "" for text.
-        counts: kind of element, such as "bodies" -> number of such elements.
+        counts: dict from a kind of element, such as "bodies", to the number of elements.
         joints: joint label -> names of the joint's coordinates (MJCF) or path of its prim (USD) in the file.
         findings: everything that the file represents differently or not at all, in the order of the export. See
             :class:`gpusim.importers.Finding` for the severities.

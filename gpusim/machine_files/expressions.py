@@ -64,8 +64,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression.
 
     An expression may contain numbers, texts, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``and``,
-    ``or``, ``not``, ``a if c else b``, indices, attributes of results, methods of machines, and the functions of
-    ``FUNCTIONS``. Attributes with a leading underscore and all other functions are errors.
+    ``or``, ``not``, ``a if c else b`` and indices. It may also use attributes of results, methods of machines, and the
+    functions of ``FUNCTIONS``. Attributes with a leading underscore and all other functions are errors.
 
     Args:
         text: the expression, without the leading "=".
@@ -212,7 +212,7 @@ def vector(value: Any) -> Any:
 
 
 def filled(text: str, names: Mapping[str, Any]) -> str:
-    """Replace known names in braces by their values, such as "leg_{n}" by "leg_2". Other braces stay."""
+    """Replace known names in braces by their values, such as "leg_{n}" by "leg_2". Unknown names keep their braces."""
 
     def shown(match: re.Match[str]) -> str:
         value = names.get(match[1])

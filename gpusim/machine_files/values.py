@@ -99,7 +99,7 @@ class Values:
 
         Args:
             value: value in the file.
-            name: name of the argument. It determines the type of element that a label names.
+            name: name of the argument, which determines the type of element that a label names.
             annotation: type annotation of the argument.
 
         Raises:

@@ -185,7 +185,7 @@ class MotionRecorder(Closing):
         """Record a frame if one is due.
 
         Args:
-            time: simulated time since the start of the recording (s). It must not decrease.
+            time: simulated time since the start of the recording (s), which must not decrease.
             half_step: half of the time step (s). With ``half_step``, the recorder takes each frame at the nearest step.
 
         Returns:

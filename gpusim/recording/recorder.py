@@ -1,4 +1,4 @@
-"""Recorder that samples chosen signals of a simulation and keeps them as arrays over time."""
+"""Recorder that stores the samples of chosen signals in memory, as arrays over time."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class StreamRecorder:
 
     Raises:
         UnknownNameError: a signal or the dtype is unknown.
-        ModelError: the suffix is unknown, the file cannot be written, the library for its format is not installed, a
-            world does not exist, or another open recorder writes the file.
+        ModelError: the suffix or a world is unknown, the file cannot be written, a library is missing, or another open
+            recorder writes the file.
     """
 
     _closed = True  # until __init__ has succeeded
@@ -236,8 +236,8 @@ def record(
 
     Raises:
         UnknownNameError: a signal or the dtype is unknown.
-        ModelError: the suffix is unknown, the file cannot be written, no viewer answers, a library is missing, a world
-            does not exist, or the rate is above the step rate.
+        ModelError: the suffix or a world is unknown, the file cannot be written, no viewer answers, a library is
+            missing, or the rate is above the step rate.
     """
     if not hasattr(sim, "runtime"):
         raise validate.fail("recording", f"sim = {sim!r} is no simulation", "give a gpusim.Simulation")

@@ -1,7 +1,7 @@
 """Balance on contacts: zero-moment point, support polygon and margin, batched over worlds.
 
 At the zero-moment point p, the moment of the ground forces is normal to the ground plane (Vukobratovic 1972; Sardain
-and Bessonnet 2004): p = cross(n, M) / dot(n, F), relative to any point o of the plane. n is the normal of the plane, F
+and Bessonnet 2004). Relative to any point o of the plane, p = cross(n, M) / dot(n, F). n is the normal of the plane, F
 is the total force, and M is the moment about o. As long as the feet neither tip over nor stick to the ground, the
 zero-moment point lies in the support polygon. The support polygon is the convex hull of the contact points.
 """

@@ -126,7 +126,7 @@ class IK:
         """Find the postures nearest to the targets.
 
         Args:
-            q: starting postures, (worlds, size) or (size,). One posture applies to all worlds of the targets.
+            q: starting postures, (worlds, size) or (size,). A single posture applies to all worlds of the targets.
             targets: task name -> target, (numbers,) for all worlds or (worlds, numbers). The target of a PostureTask is
                 optional.
             iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last

@@ -1,4 +1,4 @@
-"""Spanning forest of a model's joints. A joint carries the body that it adds to a tree. Other joints may close loops.
+"""Spanning forest of a model's joints. A joint in the forest carries the body that it adds to a tree.
 
 A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
 along an axis, a rotation about an axis, or a free rotation (ball).

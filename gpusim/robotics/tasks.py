@@ -79,7 +79,7 @@ class PoseTask(PlaceTask):
     Args:
         frame: label of a body or a site.
         weight: weights of the six squared errors: position (x, y, z in the world frame, m) and rotation vector (rad).
-            One number applies to all six.
+            A single number applies to all six components.
         priority: 1 comes first. Tasks with later priorities use the remaining freedom.
         name: name in targets and reports. Default: the frame's label.
 
@@ -127,7 +127,8 @@ class PointTask(PlaceTask):
     Args:
         frame: label of a body or a site.
         point: position in the frame, m.
-        weight: weights of the squared errors (m) in x, y, z of the world frame. One number applies to all three.
+        weight: weights of the squared errors (m) in x, y, z of the world frame. A single number applies to all three
+            axes.
         priority, name: as in :class:`PoseTask`.
 
     The target is a position (3,) or (worlds, 3) in the world frame (m).
@@ -187,12 +188,12 @@ class ComTask(PlaceTask):
 
 
 class PostureTask(Task):
-    """Task that pulls the joints to a given posture. By default, it only uses the freedom that all other tasks leave.
+    """Task that pulls the joints to a posture, by default only with the freedom that all other tasks leave.
 
     Args:
         posture: posture of the tree, (size,) or (worlds, size). Default: the tree's posture ``start``.
-        weight: weights of the squared differences (:meth:`Tree.difference`), (freedoms,). One number applies to all
-            freedoms except those of floating bodies.
+        weight: weights of the squared differences (:meth:`Tree.difference`), (freedoms,). A single number applies to
+            all joint velocities, but not to the velocities of floating bodies.
         priority: as in :class:`PoseTask`. Default: after all other tasks.
         name: name in targets and reports. A target replaces ``posture``.
     """

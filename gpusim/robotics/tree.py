@@ -44,13 +44,13 @@ class Tree(NamesMoved):
     velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) is for one
     world. Units are SI, and vectors are in the world frame.
 
-    A joint carries the body that it adds to the tree. Other joints may close loops, see :meth:`loops`.
+    A joint carries the body that it adds to the tree. Joints that carry no body may close loops, see :meth:`loops`.
 
     Args:
         model: a finalized model.
-        base: label of a body. The tree then contains only this body and all bodies that joints connect to it. The tree
-            floats unless a joint connects it to the world or it has a kinematic body. By default, the tree contains all
-            bodies of the model. Each group without a connection to the world has a floating body.
+        base: label of a body. The tree then contains only ``base`` and all bodies that joints connect to ``base``. The
+            tree floats unless a joint connects the tree to the world, or the tree has a kinematic body. By default, the
+            tree contains all bodies of the model. Each group without a connection to the world has a floating body.
 
     Attributes:
         carriers: labels of the joints that carry bodies and of floating bodies, in column order, for :meth:`slice` and
@@ -345,11 +345,11 @@ class Tree(NamesMoved):
         Loops are open: the method does not include the loads of closing joints.
 
         Args:
-            q: postures. If ``q``, ``v`` or ``a`` has one world, it applies to all worlds.
+            q: postures. A single ``q``, ``v`` or ``a`` applies to all worlds.
             v: velocities.
             a: accelerations (worlds, freedoms).
-            external: frame -> external load, (6,) or (worlds, 6): force (N) at the frame's origin and torque (N m), in
-                the world frame.
+            external: dict from a frame to its external load, (6,) or (worlds, 6): force (N) at the origin and torque (N
+                m), in world axes.
             gravity: gravitational acceleration (3,) (m/s2). Default: the model's gravity.
         """
         q, v = self._both(q, v)

@@ -1,6 +1,7 @@
 """Sensors: sites, force sensors, ray sensors, and measured sensors (IMU, encoder, range finder).
 
-Measured sensors are block diagrams. Their module is imported on first use, so ``import gpusim`` is fast.
+Measured sensors are block diagrams. Python imports the module of measured sensors on first use, so ``import gpusim`` is
+fast.
 """
 
 from typing import TYPE_CHECKING, Any

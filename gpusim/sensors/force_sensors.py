@@ -49,8 +49,8 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
 
     The signals are ``sensor.<label>.force`` (3,), N, ``sensor.<label>.torque`` (3,), N m, and
     ``sensor.<label>.center_of_pressure`` (3,), m. All three signals are in the world frame. The signals are mean values
-    over the last step and include bounces. So the sum of force times dt is the transferred momentum. Diagrams can read
-    the signals.
+    over the last step and include bounces. Therefore, the sum of force times dt is the transferred momentum. Diagrams
+    can read the signals.
 
     Args:
         body: body index.

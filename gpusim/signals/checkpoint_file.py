@@ -112,11 +112,11 @@ def write_checkpoint(
     """Write a checkpoint file. The new file replaces an older file only when the new file is complete.
 
     Args:
-        path: path of the file. It must end in .npz.
+        path: path of the file, which must end in .npz.
         snapshot: snapshot of the simulation.
         model: model from the builder, without axis rows from parameter writes.
         settings: settings of the simulation.
-        extra: additional arrays. :func:`read_checkpoint` returns them in ``arrays``.
+        extra: additional arrays, which :func:`read_checkpoint` returns in ``arrays``.
     """
     target = check_output_file(path, (".npz",), "checkpoint")
     packed = packed_checkpoint(snapshot, model, settings, extra)

@@ -39,14 +39,15 @@ class Checkpoints:
     def restore(self, snapshot: State, worlds: Any = None, source: Any = None) -> None:
         """Set worlds to a snapshot. The worlds continue from the snapshot with bit-identical results.
 
-        Other worlds do not change. The method does not restore variables of Python functions in ``python`` blocks.
+        All worlds that are not in ``worlds`` remain unchanged. The method does not restore variables of Python
+        functions in ``python`` blocks.
 
         Args:
             snapshot: result of :meth:`snapshot` of a simulation with an equal model.
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all.
-            source: index of a world in the snapshot to copy to all ``worlds``, or one index for each of these worlds.
-                The noise of the sensors is also copied. By default, each world is restored from the world with the same
-                index, and the snapshot must have as many worlds as the simulation.
+            source: index of a world in the snapshot to copy to all ``worlds``, or one index for each world in
+                ``worlds``. The noise of the sensors is also copied. By default, each world gets the snapshot of the
+                world with the same index. Then the snapshot must have as many worlds as the simulation.
 
         Raises:
             ModelError: ``snapshot`` is not a snapshot, or has another model, scheme, dtype or number of worlds, or a
@@ -58,10 +59,10 @@ class Checkpoints:
         """Write a checkpoint file with a snapshot, the model and the settings. :meth:`load` continues from this file.
 
         The new file replaces an older file only when the new file is complete. A file cannot store a model with
-        ``python`` blocks or with values of your own classes. Pass such a model to :meth:`load`.
+        ``python`` blocks or with values of your own classes. In this case, pass the model to :meth:`load`.
 
         Args:
-            path: path of the file. It must end in .npz. ``numpy.load`` can read the file.
+            path: path of the file, which must end in .npz. ``numpy.load`` can read the file.
 
         Raises:
             ModelError: the path does not end in .npz or cannot be written.
@@ -85,8 +86,8 @@ class Checkpoints:
             launch, threads, device, specialize: see :class:`Simulation`.
 
         Raises:
-            ModelError: the file is invalid, from another version of gpusim or for another model, or contains no model,
-                or the backend does not work on this computer.
+            ModelError: the file is invalid, is from another version of gpusim or for another model, or contains no
+                model. Or the backend does not work on this computer.
         """
         found = read_checkpoint(path)
         make: Any = cls

@@ -100,7 +100,7 @@ class FallWatch:
 
 
 def grounded(model: Model) -> set[int]:
-    """Return WORLD, kinematic bodies, and all bodies that chains of joints connect to them."""
+    """Return WORLD, all kinematic bodies, and all bodies that chains of joints connect to WORLD or kinematic bodies."""
     links: dict[int, list[int]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:

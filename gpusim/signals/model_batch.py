@@ -63,8 +63,8 @@ def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
     """Return the models of a simulation: one model for all worlds, or one for each world.
 
     Raises:
-        ModelError: a value is not a model, the number of models differs from the number of worlds, or the models have
-            differences that a simulation does not allow.
+        ModelError: a value is not a model, the number of models differs from the number of worlds, or the models differ
+            in parts that must be equal.
     """
     models = list(model) if isinstance(model, list | tuple) else [model]
     for one in models:

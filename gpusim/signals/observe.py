@@ -34,7 +34,7 @@ class Observation:
         names: names of the signals, in order.
         slices: columns of each signal in ``array``, by name.
         array: values of the last :meth:`read` (num_worlds, n). Each read overwrites this array. With the CUDA backend,
-            the array is on the device. Other libraries can use it without a copy (DLPack).
+            the array is on the device. PyTorch, JAX and CuPy can use the array without a copy (DLPack).
     """
 
     def __init__(self, runtime: Runtime, signals: Sequence[Signal], dtype: str = "float64") -> None:
@@ -120,7 +120,7 @@ class Observation:
 
 
 class Command:
-    """Commands of all worlds as columns of one array. :meth:`gpusim.Simulation.command` makes such an object.
+    """Commands of all worlds as columns of one array. :meth:`gpusim.Simulation.command` makes a Command.
 
     Attributes:
         names: labels of the commands, in order.

@@ -1,6 +1,6 @@
 """Override of commands: hold chosen commands at given values in chosen worlds. An emergency stop is an override.
 
-The override is part of the state (array OVERRIDE). So copies, resets and replays include the override.
+The override is part of the state (array OVERRIDE). Therefore, copies, resets and replays include the override.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Override:
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:
         """End the override of the commands ``names``, or of all commands if ``names`` is None.
 
-        The commands keep their current values until you or a diagram writes them.
+        The commands keep their current values until you or a diagram writes new values.
         """
         labels = self._controls if names is None else self._labels(names)
         self._runtime.backend.hold_overridden()

@@ -41,7 +41,7 @@ class Rollouts(ABC):
             steps: number of steps of ``config.dt``.
             commands: dict from labels or wildcards of commands to the values before each step. Values are a
                 :class:`Schedule`, a number, (steps,) or (steps, num_worlds). For a wildcard that matches n commands,
-                give (steps, n) or (steps, num_worlds, n). All other commands keep their values.
+                give (steps, n) or (steps, num_worlds, n). Commands that are not in ``commands`` keep their values.
             record: signals or wildcards to record, as in :meth:`observe`.
             every: number of steps from one sample to the next.
 
@@ -61,11 +61,11 @@ class Rollouts(ABC):
         """Let a CUDA graph of PyTorch or CuPy capture calls of the simulation (``backend="cuda"``).
 
         In the context, call :meth:`step`, ``read`` of observations, and ``write`` of commands with arrays on the
-        device. Make the same calls once before the capture, so that all kernels are compiled. Then enter this context
-        before ``torch.cuda.graph``.
+        device. Make the same calls once before the capture, so that all kernels are compiled. Enter the context
+        ``capture`` before ``torch.cuda.graph``.
 
-        The host takes no part in a replay. So call ``sim.invalidate()`` after replays, before you read on the host.
-        Between replays, you can write and reset as usual. The watch for falling bodies ends.
+        The host takes no part in a replay. Therefore, call ``sim.invalidate()`` after replays, before you read on the
+        host. Between replays, you can write and reset as usual. The watch for falling bodies ends.
 
         Raises:
             ModelError: the backend or the launch is not suitable, or a call inside needs the host.

@@ -112,7 +112,7 @@ class Runtime:
         return self.state, self.initial
 
     def add_state(self, name: str, values: Array) -> None:
-        """Register an additional state array (num_worlds, ...). Resets and copies of the state include it."""
+        """Register an additional state array (num_worlds, ...), which resets and copies of the state include."""
         self.backend.state.arrays[name] = values
         self.initial.arrays[name] = values.copy()
         self._added.append(name)
@@ -164,7 +164,7 @@ class Runtime:
         return self._forward
 
     def current_angles(self) -> None:
-        """Update the joint angles and the counted full rotations to the current poses. This needs no trial step."""
+        """Update the joint angles and the counted full rotations to the current poses, without a trial step."""
         if self._forward is None:
             self.backend.current_angles()
 

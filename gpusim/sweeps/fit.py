@@ -74,7 +74,7 @@ def fit(
     1e-4 of the range of a parameter.
 
     Args:
-        model: model. Its initial state must be the state at the start of the trace.
+        model: model whose initial state is the state at the start of the trace.
         trace: recorded trace, for example from :func:`gpusim.recording.recorder.load_recording`. ``fit`` uses only the
             first world.
         parameters: dict from writable scalar signals to bounds (low, high), for example

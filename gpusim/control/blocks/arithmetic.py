@@ -32,7 +32,7 @@ class Counted(Block):
 
 @block("gain")
 class Gain(Block):
-    """Multiply the input by the number ``gain``. This number may have a ``unit``."""
+    """Multiply the input by the number ``gain``, which may have a ``unit``."""
 
     gain: float = 1.0
     unit: str | None = None

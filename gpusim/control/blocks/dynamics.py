@@ -1,7 +1,8 @@
 """Blocks with state: integrators, filters, transfer functions, delays, PID.
 
-The blocks treat inputs as constant between samples (zero-order hold). For such inputs, the blocks solve the continuous
-systems exactly at the samples (Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998, section 4.3).
+The blocks treat inputs as constant between samples (zero-order hold). For constant inputs between samples, the blocks
+solve the continuous systems exactly (Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998, section
+4.3).
 """
 
 from __future__ import annotations
@@ -351,9 +352,9 @@ class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd derivative(e), clipped to ``lower`` and ``upper``.
 
     e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. The integral stops
-    while the output is at a bound and e would drive the output beyond the bound (conditional integration, see Astrom
-    and Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input ``rate`` (rate of e)
-    replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
+    while the output is at a bound and e would drive the output beyond the bound. This rule is called conditional
+    integration (Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input
+    ``rate`` (rate of e) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
 
     kp: float = 1.0

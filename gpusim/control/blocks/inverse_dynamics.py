@@ -100,8 +100,8 @@ class InverseDynamics(Block):
     :func:`gpusim.control.heavy_chain` returns ``joints``, ``tip`` and ``gravity`` (in the base frame, m/s2).
 
     Inputs without a wire are 0. If only ``q`` has a wire, the output holds the chain against gravity. ``load`` is an
-    additional point mass at the tip (kg). ``wrench`` is an external force and a moment about the tip, in base axes
-    (6,), such as the ground force on a foot. With ``gravity=None``, the block has an input ``gravity`` (3,) for a base
+    additional point mass at the tip (kg). ``wrench`` (6,) is an external force and its moment about the tip, in base
+    axes, such as the ground force on a foot. With ``gravity=None``, the block has an input ``gravity`` (3,) for a base
     that tilts. If the base accelerates, subtract the acceleration of the base from the input ``gravity``. The block
     ignores the angular velocity of the base, and the springs, damping and friction of joints.
     """

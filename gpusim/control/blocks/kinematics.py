@@ -5,8 +5,8 @@
 dq is one step of damped least squares for the joint positions q. J is the Jacobian. e is the error to the target,
 clipped to the length ``max_way``. The first two terms move the joints to the posture in the null space of J (Liegeois,
 1977). The regularization s is close to zero (``PROJECTED``). The damping d2 = ``damping``^2 + |e|^2 / 2 uses the error
-before clipping. If the target is out of reach, the tip comes to rest as close to the target as possible (Sugihara,
-"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011). The block clips the joint
+before clipping. If the target is out of reach, the tip stops at the point closest to the target. Source: Sugihara,
+"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011. The block clips the joint
 positions to the joint limits.
 """
 

@@ -158,7 +158,7 @@ def check_rising(element: str, name: str, given: Any, least: int) -> None:
 
 
 def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) -> Num:
-    """Interpolate linearly between points and extrapolate beyond them."""
+    """Interpolate linearly between points, and extrapolate linearly beyond the first and last point."""
     xs, ys = c.trace.table(x), c.trace.table(y)
     k = c.trace.interval(xs, at)
     x0, x1 = c.trace.entry(xs, k), c.trace.entry(xs, k + 1.0)

@@ -51,9 +51,10 @@ MOST_DEPTH, MOST_NUMBER = 200, 1e300
 class Expression(Block):
     """Formula as text, such as "kp * (a - b) if abs(a) > 0.1 else 0".
 
-    The formula may use arithmetic, powers, comparisons, ``and``, ``or``, ``not``, ``x if c else y``, the functions sin
-    cos tan asin acos atan atan2 exp log pow sqrt abs floor round min max, and the constants pi and inf. The inputs of
-    the block are ``names``. By default, they are the names in the formula in alphabetical order. Division by zero gives
+    The formula may use arithmetic, powers, comparisons, ``and``, ``or``, ``not`` and ``x if c else y``. Constants are
+    pi and inf. Functions are sin cos tan asin acos atan atan2 exp log pow sqrt abs floor round min max. The inputs of
+    the block are ``names``. By default, ``names`` are the names in the formula in alphabetical order. Division by zero
+    gives
     0. Powers of zero and of negative numbers are 0, except powers with ``**`` and an integer exponent from 0 to 8. The
     block evaluates vectors component by component.
     """
