@@ -175,7 +175,7 @@ class Path:
     """A cubic spline x(t) through points at given times, for ``add_motion``.
 
     The velocity is zero at both ends, but the acceleration may jump there. Before the first time, the path rests at the
-    first point. After the last time, it rests at the last point.
+    first point. After the last time, the path rests at the last point.
 
     Args:
         points: at least two pairs (time in s, value). The times must increase.

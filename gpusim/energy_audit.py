@@ -1,10 +1,10 @@
 """Energy audit of a simulation: compares the change of the energy with the work of all actuators, joints and contacts.
 
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is
-p (u- + u+)/2. The audit sums this work for each actuator, joint and contact. The work of a step is the mean over the
-kicks at the start and the end of the step (trapezoidal rule). With the semi-implicit scheme, the audit uses only the
-kick at the start. Position corrections and implicit steps of oil circuits have separate entries. ``error`` is the
-change of energy that no entry explains.
+p (u- + u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step is the
+mean over the kicks at the start and the end of the step (trapezoidal rule). With the semi-implicit scheme, the audit
+uses only the kick at the start. The balance has separate entries for position corrections and for implicit steps of oil
+circuits. ``error`` is the change of energy that no entry explains.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class EnergyBalance:
         kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
         works: dict from the name of an entry to the energy that the entry has added. Removed energy is negative.
             Elements have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits).
-            The entry of a spring contains only the work of its damping. ``joints`` is the numerical error of locked
-            directions. ``moved bodies`` is the work of kinematic bodies. ``push-outs`` is the work of position
-            corrections against gravity. ``oil steps`` is the energy change by the implicit steps of circuits. Three
-            more entries are ``contacts``, ``impacts`` and ``applied``.
+            The entry of a spring contains only the work of its damping. ``joints`` is the numerical energy error in the
+            locked directions of joints. ``moved bodies`` is the work of kinematic bodies. ``push-outs`` is the work of
+            position corrections against gravity. ``oil steps`` is the energy change by the implicit steps of circuits.
+            Three more entries are ``contacts``, ``impacts`` and ``applied``.
         turnover: maximum of three values: the added energy, the removed energy, and the largest change of the kinetic
             energy.
     """

@@ -1,9 +1,9 @@
 """Elementary functions with bit-identical results on every machine: a NumPy version of cuda_kernels/math/detmath.cuh.
 
 The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. The functions of this
-module use only bit operations and + - * /. IEEE 754 defines the rounding of these operations. The order of operations
-is the same as in detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc.
-Arguments are numbers or arrays of any shape. Results are float64 arrays.
+module use only bit operations and + - * /, whose rounding IEEE 754 defines. The order of operations is the same as in
+detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc. Arguments are numbers
+or arrays of any shape. Results are float64 arrays.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class Plot:
     """A plot of signals over time. ``unit`` is the unit of the vertical axis.
 
     ``labels`` are the names in the legend, one per signal. The default labels are the signal names. A signal with
-    several components has one line per component. ``scale`` multiplies the values. For example, 1e-5 converts Pa to
-    bar.
+    several components has one line per component. ``scale`` multiplies the values. For example, a ``scale`` of 1e-5
+    converts Pa to bar.
     """
 
     title: str
@@ -82,7 +82,7 @@ class Scene:
     Attributes:
         name: name of the scene, as in ``gpusim run NAME``.
         description: description in one line.
-        builder: builder of the model. You can still add elements.
+        builder: builder of the model, to which you can still add elements.
         config: solver settings.
         duration: duration of a run (s).
         plots: plots that the option ``--plot`` shows.
@@ -122,7 +122,7 @@ class ParameterInfo:
 
 
 def list_scenes() -> dict[str, str]:
-    """Return the one-line descriptions of all scenes by name, in sorted order. Do not import the scenes."""
+    """Return the one-line descriptions of all scenes by name, in sorted order, without importing the scenes."""
     return {name: _description(module) for name, module in sorted(scene_modules().items())}
 
 

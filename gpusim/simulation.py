@@ -58,7 +58,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             solver also uses float64, except with ``fast``.
         config: settings of the solver.
         launch: "fused": one block or thread runs each world. "simd" (native, direct joint solver): each vector lane
-            runs one world. "staged": all threads run each stage of the step. All give the same bits.
+            runs one world. "staged": all threads run each stage of the step. All launches give the same bits.
         threads: maximum number of threads (native only), by default all cores that the process may use. For a large
             world, the backend measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
@@ -198,7 +198,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run all block diagrams that are due at the current time. The next step omits these diagrams."""
+        """Run all block diagrams that are due at the current time. The next step does not repeat the samples."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -209,7 +209,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.step_size
 
     def invalidate(self) -> None:
-        """Invalidate cached forces and velocities. Call this after you write to ``state`` or replay a CUDA graph."""
+        """Invalidate cached forces and velocities. Call it after you write to ``state`` or replay a CUDA graph."""
         self.runtime.invalidate()
 
     # Start: closed loops.
@@ -251,7 +251,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
         """Hold commands at fixed values until :meth:`release`. Without ``values``, the call is an emergency stop.
 
-        Held commands ignore diagrams and writes. Copies of the state include the override. :meth:`reset` ends the hold.
+        Held commands ignore diagrams and writes. Copies of the state include the override. A reset ends the override.
 
         Args:
             values: dict from a command's label or wildcard to a number, or to one number per chosen world. None holds
@@ -397,8 +397,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         """Write many signals at once: first poses and joint coordinates from parent to child, then velocities.
 
         A joint coordinate moves the child of the joint and all bodies attached to the child rigidly. A posture
-        therefore needs only the pose of its base and the joint coordinates. The velocities of these bodies rotate with
-        the bodies, unless you also write these velocities. The order of ``values`` does not matter.
+        therefore needs only the pose of its base and the joint coordinates. The velocities of the moved bodies rotate
+        with the bodies, unless you also write velocities. The order of ``values`` does not matter.
 
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,

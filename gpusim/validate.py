@@ -23,7 +23,7 @@ GREATEST = 1e100
 DENSEST = 22590.0
 """Density of osmium, kg/m3."""
 ROUND_OFF = 1e-6
-"""Smaller moments of inertia are round-off or wrong. The unit is the moment of an osmium ball of the same mass."""
+"""Smaller moments of inertia are round-off or wrong, as a fraction of the moment of an osmium ball of equal mass."""
 UNUSABLE = 1e-9
 """Bodies with smaller moments of inertia come apart from their joints by round-off. Same unit as ROUND_OFF."""
 _SI_UNITS = ("m", "kg", "s", "rad", "N", "Nm", "Pa", "W", "J")
@@ -268,9 +268,9 @@ def inertia(element: str, value: Any) -> Array:
     """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 3x3 numbers.
 
     Raises:
-        ModelError: the value has a wrong shape or is not finite. Or the tensor is too large, not symmetric, or not
-            positive definite. Or a principal moment exceeds the sum of the other two moments, or is far below the
-            largest moment.
+        ModelError: the value has a wrong shape, or is no finite, symmetric, positive definite tensor below the maximum.
+            The function also raises this error if a principal moment exceeds the sum of the other two moments, or is
+            far below the largest moment.
     """
     try:
         given = np.array(value, dtype=float)

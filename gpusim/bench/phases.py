@@ -46,7 +46,8 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the time of a step (microseconds) by stage and by kernel. The simulation runs at least ``steps`` steps.
 
     In staged launch, the function times each kernel launch. solver/schedule.py lists the stages. The additional stages
-    "start" and "store" load and store the state. On a CPU, "calls" is the time of Python between the kernels.
+    "start" and "store" load and store the state. On a CPU, "calls" is the time that Python spends between the kernel
+    calls.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.

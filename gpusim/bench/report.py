@@ -172,7 +172,7 @@ def as_json(machine: dict[str, Any], records: Sequence[Record]) -> dict[str, Any
 
 
 def write_json(path: str | Path, content: dict[str, Any]) -> None:
-    """Write ``content`` to ``path``. If this fails, no partial file remains.
+    """Write ``content`` to ``path``. If the write fails, no partial file remains.
 
     Raises:
         OSError: the folder is not writable.

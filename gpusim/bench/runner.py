@@ -64,8 +64,8 @@ class Record:
         world_steps: world-steps per second, from the median step time.
         error: reason why the case has no results.
         extra: additional results, by name, which only this workload has.
-        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. Only for piles,
-            or with ``profile``.
+        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. Only the records
+            of piles, or with ``profile`` of all cases, contain these times.
         profiled: launch mode of the profiled run, or the reason why a requested profile is missing.
     """
 
@@ -188,7 +188,7 @@ def _add_pile_figures(sim: Simulation, record: Record) -> None:
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
-    """Return the simulation of a case. ``changes`` are other arguments of ``Simulation``."""
+    """Return the simulation of a case. ``changes`` are additional arguments of ``Simulation``."""
     from gpusim.description.config import SolverConfig
     from gpusim.simulation import Simulation
 

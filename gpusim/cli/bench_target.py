@@ -38,7 +38,7 @@ _CHEAPER = {
     "relax": "restitution = 0 where bodies need not bounce",
     "positions": "fewer loops of joints",
 }
-"""Stage -> advice on how to make the stage faster."""
+"""Dict from a stage to advice on how to make the stage faster."""
 _LARGE = 0.1
 """If a stage takes at least this share of a step, the profile shows advice for the stage."""
 

@@ -40,7 +40,7 @@ class Sampling:
     Attributes:
         sampler: the observer that takes the samples.
         every: number of steps between samples, at least 1, possibly a fraction.
-        last: the sampler takes no samples after this step.
+        last: last step at which the sampler may take a sample.
         taken: number of samples so far.
     """
 

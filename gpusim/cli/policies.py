@@ -43,7 +43,7 @@ def with_policy(options: RunOptions) -> RunOptions:
 def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
     """Return the scene with the policy as its schedule.
 
-    The episode's length replaces the scene's duration. The scene's checks are removed.
+    The episode's length replaces the scene's duration. The returned scene has no checks.
     """
     if options.policy is None:
         return scene

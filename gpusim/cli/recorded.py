@@ -29,7 +29,7 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
     Args:
         options: options of a command line with a recording as target.
-        more: names of further given options that recordings do not support.
+        more: names of more given options that recordings do not support.
         allowed: names of options that recordings also support.
 
     Raises:

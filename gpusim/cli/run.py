@@ -96,7 +96,7 @@ class _Recorders:
     picture_every: int = 1
 
     def samplings(self, checked: Sampling | None) -> list[Sampling]:
-        """Return the samplings of these recorders and of the checks."""
+        """Return the sampling schedules of the recorders and of the checks."""
         found = [checked] if checked is not None else []
         if self.file is not None:
             found.append(Sampling(self.file, self.file_every))

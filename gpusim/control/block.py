@@ -41,7 +41,8 @@ class Context:
     """Tracing context of one block.
 
     Attributes:
-        period: sample period (s). With ``max_rate``, the period is a traced number, because worlds can differ.
+        period: sample period (s). With ``max_rate``, the period is a traced number, because the period can differ
+            between worlds.
         shortest: shortest possible sample period (s).
         kinds: shapes and units (:class:`Kind`) of inputs and known outputs, by port.
     """

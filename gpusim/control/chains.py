@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
-"""Kind of a joint with one coordinate, by the type of the coordinate."""
+"""Kind of a joint in a chain, by the type of its only coordinate."""
 
 
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from gpusim.description.program import Ring
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "atan2", "pow")
-"""Elementary functions. C++ code uses the namespace det, Python code the module exact_math."""
+"""Elementary functions. C++ code uses the namespace det, and Python code uses the module exact_math."""
 
 
 class Value:

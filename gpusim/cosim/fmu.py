@@ -89,8 +89,8 @@ def write_fmu(
 
     Raises:
         UnknownNameError: a signal or command does not exist.
-        ModelError: pythonfmu3 is not installed, the file cannot be written, or an input or parameter is not writable.
-            Or ``sim`` has several worlds, or the model has Python functions, which a file cannot store.
+        ModelError: pythonfmu3 is not installed, the file cannot be written, an input or parameter is not writable,
+            ``sim`` has several worlds, or the model has Python functions, which a file cannot store.
     """
     file = check_output_file(path, (".fmu",), "FMU")
     builder = _library()

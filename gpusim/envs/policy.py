@@ -41,7 +41,8 @@ class MlpPolicy:
         activation: activation function between layers, "tanh", "relu", "elu" or "silu".
         task: the task that the policy controls, the class of the task, or ``"module:Class"``. The file stores the name
             of the class.
-        mean, std: mean and standard deviation of the observations (n,). The defaults are 0 and 1.
+        mean, std: mean and standard deviation of the observations (n,). The default mean is 0, and the default
+            deviation is 1.
         clip: the policy clips normalized observations to [-clip, clip]. If both ``mean`` and ``std`` are None, the
             policy does not clip.
 

@@ -191,7 +191,7 @@ class Task:
             drawn: drawn values by signal or goal, (n,) or (n, k).
 
         Returns:
-            A dict of more values to write, as in ``sim.write_state``, or None.
+            Dict of additional values to write, as in ``sim.write_state``, or None.
         """
         return None
 

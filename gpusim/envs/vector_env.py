@@ -47,7 +47,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             "disabled", call ``reset(options={"reset_mask": mask})`` after episodes end.
         render_mode: "rgb_array" for images, or None.
         render_size: width and height (pixels) of an image.
-        render_worlds: indices of the worlds to draw, or None for all worlds. Images of the other worlds are black.
+        render_worlds: indices of the worlds to draw, or None for all worlds. Images of worlds that are not drawn are
+            black.
         arrays: "numpy" to return arrays, or "torch" to return tensors (with rewards in float32).
         simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
 
@@ -216,7 +217,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         write_env(path, self.sim, self.task, self._mode.value, self._arrays())
 
     def load(self, path: str | os.PathLike[str]) -> Any:
-        """Continue from a checkpoint of the same task, settings, number of worlds and mode, from :meth:`save`.
+        """Continue from a checkpoint of :meth:`save` with the same task, settings, number of worlds and mode.
 
         Returns:
             The observations (float32, (num_envs, n)).

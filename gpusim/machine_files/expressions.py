@@ -64,8 +64,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression.
 
     An expression may contain numbers, texts, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``and``,
-    ``or``, ``not``, ``a if c else b`` and indices. It may also use attributes of results, methods of machines, and the
-    functions of ``FUNCTIONS``. Attributes with a leading underscore and all other functions are errors.
+    ``or``, ``not``, ``a if c else b`` and indices. An expression may also use attributes of results, methods of
+    machines, and the functions of ``FUNCTIONS``. Attributes with a leading underscore and unknown functions are errors.
 
     Args:
         text: the expression, without the leading "=".

@@ -95,8 +95,8 @@ class Block:
     Attributes:
         time: (n,) times (s).
         values: values of all signals (n, worlds, width), with the ``dtype`` of the layout.
-        poses: position (m) and quaternion (xyzw) of each body frame in the world frame (n, bodies, 7). Empty if no
-            poses are recorded.
+        poses: position (m) and quaternion (xyzw) of each body frame in the world frame (n, bodies, 7). The array is
+            empty if the recording has no poses.
     """
 
     time: Array

@@ -47,14 +47,14 @@ class MotionHeader:
     """Origin of a motion. If ``target`` is not empty, gpusim can rebuild the model from ``target``.
 
     Attributes:
-        target: name of the scene, or path of the robot file. Empty for a model that a program built.
+        target: name of the scene, or path of the robot file. ``target`` is empty for a model that a program built.
         parameters: parameters of the scene, as text.
         bodies: labels of the bodies, in the order of the arrays.
         worlds: indices of the recorded worlds.
         rate: frames per second of simulated time.
         fixed_base: True if the base of a robot file is fixed and no servos hold the joints.
         format: name of the file format.
-        signals: name of a recorded diagram wire -> number of components. Empty without diagrams.
+        signals: name of a recorded diagram wire -> number of components. The dict is empty without diagrams.
     """
 
     target: str

@@ -46,7 +46,7 @@ class MotionPlayer:
         model: model of the scene or file that the motion belongs to.
 
     Attributes:
-        time: current time, measured from the first frame (s). You can write this attribute. Written values are clamped
+        time: current time, measured from the first frame (s). You can write ``time``. The player clamps written times
             to the duration of the motion.
 
     Raises:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # matplotlib takes a second to import, and only drawing needs
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 MAX_WORLDS = 8
-"""Maximum number of worlds in a panel. Only the first MAX_WORLDS worlds are drawn."""
+"""Maximum number of worlds in a panel. The panel shows only the first MAX_WORLDS worlds."""
 
 _COMPONENTS = {3: ("x", "y", "z"), 4: ("x", "y", "z", "w"), 6: ("fx", "fy", "fz", "tx", "ty", "tz")}
 _LEGEND_LINES = 10
@@ -71,7 +71,7 @@ def draw(plots: Sequence[Plot], recording: Recording, title: str = "") -> Figure
 
     Args:
         plots: the panels, at least one.
-        recording: recording with every signal that the panels show. The first ``MAX_WORLDS`` worlds are drawn.
+        recording: recording with every signal that the panels show. The panels show the first ``MAX_WORLDS`` worlds.
         title: title above the figure.
 
     Returns:

@@ -50,7 +50,7 @@ class StreamRecorder:
 
     Attributes:
         layout: names, shapes and units of the recorded numbers.
-        rescued: new path of an unfinished file from an earlier run. None if there was no such file.
+        rescued: new path of an unfinished file from an earlier run, or None.
 
     Raises:
         UnknownNameError: a signal or the dtype is unknown.
@@ -218,16 +218,16 @@ def record(
 ) -> SteppedRecorder:
     """Record signals into a file while the simulation steps.
 
-    The first sample is taken at the current time. ``sim.step(n)`` takes all samples that are due within its n steps.
-    Use the recorder in a ``with`` statement, or call its ``close()`` at the end.
+    The recorder takes the first sample at the current time. ``sim.step(n)`` takes all samples that are due within its n
+    steps. Use the recorder in a ``with`` statement, or call its ``close()`` at the end.
 
     Args:
         sim: the simulation.
         path: path of the recording (.npz, .parquet, .mcap, .csv or .rrd), or the address of a running Rerun viewer,
             e.g. rerun+http://127.0.0.1:9876/proxy.
         signals: signal names or patterns with wildcards, see :meth:`Simulation.observe`.
-        rate: samples per second of simulated time, or None to take a sample at every step. Samples are taken at the
-            nearest steps.
+        rate: samples per second of simulated time, or None to take a sample at every step. The recorder takes samples
+            at the nearest steps.
         worlds: worlds to record, as in :meth:`Simulation.write`, or None for all worlds.
         dtype: floating-point type in the file, "float64" or "float32".
 

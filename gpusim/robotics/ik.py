@@ -140,7 +140,7 @@ class IK:
 
         Raises:
             ModelError: a value is invalid, a task has no target, or "cuda" has no CuPy or no GPU.
-            UnknownNameError: a target has the name of no task.
+            UnknownNameError: no task has the name of a target.
             CompileError: the kernels cannot be compiled.
         """
         validate.choice("robotics.IK", "backend", backend, BACKENDS)

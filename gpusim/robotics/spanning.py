@@ -86,8 +86,9 @@ def spans(joint: JointSpec) -> bool:
 def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
-    The trees grow from the world and from kinematic bodies, which float. Then one body of each remaining group floats.
-    The first choice is ``base``, then the child of a free joint, then a body that is no child of a carrying joint.
+    The trees grow from the world and from kinematic bodies, which float. In each remaining group of connected bodies,
+    one body floats: ``base``, else the child of a free joint, else a body that is no child of a carrying joint, else
+    the first body.
 
     Raises:
         UnknownNameError: no body of that label.

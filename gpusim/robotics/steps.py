@@ -36,13 +36,13 @@ RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
 MAX_PASSES = 4
 """Maximum number of solves per step."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
-"""Error (m and rad) that a level may cause in a higher level, plus this share of the higher level's improvement."""
+"""A level may cause an error of LEAK (m and rad) plus LEAK_SHARE times the improvement in each higher level."""
 FINISHING, FINER = 2, 1e-4
 """Number of last steps per level that strictly protect the levels above, and factor on LEAK in each last step."""
 MAX_WAY = 1.0
 """Maximum norm (m and rad) of the errors of a level after the first priority. Larger errors are scaled down."""
 AT_LIMIT = 1e-9
-"""With several priorities, coordinates closer than this to a limit move to the limit."""
+"""With several priorities, a coordinate moves to its limit if the distance to the limit is below this value."""
 MAX_TURN = 1.0
 """Maximum rotation (rad) of a joint in one step by one level after the first priority."""
 
@@ -85,7 +85,7 @@ class Layout:
         return self.task_levels > 2
 
     def above(self, level: int) -> int:
-        """Return the number of rows in the levels above. The rows of ``level`` start at this index."""
+        """Return the number of rows in the levels above, which is the index of the first row of ``level``."""
         return int(np.searchsorted(self.level, level))
 
     def of_groups(self, vectors: Array) -> Array:
@@ -126,7 +126,8 @@ class Steps:
             pull: products p d of the posture tasks, (levels, worlds, freedoms).
             low, high: minimum and maximum change of the coordinates, (worlds, freedoms), low <= 0 <= high.
             levels: number of levels to use.
-            late: function that returns the number (from 1) of a level's finishing step, or 0 before these steps.
+            late: function that returns the number (from 1) of a level's finishing step, or 0 before the finishing
+                steps.
             tried: function that returns the errors after a step.
         """
         if self.layout.guarded:

@@ -80,7 +80,7 @@ class PoseTask(PlaceTask):
         frame: label of a body or a site.
         weight: weights of the six squared errors: position (x, y, z in the world frame, m) and rotation vector (rad).
             A single number applies to all six components.
-        priority: 1 comes first. Tasks with later priorities use the remaining freedom.
+        priority: 1 comes first. Tasks with later priorities use the freedom that earlier priorities leave.
         name: name in targets and reports. Default: the frame's label.
 
     The target is a position and a quaternion (xyzw), (7,) or (worlds, 7), or a Transform.

@@ -50,7 +50,8 @@ class Tree(NamesMoved):
         model: a finalized model.
         base: label of a body. The tree then contains only ``base`` and all bodies that joints connect to ``base``. The
             tree floats unless a joint connects the tree to the world, or the tree has a kinematic body. By default, the
-            tree contains all bodies of the model. Each group without a connection to the world has a floating body.
+            tree contains all bodies of the model. Each group of bodies without a connection to the world has a floating
+            body.
 
     Attributes:
         carriers: labels of the joints that carry bodies and of floating bodies, in column order, for :meth:`slice` and

@@ -18,7 +18,7 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent.
 
     The signals are ``sensor.<label>.force`` (3,), N, and ``sensor.<label>.torque`` (3,), N m. Force and torque are in
-    the axes of the joint frame on the parent. The torque is about the origin of this joint frame. The signals are mean
+    the axes of the joint frame on the parent. The torque is about the origin of the joint frame. The signals are mean
     values over the last step. The signals include the joint's reaction, drives, limits, friction and bounces. Diagrams
     can read the signals.
 
@@ -48,9 +48,9 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     """Add a sensor for all contacts of a body, for example a foot.
 
     The signals are ``sensor.<label>.force`` (3,), N, ``sensor.<label>.torque`` (3,), N m, and
-    ``sensor.<label>.center_of_pressure`` (3,), m. All three signals are in the world frame. The signals are mean values
-    over the last step and include bounces. Therefore, the sum of force times dt is the transferred momentum. Diagrams
-    can read the signals.
+    ``sensor.<label>.center_of_pressure`` (3,), m. Force, torque and center of pressure are in the world frame. The
+    signals are mean values over the last step and include bounces. Therefore, the sum of force times dt is the
+    transferred momentum. Diagrams can read the signals.
 
     Args:
         body: body index.

@@ -1,8 +1,8 @@
 """Axis rows (constraint rows of joint coordinates) that gpusim adds at the first write of a joint parameter.
 
-A joint coordinate without limits, damping, friction, armature or actuator has no axis row. If you write one of these
-parameters, gpusim rebuilds the model with an axis row for the coordinate. The simulation continues with the new model,
-and state and parameters do not change.
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row. At the first write of a
+limit, damping, friction or armature, gpusim rebuilds the model with an axis row for the coordinate. The simulation
+continues with the new model, and state and parameters do not change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
         joint, coordinate: indices of the joint and the coordinate.
         name: name of an axis parameter, from the table in model/fields.py.
         worlds: indices (n,).
-        value: values for these worlds (n,).
+        value: values for the worlds (n,).
 
     Raises:
         ModelError: a value breaks a rule. The simulation remains unchanged.
@@ -74,7 +74,7 @@ def row_keys(model: Model) -> frozenset[tuple[int, int]]:
 
 
 def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
-    """Rebuild the model with the original axis rows, and with additional rows for exactly these joint coordinates."""
+    """Rebuild the model with the original axis rows, and with additional rows for the joint coordinates ``rows``."""
     old, new = runtime.model, with_axes(runtime.built, rows)
     parameters = carried_parameters(runtime.parameters, old, new)
     runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))

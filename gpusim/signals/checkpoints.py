@@ -47,7 +47,7 @@ class Checkpoints:
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all.
             source: index of a world in the snapshot to copy to all ``worlds``, or one index for each world in
                 ``worlds``. The noise of the sensors is also copied. By default, each world gets the snapshot of the
-                world with the same index. Then the snapshot must have as many worlds as the simulation.
+                world with the same index, and the number of worlds must be equal.
 
         Raises:
             ModelError: ``snapshot`` is not a snapshot, or has another model, scheme, dtype or number of worlds, or a
@@ -58,8 +58,8 @@ class Checkpoints:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint file with a snapshot, the model and the settings. :meth:`load` continues from this file.
 
-        The new file replaces an older file only when the new file is complete. A file cannot store a model with
-        ``python`` blocks or with values of your own classes. In this case, pass the model to :meth:`load`.
+        The new file replaces an older file only when the new file is complete. If a model has ``python`` blocks or
+        values of your own classes, the file cannot store the model. Then pass the model to :meth:`load`.
 
         Args:
             path: path of the file, which must end in .npz. ``numpy.load`` can read the file.
@@ -86,8 +86,8 @@ class Checkpoints:
             launch, threads, device, specialize: see :class:`Simulation`.
 
         Raises:
-            ModelError: the file is invalid, is from another version of gpusim or for another model, or contains no
-                model. Or the backend does not work on this computer.
+            ModelError: the file is invalid, comes from another version of gpusim, is for another model, or contains no
+                model, or the backend does not work on this computer.
         """
         found = read_checkpoint(path)
         make: Any = cls

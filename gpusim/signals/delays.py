@@ -83,9 +83,9 @@ class Delays(Program):
         """Fill the delays and lags of held commands, as if these commands had always been constant.
 
         Args:
-            numbers: state variables of the program in all worlds. The method changes them in place.
+            numbers: state variables of the program in all worlds. The method changes ``numbers`` in place.
             worlds: indices of the worlds.
-            held: mask of the held commands in these worlds (len(worlds), controls).
+            held: mask of the held commands in ``worlds`` (len(worlds), controls).
             commands: values of the held commands.
         """
         held, commands = held[:, self.wanted], commands[:, self.wanted]

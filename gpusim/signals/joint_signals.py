@@ -26,7 +26,7 @@ _UNITS: dict[str, dict[str, str]] = {
     "damping": {"m": "N s/m", "rad": "N m s/rad"}, "friction": _FORCES, "armature": {"m": "kg", "rad": "kg m2"},
     "limit_restitution": dict.fromkeys(("m", "rad", "m, rad"), "-"),
 }  # fmt: skip
-"""Units of joint parameters, by unit of the coordinate. A tendon over coordinates in m and rad has "m, rad"."""
+"""Units of joint parameters, by unit of the coordinate. Tendons over coordinates in m and rad have "m, rad"."""
 
 
 def add_joint_signals(runtime: Runtime, table: SignalTable) -> None:

@@ -33,7 +33,7 @@ class Observation:
     Attributes:
         names: names of the signals, in order.
         slices: columns of each signal in ``array``, by name.
-        array: values of the last :meth:`read` (num_worlds, n). Each read overwrites this array. With the CUDA backend,
+        array: values of the last :meth:`read` (num_worlds, n). Each read overwrites ``array``. With the CUDA backend,
             the array is on the device. PyTorch, JAX and CuPy can use the array without a copy (DLPack).
     """
 

@@ -172,7 +172,7 @@ def start_programs(runtime: Runtime) -> dict[str, str]:
     """Start all sensors, then all other diagrams in the order of the model, then the delays of commands.
 
     Returns:
-        Label of the diagram that sets a command, by label of the command.
+        Dict from the label of a command to the label of the diagram that sets the command.
     """
     model, dt = runtime.model, runtime.config.dt
     commands = {label: ui_hints.unit for label, ui_hints in command_steering(model).items()}

@@ -65,7 +65,7 @@ class Rollouts(ABC):
         ``capture`` before ``torch.cuda.graph``.
 
         The host takes no part in a replay. Therefore, call ``sim.invalidate()`` after replays, before you read on the
-        host. Between replays, you can write and reset as usual. The watch for falling bodies ends.
+        host. Between replays, you can write and reset as usual. ``capture`` ends the watch for falling bodies.
 
         Raises:
             ModelError: the backend or the launch is not suitable, or a call inside needs the host.

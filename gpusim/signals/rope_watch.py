@@ -1,4 +1,4 @@
-"""Warning about ropes and tendons that start far beyond their limit, which pulls them in from the first step."""
+"""Warning about ropes and tendons that start far beyond their limit, because the solver pulls them in at once."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Runtime:
     Attributes:
         initial: the state that a reset restores.
         now: reader of the state at the current time.
-        drivers: label of the diagram that writes a command, by label of the command.
+        drivers: dict from the label of a command to the label of the diagram that writes the command.
         running: the diagrams (``RunningProgram``) in the order in which they run.
         steps: number of requested steps so far.
         samplers: observers that take samples at certain steps, such as recordings.
@@ -112,7 +112,7 @@ class Runtime:
         return self.state, self.initial
 
     def add_state(self, name: str, values: Array) -> None:
-        """Register an additional state array (num_worlds, ...), which resets and copies of the state include."""
+        """Register an additional state array (num_worlds, ...). Resets and copies of the state include the array."""
         self.backend.state.arrays[name] = values
         self.initial.arrays[name] = values.copy()
         self._added.append(name)

@@ -60,7 +60,7 @@ class Signal:
 ParameterPlace = tuple[str, tuple[Any, ...]]
 """Name of a parameter array, and indices in the array of one world."""
 SharedWriter = Callable[[Array, dict[str, Array]], None]
-"""Function of world indices (n,) and values (n,) by parameter."""
+"""Function that writes parameters. Arguments: world indices (n,), dict from a parameter to values (n,)."""
 Writer = Callable[[Array, Array], None]
 Maker = Callable[[str], Signal]
 """Function that makes a signal from its name."""
@@ -127,7 +127,7 @@ class SignalTable:
         self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared, parameter=parameter)
 
     def later(self, names: Iterable[str], make: Maker) -> None:
-        """Add names of signals. The function ``make`` makes a signal when it is used for the first time."""
+        """Add names of signals. ``make`` creates the signal of a name when the signal is first used."""
         for name in names:
             self.by_name[name] = make
 

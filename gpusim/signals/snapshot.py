@@ -1,8 +1,8 @@
 """Snapshots: everything that affects the next steps of a simulation. See ``sim.snapshot()`` and ``sim.restore``.
 
 A snapshot contains the state, parameters, commands, failed worlds, parameters of diagrams, and the state that a reset
-restores. You can restore a snapshot in any simulation with an equal model. The run then continues with bit-identical
-results.
+restores. You can restore a snapshot in any simulation with an equal model. After a restore, the run continues with
+bit-identical results.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class SweepFiles:
     def finish(self, groups: Sequence[Sequence[int]]) -> Any:
         """Merge the results of all groups, sorted by point. Write the final file, or return a table without a path.
 
-        Signals that a model does not have are null.
+        A signal that the model of a point lacks is null.
         """
         import pyarrow as pa
         from pyarrow import parquet

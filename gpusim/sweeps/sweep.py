@@ -42,7 +42,7 @@ def sweep(
     """Run a scene with many combinations of parameter values. Each combination is a point.
 
     Points whose models differ only in numbers run as worlds of one simulation. The results for a point are bitwise
-    identical to a run of this point alone. Signals that the model of a point does not have are null in the table.
+    identical to a run of this point alone. If the model of a point lacks a signal, the table contains null.
 
     Args:
         scene: name of a scene, or a function that takes the parameters and returns a scene.
@@ -61,8 +61,8 @@ def sweep(
         progress: function to call with the number of finished points and the number of all points.
 
     Returns:
-        pyarrow.Table with the columns ``point``, the parameters, ``failed``, ``time`` and the signals. None if ``out``
-        is given.
+        pyarrow.Table with the columns ``point``, the parameters, ``failed``, ``time`` and the signals. With ``out``,
+        the function returns None.
 
     Raises:
         ModelError: a parameter has no values, or a value is invalid.

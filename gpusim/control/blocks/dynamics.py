@@ -352,9 +352,9 @@ class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd derivative(e), clipped to ``lower`` and ``upper``.
 
     e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. The integral stops
-    while the output is at a bound and e would drive the output beyond the bound. This rule is called conditional
-    integration (Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input
-    ``rate`` (rate of e) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
+    while the output is at a bound and e would drive the output beyond the bound. Source: conditional integration in
+    Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5. With ``measured_rate``, the input ``rate`` (rate of
+    e) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
 
     kp: float = 1.0

@@ -3,8 +3,9 @@
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
 dq is one step of damped least squares for the joint positions q. J is the Jacobian. e is the error to the target,
-clipped to the length ``max_way``. The first two terms move the joints to the posture in the null space of J (Liegeois,
-1977). The regularization s is close to zero (``PROJECTED``). The damping d2 = ``damping``^2 + |e|^2 / 2 uses the error
+clipped to the length ``max_way``. The first two terms of dq move the joints to the posture in the null space of J
+(Liegeois, 1977). The regularization s is close to zero (``PROJECTED``). The damping d2 = ``damping``^2 + |e|^2 / 2 uses
+the error
 before clipping. If the target is out of reach, the tip stops at the point closest to the target. Source: Sugihara,
 "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011. The block clips the joint
 positions to the joint limits.
@@ -130,7 +131,7 @@ class Ik(Block):
     start pose of the model. In the null space, the joints move to ``posture`` (n,). With a ``lever`` (m), the tip also
     rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An orientation error of 1 rad counts as much
     as a position error of ``lever`` meters. Outputs: the joint positions ``out`` (n,), and the error ``error`` (m)
-    before this iteration.
+    before the iteration.
     """
 
     joints: Sequence[dict[str, Any]]

@@ -237,10 +237,10 @@ class StateMachine(Block):
 
     The transition [from, to, port] is possible while the input ``port`` is true. The transition [from, to, seconds] is
     possible when the state ``from`` has been active for this number of seconds. In each sample, the block executes the
-    first possible transition in the list. A transition from a state to the same state restarts its ``time``.
+    first possible transition in the list. A transition from a state to the same state restarts ``time``.
 
-    Outputs: ``state`` is the index of the active state, counted from 0. ``time`` is the time since this state became
-    active (s). Each state also has an output, which is 1 while the state is active.
+    Outputs: ``state`` is the index of the active state, counted from 0. ``time`` is the time since the last transition,
+    or since the start (s). Each state also has an output, which is 1 while the state is active.
     """
 
     states: Sequence[str]

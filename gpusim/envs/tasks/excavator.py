@@ -128,7 +128,7 @@ class ExcavatorDig(Task):
         return np.concatenate([s.array[:, :8], load.bucket, load.way, np.stack(counts, axis=1), action], axis=1)
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward for a bucket near the stones and for lifted stones, and a larger one for dumped stones."""
+        """Return a reward for a bucket near the stones and for lifted stones, and a larger reward for dumped stones."""
         load = self.load(s)
         carried, side = np.minimum(load.carried, 5.0), np.minimum(np.abs(load.bucket[:, 1]), 1.0)
         near = -0.3 * np.minimum(np.linalg.norm(load.way, axis=1), 2.0) * np.exp(-carried)

@@ -4,8 +4,8 @@ Each message has one sample of all signals of an element. For example, the signa
 ``position`` of the topic ``/joint/rail``. A field is a number, or a list with all components of all recorded worlds.
 The topic ``/tf`` contains the body poses, and ``/scene`` contains the meshes. The topic ``/spans`` contains a cylinder
 for each element between two bodies (spring, rope, rod). The topics ``/tf``, ``/scene`` and ``/spans`` show the first
-recorded world. With the dtype float32, their poses have single precision too. Double-precision poses of many bodies
-would fill most of the file. Each block of samples is one MCAP chunk. The growing file is an MCAP file without its end
+recorded world. With the dtype float32, poses also have single precision. Double-precision poses of many bodies would
+fill most of the file. Each block of samples is one MCAP chunk. The growing file is an MCAP file without its end
 section.
 """
 

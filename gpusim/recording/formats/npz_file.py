@@ -86,7 +86,7 @@ def _archive(file: BinaryIO) -> ZipFile:
 class _Lzma:
     """Compressor of an entry of a ZIP file, faster than the LZMA compressor of zipfile.
 
-    The bytes of a number have different statistics, so the model of a byte depends on its position (lp).
+    The option ``lp`` of LZMA models each byte position of a number separately, because their statistics differ.
     """
 
     _LC, _LP, _PB, _WINDOW = 0, 2, 2, 1 << 18

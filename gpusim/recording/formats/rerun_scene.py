@@ -30,11 +30,11 @@ def entity(*parts: str) -> str:
 class RerunScene:
     """All drawn objects of a model in one world.
 
-    A mesh on a body is the entity ``/scene/BODY/NUMBER``. The pose of this entity is relative to the body frame. An
+    A mesh on a body is the entity ``/scene/BODY/NUMBER``. The pose of a mesh entity is relative to the body frame. An
     element between two bodies (spring, rope, cylinder) is the entity ``/scene/spans/NUMBER``.
 
     Args:
-        stream: recording stream. The constructor sends the meshes to this stream.
+        stream: recording stream. The constructor sends the meshes to ``stream``.
         model: the model to draw.
     """
 
