@@ -410,7 +410,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: a signal is not writable, or the shape of a value does not fit. All poses remain unchanged.
+            ModelError: a signal is not writable, or the shape of a value does not fit. All poses are then unchanged.
         """
         if not isinstance(values, Mapping):
             fix = "give {'joint.hip.position': 0.1}"

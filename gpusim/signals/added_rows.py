@@ -36,7 +36,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
         value: values for the worlds (n,).
 
     Raises:
-        ModelError: a value breaks a rule. The simulation remains unchanged.
+        ModelError: a value breaks a rule. After an error, the simulation is unchanged.
     """
     if np.all(value == runtime.model.joints[joint].params[name][coordinate]):
         return

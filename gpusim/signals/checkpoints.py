@@ -51,7 +51,7 @@ class Checkpoints:
 
         Raises:
             ModelError: ``snapshot`` is not a snapshot, or has another model, scheme, dtype or number of worlds, or a
-                world does not exist. The simulation remains unchanged.
+                world does not exist. After an error, the simulation is unchanged.
         """
         self.state.restore(snapshot, worlds, source)
 

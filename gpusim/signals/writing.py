@@ -189,7 +189,7 @@ class StateWriter:
         """Order the writes of limits, so that after each write no lower limit exceeds the upper limit.
 
         Raises:
-            ModelError: a new lower limit is above the new upper limit. The simulation remains unchanged.
+            ModelError: a new lower limit is above the new upper limit. After an error, the simulation is unchanged.
         """
         named = {signal.info.name: (signal, value) for signal, value in others}
         first = []

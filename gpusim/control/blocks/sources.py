@@ -234,8 +234,7 @@ class Input(Source):
 
 @block("noise")
 class Noise(Source):
-    """Normal random numbers with standard deviation ``sigma``. Each sample has new numbers. ``size`` > 1 gives a
-    vector.
+    """Normal random numbers with standard deviation ``sigma``, new in each sample. ``size`` > 1 gives a vector.
 
     The numbers depend only on the diagram's label, the block, the seed, the world and the sample. The numbers repeat
     after a reset.
