@@ -35,8 +35,8 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
         The path.
 
     Raises:
-        ModelError: ``path`` is no valid path of a file, the suffix is not in ``suffixes``, the name is too long, or the
-            folder of the file is missing or read-only.
+        ModelError: ``path`` is not a file path, the suffix is not in ``suffixes``, the name is too long, or the folder
+            of the file is missing or read-only.
     """
     if not isinstance(path, str | os.PathLike):
         raise ModelError(f"{name}: {path!r} is not a path; give e.g. {f'run{suffixes[0]}'!r}")

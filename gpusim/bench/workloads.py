@@ -78,7 +78,7 @@ class Workload:
 
     Attributes:
         description: description in one line.
-        cases: function of a flag that returns the cases. If the flag is true, the cases are shorter.
+        cases: function that returns the cases. If the argument of the function is true, the cases are shorter.
         unasked: backend on which the workload runs if the user names no workload, or empty for any backend.
     """
 
