@@ -161,7 +161,7 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the work since this kick of each actuator whose kind has a function ``works``."""
+        """Return the work since the kick, for each actuator whose kind has a function ``works``."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)

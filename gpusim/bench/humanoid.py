@@ -1,8 +1,8 @@
 """The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors.
 
 The numbers are from gymnasium's humanoid.xml. Several hinges of a body become one joint with several axes. As in the
-file (``condim``), links have friction with the floor, but no friction with each other. This model omits the two tendons
-of the file, because they exert no force.
+file (``condim``), links have friction with the floor, but no friction with each other. The model omits the two tendons
+of humanoid.xml, because the tendons exert no force.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ class Flat:
         rate: samples per second, or None for one sample every ``SolverConfig.dt``.
         max_rate: maximum rate if worlds may have different rates, else None.
         prefix: prefix of the signal names.
-        open_ports: dict from an input without a wire to the port that needs the wire. The port that needs the wire can
-            be in an enclosing diagram.
+        open_ports: dict from an input without a wire to the port, perhaps of an enclosing diagram, that needs the wire.
     """
 
     label: str

@@ -40,7 +40,7 @@ LEAK, LEAK_SHARE = 1e-2, 0.5
 FINISHING, FINER = 2, 1e-4
 """Number of last steps per level that strictly protect the levels above, and factor on LEAK in each last step."""
 MAX_WAY = 1.0
-"""Maximum norm (m and rad) of the errors of a level after the first priority. Larger errors are scaled down."""
+"""Maximum norm (m and rad) of the errors of a level after the first priority. ``_shortened`` scales larger errors."""
 AT_LIMIT = 1e-9
 """With several priorities, a coordinate moves to its limit if the distance to the limit is below this value."""
 MAX_TURN = 1.0

@@ -60,7 +60,7 @@ class ExcavatorReach(Task):
 STONES = 20
 """Number of stones in the trench."""
 FAR = 4.0
-"""Maximum coordinate of a stone in observations and rewards, m. No bucket reaches this far."""
+"""Maximum coordinate of a stone in observations and rewards, m. An intact arm reaches less far."""
 
 
 @dataclass(frozen=True)
