@@ -31,9 +31,10 @@ template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, c
 struct NoFloors {
     template <class N> MEMBER void add(int, const N*, N*) const {}
 };
-// Solve the normal impulse of point k, then its friction. Only live lanes change.
+// Solve the normal impulse of point k, then its friction. Only live lanes change. The twist after the ``last`` point is
+// not needed.
 template <class R, class M, class N, class F>
-GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, N* step, Sweep<N>& s) {
+GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, bool last, const F& floors, N* step, Sweep<N>& s) {
     R p = point_record(r, k);
     N place[3], u[3], velocity[3], mass[3], rub[2], impulse[3], wrench[6], moved[6];
     const N none = Every<N>::of(real(0)), old = p[AT_IMPULSE];
@@ -72,6 +73,7 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
         step[d] += change[d];
         note_change(s, change[d]);
     }
+    if (last) return;
     point_wrench(frame, place, change, wrench);
     respond(r, wrench, moved);
     for (int k = 0; k < 6; ++k) s.twist[k] = choose(live, N(s.twist[k] + moved[k]), s.twist[k]);
@@ -204,6 +206,7 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
 // Solve all points one after another, then patch friction and friction torques. ``s`` contains the wrench.
 template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
     const int points = most_points(r), passes = int(greatest_lane(r[AT_PASSES]));
+    const bool whole = any(has_whole(r));
     const N none{};
     N frame[9];
     take(r + AT_FRAME, 9, frame);
@@ -214,7 +217,10 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
         if (!any(live)) break;
         const N before = s.most;
         s.most = none;
-        for (int k = 0; k < points; ++k) sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), floors, s.step + 3 * k, s);
+        for (int k = 0; k < points; ++k) {
+            const bool last = !whole && pass + 1 == passes && k + 1 == points;
+            sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), last, floors, s.step + 3 * k, s);
+        }
         // The passes end when a pass changes almost nothing.
         if (passes > 1) busy = choose(s.most > real(PASS_SETTLED) * greatest_load(r), busy, none);
         s.most = max_(before, s.most);
@@ -225,7 +231,7 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
         point_wrench(frame, arm, s.step + 3 * k, wrench);
         for (int j = 0; j < 6; ++j) s.wrench[j] = choose(r[AT_COUNT] > real(k), N(s.wrench[j] + wrench[j]), s.wrench[j]);
     }
-    if (any(has_whole(r))) sweep_wholes(w, place, r, s);
+    if (whole) sweep_wholes(w, place, r, s);
 }
 template <class R, class N> GPUSIM_FN void start_sweep(R r, const real* velocity, Sweep<N>& s) {
     for (int k = 0; k < 6; ++k) s.wrench[k] = N{};
