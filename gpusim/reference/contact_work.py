@@ -94,7 +94,7 @@ class ContactWork:
 
 
 def contact_work(model: Model, num_worlds: int, config: SolverConfig, real: Any) -> ContactWork | None:
-    """Return the work arrays, or None if no shapes of the model can collide."""
+    """Return the work arrays of contacts, or None if no shapes of the model can collide."""
     if not model.contact.capacity(config, model.topology.dynamic):
         return None
     return ContactWork(model, num_worlds, config, real)

@@ -1,4 +1,4 @@
-"""Contacts for users: points, forces and modes at the current time, and sums of forces over bodies and shapes.
+"""Contacts for users: points, forces and modes at the current time, and sums of forces on bodies and shapes.
 
 The forces are the impulses of the trial substep (stage forward), divided by the kick time.
 """
@@ -57,7 +57,7 @@ PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamm
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
-    """Return the world and the index of every pair that has contact points, sorted, each (n,)."""
+    """Return the world and the index of every pair with contact points, each (n,), in ascending order."""
     world, pair = np.nonzero((pair_points > 0) & (np.arange(pair_points.shape[1]) < pair_count[:, None]))
     return world, pair
 
@@ -82,7 +82,7 @@ class Contacts:
         mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A sticking point of a round surface
             rolls.
         torque: (n, 3) torque of rolling and spinning friction of A on B, N m. The law gives one torque per manifold.
-        pair: (n,) number of the point's manifold, counted over all worlds.
+        pair: (n,) number of the point's manifold. The numbers count the manifolds of all worlds.
         rigid: (n,) True for rigid normal laws, False for soft normal laws.
     """
 
@@ -191,7 +191,7 @@ def no_contacts(worlds: int) -> ForwardContacts:
 
 
 def keep_contacts(w: StepBuffers) -> ForwardContacts:
-    """Copy the contacts of a trial substep of the NumPy backend before the state is restored."""
+    """Copy the contacts of a trial substep, before the NumPy backend restores the state."""
     c = w.contacts
     assert c is not None
     sweeps = {"sweep_change": c.sweep_change.copy(), "sweep_count": c.sweep_count.copy()}
@@ -212,7 +212,7 @@ def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
 
 
 def _from_frame(frame: Array, parts: Array) -> Array:
-    """Return world vectors (n, 3) from components along the rows of a frame (n, 3, 3)."""
+    """Return world vectors (n, 3) from their components in frames (n, 3, 3). The rows of a frame are its axes."""
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 
 
@@ -245,7 +245,7 @@ def _slip_speed(w: StepBuffers, world: Array, shape: Array, normal: Array, point
 
 
 class ContactSums:
-    """Sums of contact forces over bodies and shapes. The first axis of every array is the world.
+    """Sums of contact forces on bodies and on shapes. The first axis of every array is the world.
 
     Attributes:
         body_force: (num_worlds, bodies + 1, 3) force of all contacts on each body, N. The last body is the world.
