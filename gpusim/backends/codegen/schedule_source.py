@@ -70,7 +70,7 @@ def lines_of(node: Node, build: Build) -> Iterator[str]:
     elif isinstance(node, Whole):
         yield f"{node.name}(w);"
     elif isinstance(node, TicketRun):
-        return  # needs several blocks
+        return  # only the staged launch uses several blocks
     elif isinstance(node, Run):
         level = "level, " if node.by_level else ""
         yield f"RUN({node.phase.count()}, {node.phase.name}(w, {level}i));"
@@ -81,7 +81,7 @@ def lines_of(node: Node, build: Build) -> Iterator[str]:
 
 
 def _block(node: Node, build: Build) -> Iterator[str]:
-    """Yield the statements of a condition or a loop with the body."""
+    """Yield the statements of a condition or a loop, including its body."""
     inner = [line for child in node.body for line in lines_of(child, build)]
     if isinstance(node, If):
         known = node.when.build(build)
@@ -117,7 +117,7 @@ def _later(node: Later) -> str:
 
 
 def entries_header(build: Build) -> str:
-    """Return ``entries.cuh``: a kernel for each phase of the staged launch, and the evaluation of launch conditions.
+    """Return ``entries.cuh`` with a kernel for each phase of the staged launch, and a function for launch conditions.
 
     ``GPUSIM_PART`` selects the kernels that find contacts (1), all other kernels (2), or all kernels (0).
     """
@@ -148,7 +148,7 @@ def entries_header(build: Build) -> str:
 
 
 def _joined(node: If, build: Build) -> Iterator[str]:
-    """Yield a function that runs a node with several blocks per world, and the kernel that calls it."""
+    """Yield a function that runs a node with several blocks per world, and the kernel that calls the function."""
     yield f"GPUSIM_PHASE void {node.joined}(const World& w) {{"
     yield "    Parts parts(w);"
     yield from (f"    {line}" for child in node.body for line in _in_turns(child, build, ()))
