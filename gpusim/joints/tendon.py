@@ -32,7 +32,7 @@ from gpusim.transform import Transform
 
 @register
 class Tendon(JointType):
-    """Tendon that locks nothing. The only coordinate depends on the bodies of all joints in its terms."""
+    """Tendon. It locks nothing. Its coordinate depends on the bodies of all joints in its terms."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
@@ -54,7 +54,7 @@ class Tendon(JointType):
         return str(joint.params["unit"])
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True, since only the joints in the terms of a tendon decide whether bodies collide."""
+        """Return True, because only the joints in the terms of a tendon can disable collisions."""
         return True
 
     def moved(
@@ -80,7 +80,8 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The terms of a tendon replace the tendon.
+        terms: list of (joint, factor) or (joint, axis, factor). The function replaces a tendon in the list by its
+            terms.
         limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, it moves to the new
             value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).
