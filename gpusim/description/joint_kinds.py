@@ -154,7 +154,7 @@ class JointFrames:
         return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
     def chord(self, axis: Array) -> Coordinate:
-        """Return the chord coordinate for the angle between joint axis k in the parent and axis k in the child."""
+        """Return the chord coordinate for the angle between ``axis`` in the parent and ``axis`` in the child."""
         ends = self.point_a + self.axes_a @ axis, self.point_b + self.axes_b @ axis
         return replace(self._coordinate(CHORD, self.axes_a @ axis), point_a=ends[0], point_b=ends[1])
 
