@@ -1,6 +1,6 @@
-// Health check of a world after a step (gpusim/backends/health.py): all numbers must be finite and not
-// too large. The health word is 0, or 1 + the lowest code of a failure. The code is cause *
-// HEALTH_INDICES + index of body or actuator.
+// Health check of a world after a step (gpusim/backends/health.py): all numbers must be finite and not too large. The
+// health word is 0, or 1 + the lowest code of a failure. The code is cause * HEALTH_INDICES + index of the body or
+// actuator.
 #pragma once
 #include "joints/rows.cuh"
 
@@ -34,7 +34,7 @@ template <class T> GPUSIM_FN double first_bad(const T* values, int count, T boun
         if (!(abs_(values[k]) < bound)) return values[k];
     return 0.0;
 }
-// Return the number that failed. For actuators, only the index is known.
+// Return the number that failed. For actuators, return 0.
 GPUSIM_FN double cause_value(const World& w) {
     const int what = *w.cause() / HEALTH_INDICES, b = *w.cause() % HEALTH_INDICES;
     if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);

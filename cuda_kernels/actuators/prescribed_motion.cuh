@@ -37,7 +37,7 @@ GPUSIM_FN void motion_evaluate(const World& w, int k, ActuatorTerm& own) {
     own.slope = w.motion_slope(k);
     own.impulse = own.slope * motion_rate(w, k);
 }
-// Add the force of this kick to the mean force of the step. Forces of other actuators on the axis do not count.
+// Add the force of this kick to the mean force of the step, without the forces of other actuators on the axis.
 GPUSIM_FN void motion_advance(const World& w, int k) {
     const int axis = w.motion_axis()[k];
     const double kick = kick_time(w), before = w.motion_force(k), share = kick / (*w.sensed_time() + kick), slope = w.motion_slope(k);

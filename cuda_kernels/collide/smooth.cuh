@@ -16,7 +16,7 @@
 #define SMOOTH_DEEP 0.05       // relative to the size: for deeper overlaps, try other directions too
 #define SMOOTH_FLOOR 1e-6      // superellipsoids have infinite second derivatives where a coordinate is 0
 
-// f at a normal, with its gradient and second derivatives along the tangents.
+// f at a normal, and gradient and second derivatives of f along the tangents.
 struct SmoothPoint {
     double n[3], f, gradient[3], on_a[3], on_b[3];  // points are relative to A's center, in the world frame
     double t1[3], t2[3], a[3], b[3];  // tangents, and entries 11, 12, 22 of the second derivatives of h_A and h_B
@@ -113,7 +113,7 @@ GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, co
     p.f = dot3(p.n, p.gradient);
 }
 
-// Compute the safeguarded Newton step along the tangents. Where f is not convex, use a convex model of f.
+// Compute the safeguarded Newton step along the tangents. If f is not convex, use a convex model of f.
 GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* step) {
     double m11 = p.a[0] + p.b[0] - p.f, m12 = p.a[1] + p.b[1], m22 = p.a[2] + p.b[2] - p.f;
     const double middle = 0.5 * (m11 + m22), half = 0.5 * (m11 - m22);
@@ -137,7 +137,7 @@ GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* s
     }
 }
 
-// Decrease f from p. Return 1 if converged, 0 if not, or -1 if the gap exceeds the margin.
+// Minimize f, starting from p. Return 1 if converged, 0 if not, or -1 if the gap exceeds the margin.
 GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d, double margin, double size,
                                  SmoothPoint& p) {
     for (int k = 0; k < SMOOTH_STEPS; ++k) {
@@ -147,7 +147,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
         if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
-        // Near a flat side, the points move far while f hardly changes. The method then converges by f.
+        // Near a flat side, the points move far, but f changes very little. The method then stops by the change of f.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
         if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
         double share = 1.0;

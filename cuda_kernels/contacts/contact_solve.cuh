@@ -1,5 +1,4 @@
-// Sweeps over manifolds: solve the impulses of their points one after another
-// (gpusim/reference/contacts/contact_solve.py).
+// Sweeps over manifolds (gpusim/reference/contacts/contact_solve.py). A sweep solves all points one after another.
 #pragma once
 #include "contact_rows.cuh"
 #include "../joints/factor.cuh"
@@ -27,11 +26,11 @@ template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, c
     for (int k = 0; k < 3; ++k) wrench[k] = frame[k] * impulse[0] + frame[3 + k] * impulse[1] + frame[6 + k] * impulse[2];
     cross3(place, wrench, wrench + 3);
 }
-// Additional compliance of points on bodies with joints (contact_direct.cuh). Other points have none.
+// Additional compliance of points on bodies with joints (contact_direct.cuh), or 0.
 struct NoFloors {
     template <class N> MEMBER void add(int, const N*, N*) const {}
 };
-// Solve the normal impulse of point k, then its friction. Only live lanes change.
+// Solve the normal impulse and then the friction of point k. Only ``live`` lanes change.
 template <class R, class M, class N, class F>
 GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, N* step, Sweep<N>& s) {
     R p = point_record(r, k);
@@ -201,7 +200,7 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
     }
 }
 #endif
-// Solve all points one after another, then patch friction and friction torques. ``s`` contains the wrench.
+// Solve all points one after another. Then solve patch friction and friction torques. ``s`` contains the wrench.
 template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
     const int points = most_points(r), passes = int(greatest_lane(r[AT_PASSES]));
     const N none{};
@@ -215,7 +214,7 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
         const N before = s.most;
         s.most = none;
         for (int k = 0; k < points; ++k) sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), floors, s.step + 3 * k, s);
-        // The passes end when a pass changes almost nothing.
+        // The passes end when a pass changes the impulses very little.
         if (passes > 1) busy = choose(s.most > real(PASS_SETTLED) * greatest_load(r), busy, none);
         s.most = max_(before, s.most);
     }
@@ -266,8 +265,8 @@ template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, 
     if (shared) leave_parts(w, place, r, wrench);
     else move_sides(r, wrench, velocity);
 }
-// Nonsmooth nonlinear conjugate gradients (gpusim/reference/contacts/search_direction.py). The squares are stored by
-// pair, so that their sum does not depend on colors and lanes.
+// Nonsmooth nonlinear conjugate gradients (gpusim/reference/contacts/search_direction.py). The code stores the squares
+// by pair, so that their sum does not depend on colors and lanes.
 template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     N sum{};
     for (int k = 0; k < most_points(r); ++k) {
@@ -381,7 +380,7 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
 template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     raise_to(w.contact_change(), greatest_lane(s.most));
     raise_to(w.largest_load(), greatest_lane(greatest_load(r)));
-    if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the next sweep's search direction
+    if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the search direction of the next sweep
 }
 GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     Item r = item_at(w, place);
@@ -433,7 +432,7 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, place);
-    // Points on bodies with joints yield too little to solve them again, unless their spring has pushed them out.
+    // Do not solve points on bodies with joints again, unless the spring of their compliance has pushed them out.
     const bool joined = place >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);

@@ -1,5 +1,5 @@
-// Rows and columns of small blocks. On a CPU, these types contain N numbers. Every operation has the same order as a
-// plain loop, so the bits are the same. On a GPU, a type contains one row in registers.
+// Rows and columns of small blocks. On a CPU, the types contain N numbers. On a GPU, a type contains one row in
+// registers. Every operation has the order of a plain loop, and gives the same bits.
 #pragma once
 #include "platform.cuh"
 
@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-// N separate numbers: for groups of worlds (each number is a vector), and for CPUs without long vectors.
+// N separate numbers, for CPUs without long vectors, and for groups of worlds (each number is a vector).
 template <class T, int N> struct Numbers {
     T x[N];
     static MEMBER Numbers load(const T* from) { return strided(from, 1); }
@@ -158,7 +158,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
     }
 }
 #endif
-// Return ``call`` with the constant N equal to the number of rows n. Constraints of joints have these sizes.
+// Return ``call`` with the number of rows n as a constant N, for the sizes of joint constraints.
 #define RETURN_BY_BLOCK(n, call)                                \
     do {                                                        \
         if ((n) == 6) { constexpr int N = 6; return call; }     \
@@ -166,7 +166,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
         if ((n) == 3) { constexpr int N = 3; return call; }     \
     } while (0)
 
-// Three numbers, with the size of four numbers in memory.
+// Three numbers, padded to four in memory.
 template <class T> struct Three {
     static constexpr int COUNT = 3, WIDTH = 4;
     typedef T Values __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
@@ -191,8 +191,8 @@ constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
 #define EACH_ROW(c, n) for (int c = 0; c < (n); ++c)
 #define EACH_ROW_BACK(c, n) for (int c = (n); c-- > 0;)
 #endif
-// In global memory, a GPU reads or writes two numbers in one access. Arrays of a slab, and rows with an even number of
-// entries, are aligned to two numbers.
+// In global memory, a GPU reads or writes two numbers in one access. Arrays of a slab are aligned to two numbers, and
+// so are rows with an even number of entries.
 #define PAIRED (GPUSIM_GPU && !GPUSIM_SHARED_SLAB)
 #if PAIRED && defined(FIXED_n_block)
 #define PAIRED_ROWS (FIXED_n_block % 2 == 0)

@@ -1,4 +1,4 @@
-// Three successive rotations (equations: gpusim/model/euler_angles.py).
+// Euler angles (equations: gpusim/model/euler_angles.py).
 #pragma once
 #include "rotations.cuh"
 #include "world.cuh"

@@ -1,5 +1,5 @@
-// One number of WORLD_LANES worlds, in a CPU vector. Wide phases use these types in place of real, double and int
-// (simd_group.cuh). Lanes are independent, and operations have the order of the code for one world. So the bits of a
+// One number of WORLD_LANES worlds, in a CPU vector. Wide phases use these types instead of real, double and int
+// (simd_group.cuh). Lanes are independent, and each operation has the same order as for one world. So the bits of a
 // world do not depend on other worlds. Comparisons return a Truth: a mask with one entry per lane.
 #pragma once
 #include "platform.cuh"
@@ -127,7 +127,7 @@ template <class T> struct Wide {
     friend MEMBER Truth operator!=(Wide a, Wide b) { return !(a == b); }
 };
 typedef Wide<double> Double;
-// The combination of float and double gives double.
+// An operation on a float and a double gives a double.
 #undef WIDE_MIXED
 #define WIDE_MIXED(op)                                                                                                \
     template <class S, typename std::enable_if<widens<float, S>, int>::type = 0>                                      \

@@ -6,7 +6,7 @@
 struct BarrelSide {
     const double* size;
     const Ray* ray;
-    // Slope of the decrease of the radius with the height.
+    // Return -d(radius)/d(height).
     MEMBER double fall(double height) const { return height / sqrt_(size[2] * size[2] - height * height); }
     MEMBER double value(double s, double* slope) const {
         const double x = along(*ray, 0, s), y = along(*ray, 1, s), out = sqrt_(x * x + y * y);

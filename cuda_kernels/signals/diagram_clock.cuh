@@ -1,5 +1,5 @@
-// Sampling times of a program, and its readings at these times. gpusim/description/program_clock.py gives the same bits
-// for one world. gpusim generates the constants (COUNT ..., EARLY, DRIFT, READINGS, INPUTS, RINGS) with the program.
+// Sample times of a program, and its readings at these times. gpusim/description/program_clock.py computes the same
+// bits. gpusim generates the constants (COUNT ..., EARLY, DRIFT, READINGS, INPUTS, RINGS) with the program.
 #pragma once
 
 GPUSIM_FN double sample_time(const double* s, double period) { return s[ORIGIN] + (s[COUNT] - s[BASE]) * period; }
@@ -47,7 +47,7 @@ GPUSIM_FN void end_samples(double* s, double time, double period) {
     s[READ] = time;
     s[PERIOD] = period;
 }
-// Take all samples that are due.
+// Run all due samples.
 GPUSIM_FN void take_samples(const double* in, const double* par, double* s, double* control, double time, double period) {
     if (s[COUNT] > 0.0 && s[PERIOD] != period) take_period(s, period);
     if (!is_due(s, time, period)) return;
