@@ -48,7 +48,7 @@ NEWER = "compute_100"
 # same PTX for all architectures before sm_100. The allowed instructions exist since sm_70.
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
-# NVRTC of gpusim[cuda13]. It has another optimizer, so its PTX is different.
+# NVRTC of gpusim[cuda13]. The PTX of NVRTC 13 is different, because the optimizer is different.
 NEXT_MAJOR, NEXT_ARCH = 13, "compute_90"
 # Together, these builds contain every phase, every shape, both solvers and both launches.
 NEXT_VARIANTS = (
@@ -240,7 +240,7 @@ def reported_forms(module: Module, outer: Sequence[str] = ()) -> str:
 
 
 def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: bool = False) -> list[Result]:
-    """Compile every variant for every architecture, in this order.
+    """Compile every variant for every architecture.
 
     Args:
         variants: objects with ``name, main, generated, defines``.

@@ -2,9 +2,9 @@
 
     python ci/check_models.py --models DIR [DIR ...] [--only GLOB] [--write ci/bench/models.md] [--json FILE]
 
-The script finds all model files below the folders, and skips copies with the same content. It runs
-``ci/check_one_model.py`` for each file, one process at a time. It prints a table with a row for each folder, and a list
-of failures with reasons.
+The script finds all model files below the folders, and skips copies with the same content. The script runs
+``ci/check_one_model.py`` for each file, one process at a time. The output is a table with a row for each folder, and a
+list of failures with reasons.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hooks of the documentation site. They replace Sphinx roles in docstrings by code, because the site uses Markdown."""
+"""Hooks of the documentation site that replace Sphinx roles in docstrings by code, because the site uses Markdown."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 The script ci/gpu_check.sh starts this program.
 
 Every check step runs in a separate process with a time limit. A failure, a hang or a crash does not affect the next
-steps. A step prints its progress, and writes its results to a JSON file. This program collects the files. The program
-imports only the standard library, numpy and gpusim. It first compiles the builds of the first launches and of the
-benchmarks. It compiles all other builds after the benchmarks.
+steps. A step prints its progress, and writes its results to a JSON file. The main process collects the files. The
+program imports only the standard library, numpy and gpusim. The step "compile" starts with the builds of the first
+launches and of the benchmarks. All other builds follow after the benchmarks.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
 
 
 def _linked(steps: int) -> str:
-    """Compare a model with contacts. Its build is linked from parts."""
+    """Compare a model with contacts. The build of the model is linked from parts."""
     case = LAUNCHES[0]
     with mock.patch.dict(os.environ, {"GPUSIM_CUDA_BUILD": "quick"}):
         try:

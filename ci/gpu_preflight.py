@@ -3,8 +3,8 @@
     python ci/gpu_preflight.py
 
 The times are for a step of one world in the workloads boom and humanoid of ``gpusim bench``. The script varies the
-number of threads per world and the number of warps per multiprocessor. It writes each result immediately to
-$OUT/preflight.json (default: this folder). It does not compile cached cubins again.
+number of threads per world and the number of warps per multiprocessor. The script writes each result immediately to
+$OUT/preflight.json (default: this folder). It uses cached cubins.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Profile steps of benchmark cases on the GPU: times of stages and routines, and metrics of NVIDIA's Nsight Compute.
 
 In fused launch, separate builds measure the time of each routine. In staged launch, CUDA events measure the time of
-every kernel (gpusim/bench/phases.py). Nsight Compute profiles one launch of the usual build. It must be installed, and
-needs permission to read the GPU's performance counters.
+every kernel (gpusim/bench/phases.py). Nsight Compute profiles one launch of the usual build. Nsight Compute must be
+installed, and needs permission to read the GPU's performance counters.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 // Rays of sensors: find the first shape that a ray hits (gpusim/reference/signals/rays.py). This file has a separate
-// build, so that the kernels of the step contain no rays. gpusim generates ray_shapes.cuh. It selects the file of a
-// shape kind.
+// build, so that the kernels of the step contain no rays. ray_shapes.cuh selects the file of a shape kind. gpusim
+// generates ray_shapes.cuh.
 #include "kinematics.cuh"
 #include "contacts/shape_tables.cuh"
 #include "ray_shapes.cuh"

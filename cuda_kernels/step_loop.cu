@@ -1,5 +1,5 @@
 // Loop of steps in one call of the native backend, with commands before each step and recorded signals.
-// gpusim/backends/native/step_loop.py has the same structures. They contain only pointers and 8-byte numbers.
+// gpusim/backends/native/step_loop.py has the same structures. All structures contain only pointers and 8-byte numbers.
 #include "math/platform.cuh"
 
 typedef void StepKernel(const void* arguments, double h, int steps, int threads);

@@ -50,8 +50,7 @@ class PeerCase:
         advance: ``advance(n)`` runs n steps of all worlds and waits for them.
         note: settings as text for the table.
         batch: minimum number of steps per call.
-        figures: function that returns additional results after the measurement. Its argument is the time of a step
-            (microseconds).
+        figures: function ``figures(step_us)`` that returns additional results after the measurement.
         clock: function that returns the time (s).
     """
 
@@ -71,8 +70,8 @@ class PeerModel:
     Attributes:
         workload, name: workload and name of the corresponding case.
         text: MJCF.
-        commands: maximum absolute value of the random commands. Every world has different commands. They are constant,
-            or change after every ``hold`` steps.
+        commands: maximum absolute value of the random commands. Every world has different commands. The commands are
+            constant, or change after every ``hold`` steps.
         settle, restart, hold: as of ``workloads.Case``.
         places: capacity of the buffers of ``mujoco_warp`` for contacts and constraint rows in each world. Default: the
             value that ``mujoco_warp`` chooses.

@@ -26,7 +26,7 @@ PROFILED = 10
 
 
 def pile_case(things: Heap, options: Options, advance: Callable[[int], None], note: str, **more: Any) -> PeerCase:
-    """Return a case of one world with a settled pile. Its times are CPU times."""
+    """Return a case of one world with a settled pile. The case measures CPU times."""
     wanted, done = 60 if options.quick else piles.SETTLE, 0
     begin = time.process_time()
     while done < wanted and time.process_time() - begin < LONGEST_SETTLE:

@@ -135,7 +135,7 @@ def run_case(
         if case.solver == "direct":
             result.missed = [name for name in MODELS[case.model].reaches if not _flag(native, name)]
         if case.launch == "fused":
-            # This build contains the kernels of signals, writes and resets.
+            # The fused build also contains the kernels of signals, writes and resets.
             _compare_signals(cuda, native, result)
             for sim in (cuda, native):
                 _interfere(sim)

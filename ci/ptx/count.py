@@ -5,7 +5,7 @@
 The worlds fill one warp. Each world has as many threads as in a run of 8192 worlds on an H200. The script counts for a
 step of one world:
 
-* PTX instructions of all threads, and of warps. Their ratio is the mean number of active threads.
+* PTX instructions of all threads, and of warps. The ratio of both counts is the mean number of active threads.
 * Number of instructions that run at least once.
 * Requests of warps to global memory, in 128-byte lines and 32-byte sectors, and shared memory accesses.
 * Bytes that a cache of a given size fetches. The cache replaces the least recently used line.

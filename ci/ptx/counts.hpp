@@ -1,6 +1,6 @@
 // Counts the work of a GPU in a launch: instructions of threads and warps, and requests, lines and sectors of memory.
 // A site is a memory access in the code. Between two barriers, the n-th accesses of a site by all threads of a warp
-// form one request. This is the best case for the warp.
+// form one request. A real warp may need more requests.
 #pragma once
 #include "executor.hpp"
 #include <algorithm>
@@ -13,7 +13,7 @@
 enum Memory { OF_DEVICE, OF_BLOCK, OF_THREAD, MEMORIES };  // global, shared, local
 const u64 LINE = 128, SECTOR = 32, BANKS = 32, WORD = 4;
 
-// A cache of lines with sectors. It replaces the least recently used line.
+// A cache of lines with sectors, which replaces the least recently used line.
 class Cache {
   public:
     explicit Cache(u64 bytes) : room(bytes / LINE) {}

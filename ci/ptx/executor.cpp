@@ -1,11 +1,11 @@
-// Runs blocks of translated PTX on the CPU. Each thread of a block is a fiber. It runs until it reaches a barrier or
-// ends. Then the next thread continues, in a selectable order. The memory of the kernels is an arena. A shadow cell for
-// each word records its last writer and reader. Two threads must not access a word between two barriers if one of them
-// writes, unless both accesses are atomic. For threads of different blocks, the same is true in a whole launch.
+// Runs blocks of translated PTX on the CPU. Each thread of a block is a fiber. A thread runs until it reaches a barrier
+// or ends. Then the next thread continues, in a selectable order. The memory of the kernels is an arena. A shadow cell
+// for each word records its last writer and reader. Two threads must not access a word between two barriers if one of
+// them writes, unless both accesses are atomic. For threads of different blocks, the same is true in a whole launch.
 //
 // Blocks run one after another. If threads wait for values from other blocks, about every second launch runs several
-// blocks concurrently. Their threads alternate at random. The executor then does not check races, because the values
-// define the order of accesses.
+// blocks concurrently. The threads of these blocks alternate at random. The executor then does not check races, because
+// the values define the order of accesses.
 #include "counts.hpp"
 #include "executor.hpp"
 #include <algorithm>

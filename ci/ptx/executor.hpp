@@ -18,7 +18,7 @@ typedef double f64;
 // Functions that access memory are long. Inlining would triple the compile time.
 #define ACCESS static __attribute__((noinline))
 
-// One thread of a block. It allocates local arrays in its part of the executor's memory, like a stack.
+// One thread of a block. A thread allocates local arrays in its part of the executor's memory, like a stack.
 struct Thread {
     u32 tid, ntid, ctaid, nctaid;
     u64 shared;                // address of the block's dynamic shared memory

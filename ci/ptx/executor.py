@@ -27,7 +27,7 @@ from gpusim.compile_cache import CompileError, cached, compile_error, digest
 from gpusim.typing import Array
 
 NVRTC_MAJOR = 12
-# A virtual architecture needs no ptxas. Its PTX is the same as for sm_90 and all other architectures before sm_100.
+# A virtual architecture, because it needs no ptxas. The PTX is the same for all architectures before sm_100.
 ARCH = "compute_90"
 # Adds source lines to the PTX, and does not change instructions.
 LINES = "-lineinfo"

@@ -1,6 +1,6 @@
 """Read the text of a PTX module as data: functions, their parameters, registers, local memory and statements.
 
-The reader accepts the PTX of NVRTC, and rejects unknown forms. It does not repeat the checks of ptxas.
+The reader accepts the PTX of NVRTC, and rejects unknown forms. The reader does not repeat the checks of ptxas.
 """
 
 from __future__ import annotations

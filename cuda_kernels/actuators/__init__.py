@@ -1,1 +1,1 @@
-"""CUDA C++ sources of actuator laws, as package data. Each kind has a file."""
+"""CUDA C++ sources of actuator laws, as package data. Each actuator kind has a file."""

@@ -19,7 +19,7 @@ GPUSIM_FN double motion_rate(const World& w, int k) {
     const int done = substeps_done(w);
     double x = w.motion_position_now(k), v = w.motion_velocity_now(k), a = w.motion_acceleration_now(k);
     double j = done == 0 ? motion_new_jerk(w, k) : double(w.motion_jerk(k));
-    // A trial step may run before the new commands arrive. It then extrapolates the path.
+    // A trial step may run before the new commands arrive. The trial step then extrapolates the path.
     if (*w.forward_only() && *w.step_last() > 0.0 && x == w.motion_position_before(k) && v == w.motion_velocity_before(k) &&
         a == w.motion_acceleration_before(k)) {
         const double dt = w.h * w.substeps();

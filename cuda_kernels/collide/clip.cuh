@@ -106,8 +106,8 @@ GPUSIM_FN int widest_point(const double* points, int count, const double* p, con
     return best;
 }
 
-// Choose at most four points. The first is the deepest point, and the second is the point farthest from the first. The
-// last two are the points farthest from the line through these points, one on each side. Among equal points, choose the
+// Choose at most four points. Point 1 is the deepest point, and point 2 is the point farthest from point 1. Points 3
+// and 4 are the points farthest from the line through points 1 and 2, one on each side. Among equal points, choose the
 // first point, so that the choice does not alternate.
 GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count, const double* n, int* chosen) {
     if (count <= 4) {

@@ -44,8 +44,8 @@ GPUSIM_FN void square_to(const double* d, double* out) {
     for (int c = 0; c < 3; ++c) out[c] = out[c] / length;
 }
 
-// Return the distance of w from the first points of the polytope. It is squared for a point or line, signed for a
-// plane.
+// Return the distance of w from the first points of the polytope. The distance is squared for a point or line, and
+// signed for a plane.
 GPUSIM_FN double height_over(const Polytope& t, const double* w) {
     double g[3], e[3], f[3], n[3];
     subtract3(w, t.w, g);

@@ -20,7 +20,7 @@ GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {
     m.nodes = m.fan_start + vertices + 1;
     m.fan = m.nodes + 4 * m.num_nodes;
 }
-// Return the grid step along axis k (m). It is also positive for flat meshes.
+// Return the grid step along axis k (m). The step is also positive for flat meshes.
 GPUSIM_FN double mesh_step(const double* size, int k) {
     const double most = max_(max_(size[3] - size[0], size[4] - size[1]), size[5] - size[2]);
     return max_(size[3 + k] - size[k], max_(1e-6 * most, 1e-12)) / MESH_GRID;

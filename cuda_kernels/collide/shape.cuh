@@ -10,7 +10,7 @@
 struct Shape {
     int kind;
     int num_points, num_faces;
-    const double* size;           // 8 sizes. Their meaning depends on the kind
+    const double* size;           // the 8 sizes of the shape kind
     const double* points;         // hull: vertices (num_points, 3), height field: heights (num_points)
     const int* face_first;        // hull: the vertices of face f are face_vertex[face_first[f] .. face_first[f + 1]),
     const int* face_vertex;       //   counterclockwise seen from outside

@@ -186,7 +186,7 @@ GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double
     return better;
 }
 
-// Like smooth_smooth, but return -1 if not converged. Then the general routine is necessary.
+// Like smooth_smooth, but return -1 if the method has not converged. The caller then uses the general routine.
 GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
     const double size = shape_extent(a) + shape_extent(b);

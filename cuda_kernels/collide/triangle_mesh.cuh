@@ -140,8 +140,8 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
     return true;
 }
 
-// Clip the triangle to the region near the shape, relative to the first corner. This reduces the round-off of triangles
-// that are much larger than the shape. Return the number of corners.
+// Clip the triangle to the region near the shape, relative to the first corner. Clipping reduces the round-off of
+// triangles that are much larger than the shape. Return the number of corners.
 GPUSIM_SHARED int mesh_near_part(const MeshScan& s, const MeshTriangle& t, double* polygon) {
     bool large = false;
     for (int k = 0; k < 9; ++k) {

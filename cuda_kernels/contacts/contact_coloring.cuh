@@ -164,7 +164,8 @@ GPUSIM_PHASE void color_in_turns(const World& w) {
         } while (any_of_block(w, waits));
     }
 }
-// Make the lists of manifolds. First count the members of each list in each part of the pairs. Then compute the starts.
+// Make the lists of manifolds. First count the members of each list in each part of the pairs. Then compute the start
+// of each list.
 GPUSIM_PHASE void count_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = min_(count, (part + 1) * size);
     const int lists = w.max_colors() + 2;

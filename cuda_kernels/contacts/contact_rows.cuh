@@ -175,8 +175,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
     return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
-// Return whether the code recomputes a point in every substep. It then knows the normal and the rotations of the
-// bodies.
+// Return whether the code recomputes a point in every substep, and so knows its normal and the bodies' rotations.
 template <class R> GPUSIM_FN auto is_new(const World& w, R r) {
     return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
 }
@@ -234,7 +233,7 @@ template <class N> struct PointInputs {
     N carried;               // speed at which a loaded point yields
     real softness;           // compliance of a point, relative to its response
     real push_yield;         // compliance of a push-out, relative to the response
-    bool joined;             // True for bodies with joints. Their resting points are springs
+    bool joined;             // True for bodies with joints, because their resting points are springs
     real fastest;            // normal velocity below which a point counts as moving (m/s)
 };
 template <class N> GPUSIM_FN N turn_share(const World& w, const N* rates) {

@@ -200,7 +200,7 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
     }
 }
 #endif
-// Solve all points one after another. Then solve patch friction and friction torques. ``s`` contains the wrench.
+// Solve all points one after another, then patch friction, then friction torques. ``s`` contains the wrench.
 template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
     const int points = most_points(r), passes = int(greatest_lane(r[AT_PASSES]));
     const N none{};

@@ -32,7 +32,7 @@ template <class P> GPUSIM_FN int places_from(P pairs, int m, int count) {
     while (m + n < count && same_pair(pairs, m, m + n)) ++n;
     return n;
 }
-// Return the first entry of a pair in the list of the last step, or -1. Both lists are sorted.
+// Return the first entry of a pair in the list of the last step, or -1. The lists of both steps are sorted.
 GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     const int count = w.before_count();
     if (w.split_pairs()) {

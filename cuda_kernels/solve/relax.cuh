@@ -12,9 +12,9 @@ GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.wanted_change() = *w.greatest_impulse() = real(0);
     *w.done() = *w.sweep_count() = 0;
 }
-// Return the maximum number of sweeps in a pass. The first pass of a direct solve has twice as many,
-// because later passes correct the residual of its contacts in the joints. Sweeps that include joints are expensive, so
-// the function halves their number.
+// Return the maximum number of sweeps in a pass. The first pass of a direct solve has twice as many sweeps, because
+// later passes correct the residual of its contacts in the joints. Sweeps that include joints are expensive, so the
+// function halves their number.
 GPUSIM_FN int sweeps_of_pass(const World& w) {
     if (!w.direct() || !w.constraints()) return w.iterations();
     const bool first = *w.since_factor() == 0;

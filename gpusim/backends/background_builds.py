@@ -20,7 +20,7 @@ from typing import Any
 from gpusim.compile_cache import CompileError
 
 NICE = 10
-"""Niceness of the process that compiles. It gives the simulation priority."""
+"""Niceness of the process that compiles. A positive niceness gives the simulation priority."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -61,7 +61,7 @@ def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
 
 
 def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
-    """Run the function ``compiler`` in a separate process. Its arguments must be JSON values.
+    """Run the function ``compiler`` in a separate process. All arguments of the function must be JSON values.
 
     Raises:
         CompileError: the function raised a CompileError, or the process failed.

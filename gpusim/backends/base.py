@@ -123,8 +123,8 @@ class Backend(Protocol):
 
         Args:
             operations: the operations (n, 4), int32.
-            values: values to write (worlds, columns). The CUDA backend also accepts a list of arrays to join. These
-                arrays may be on the device.
+            values: values to write (worlds, columns). The CUDA backend also accepts a list of arrays to join, on the
+                host or on the device.
             worlds: indices of the worlds. The CUDA backend also accepts a mask on the device. With a mask, ``values``
                 has one row for every world.
 

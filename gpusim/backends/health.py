@@ -40,7 +40,7 @@ def _common(failed: Mapping[int, str], worlds: Array) -> list[int]:
 
 
 class Quarantine:
-    """Quarantine of the NumPy backend. It checks the state after every step."""
+    """Quarantine of the NumPy backend, which checks the state after every step."""
 
     def __init__(self, backend: Backend, drivers: Mapping[str, str]) -> None:
         self._backend = backend

@@ -40,8 +40,8 @@ _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 _READ = frozenset(f.name for f in READ_PARAMETERS)
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "simd", "staged")
-# Size of a world's work arrays (bytes) above which all blocks work on one world together. Such a world is much larger
-# than the shared memory of a block.
+# Size of a world's work arrays (bytes) above which all blocks work on one world together. The work arrays are then much
+# larger than the shared memory of a block.
 STAGED_ABOVE = 1 << 20
 # Minimum bytes of work arrays per level of the elimination tree for a staged launch. A level needs about 17 launches
 # per step, and a launch takes 2 to 4 us.

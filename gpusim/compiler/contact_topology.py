@@ -46,7 +46,7 @@ class ContactTopology:
     turn: Array
     """(shapes, 9) rotation matrix, shape to body."""
     radius: Array
-    """(shapes,) bounding radius about ``center``, m. It is infinite for planes."""
+    """(shapes,) bounding radius about ``center``, m. The radius of a plane is infinite."""
     rolls: Array
     """(shapes,) True for rolling surfaces, whose contact points do not rotate with the body within a step."""
     group: Array
@@ -277,7 +277,7 @@ def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Se
 
 
 class _Filter:
-    """Collision filter. It decides whether two shapes may touch."""
+    """Collision filter that decides whether two shapes may touch."""
 
     def __init__(
         self,

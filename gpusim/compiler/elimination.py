@@ -68,7 +68,7 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
         bodies: bodies of every constraint, (constraints, slots).
         dynamic: array (bodies,), True for bodies that can move.
         swept: array (constraints,), True for constraints that sweeps solve. The factorization does not contain swept
-            constraints. They share no movable body with factored constraints.
+            constraints. Swept and factored constraints have no movable body in common.
 
     Returns:
         The operations of the factorization, and the products for the blocks of J M^-1 J^T.

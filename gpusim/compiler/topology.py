@@ -292,7 +292,7 @@ class Topology:
 
     @property
     def elimination(self) -> Elimination:
-        """Return the symbolic factorization. The first call computes it.
+        """Return the symbolic factorization. The first call computes the factorization.
 
         The colored solver does not use the factorization.
         """

@@ -13,14 +13,14 @@ MODES = ("flight", "sliding", "sticking")
 # Codes that replace a color.
 OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
 
-# Each substep corrects this fraction of a sticking point's slip.
+# Fraction of a sticking point's slip that each substep corrects.
 SLIP_SHARE = 0.2
-# The bias contains the velocity change due to rotations in half a step. This term fades out for rotations above
-# TURN_LIMIT (rad per step).
+# The bias contains the velocity change due to rotations in half a step. The velocity change fades out for rotations
+# above TURN_LIMIT (rad per step).
 TURN_LIMIT = 0.5
 # A point slides if its friction reaches this fraction of the friction limit.
 SLIDING_SHARE = 1.0 - 1e-5
-# Each substep corrects this fraction of the penetration.
+# Fraction of the penetration that each substep corrects.
 PUSH_SHARE = 0.2
 # The normal compliance of a point on jointed bodies is at least min(POINT_FLOOR f, max(m, POINT_LEAST f)). f is the
 # response of the two bodies without joints. m is the inverse mass of the mechanisms of both bodies.
@@ -34,7 +34,7 @@ SOFT_JOINED, REST_WEIGHTS = 5e-3, 2.0
 # Stage relax solves a point on jointed bodies again if ``carried`` exceeds this factor times gamma p.
 PUSHED_OUT = 2.0
 # Compliance of a push-out, as a fraction of the point's response without joints. The compliance limits opposite
-# push-outs. The second value is for bodies with joints.
+# push-outs. PUSH_YIELD_JOINED is for bodies with joints.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
 # The push-out ignores the penetration that a load causes. The load is the maximum impulse of the
 # manifold, but at least PUSH_WEIGHTS times the weight of its bodies. A push-out starts if the remaining penetration
@@ -59,8 +59,8 @@ STEADY = 0.9999
 # CONVERGED. The method takes at most NEWTON_PASSES steps, and halves each step up to NEWTON_HALVINGS - 1 times. The
 # rows of the equations are scaled to about 1. The method adds NEWTON_DAMPING to their diagonal, so redundant points
 # share a load. If no step helps, the method multiplies the damping by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. A jam
-# has no solution. Its impulses change velocities by 1e2 to 1e5 times the initial error. In moving robots, this ratio is
-# at most 3. Above NEWTON_GAIN, the solver uses sweeps, because the number of sweeps limits the impulses.
+# has no solution, and its impulses change velocities by 1e2 to 1e5 times the initial error. In moving robots, this
+# ratio is at most 3. Above NEWTON_GAIN, the solver uses sweeps, because the number of sweeps limits the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 NEWTON_DAMPING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
 NEWTON_PASSES, NEWTON_HALVINGS = 20, 8
@@ -74,8 +74,8 @@ REST_SPEED = 1e-6
 PATCH_STICK = 1e-5
 # Damping of a stiff spring with a period of a few steps, as a fraction of h k.
 SPRING_DAMPING = 0.25
-# Time constant of the damper of a tire at standstill (s). It damps oscillations of the vehicle. TIRE_FADE reduces the
-# damper with the rolling speed (reference/contacts/contact_tire.py).
+# Time constant of the damper of a tire at standstill (s). The damper stops oscillations of the vehicle. TIRE_FADE
+# reduces the damper with the rolling speed (reference/contacts/contact_tire.py).
 TIRE_DAMPING, TIRE_FADE = 0.02, 20.0
 # TIRE_PASSES: Newton steps for the factor G of a tire (reference/contacts/contact_tire.py). TIRE_STEPS: Newton steps
 # for the cubic equation in each step for G. TIRE_LEAST: minimum ratio of a deflection to its value without force.

@@ -241,8 +241,8 @@ class Tire(ContactLaw):
         radial_stiffness: stiffness of the tire in radial direction, N/m, or None for a rigid wheel.
         radial_damping: damping of the tire in radial direction, N s/m.
         friction_ellipse: factors of the materials' friction, along and across the wheel.
-        rolling_resistance: torque against rolling, divided by radius and load. This value replaces the material's
-            rolling friction. The ``spinning_friction`` of the materials also applies to tires.
+        rolling_resistance: torque against rolling, divided by radius and load. ``rolling_resistance`` replaces the
+            material's rolling friction. The ``spinning_friction`` of the materials also applies to tires.
         width: tread width, m. With a width above 0, the tread of a leaning wheel causes a torque.
 
     Raises:

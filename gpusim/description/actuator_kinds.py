@@ -126,7 +126,7 @@ class StepBuffers(Protocol):
     rate_old: Array
     rate_next: Array
     response: Array
-    """Change of the row velocity per unit impulse. It is not available in the first ``evaluate`` of a substep."""
+    """Change of the row velocity per unit impulse. Not available in the first ``evaluate`` of a substep."""
     law: Any
     force: Array
     torque: Array
@@ -401,8 +401,8 @@ class ActuatorType:
         """Record the state before a step of ``h`` s, for an energy audit.
 
         Returns:
-            None if the actuators do work only on joint axes. Otherwise, a function to call after the step. It returns
-            the work (J) of the actuators' components by name, each (num_worlds,).
+            None if the actuators do work only on joint axes. Otherwise, a function to call after the step, which
+            returns the work (J) of the actuators' components by name, each (num_worlds,).
         """
         return None
 

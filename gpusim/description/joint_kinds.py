@@ -77,7 +77,7 @@ class Coordinate:
     ``kind`` is one of these:
 
     translation: distance along ``axis`` (in the parent's axes) from ``point_a`` to ``point_b``.
-    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), counted over full rotations. It is measured
+    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), counted over full rotations. The angle goes
         from ``ref_a`` (in the parent's axes) to ``ref_b`` (in the child's axes).
     distance: distance from ``point_a`` to ``point_b``. With a ``path``, the length of a rope along this path.
     rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` is its index.

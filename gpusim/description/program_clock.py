@@ -1,8 +1,8 @@
 """Clock of programs (compiled diagrams): sample times, and input values of samples. Steps can have any size.
 
 Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that begins at or
-after the due time of the sample. After a step longer than the period, the program runs the last 1000 missed samples. It
-interpolates the inputs of missed samples linearly between the previous and the current values of the signals.
+after the due time of the sample. After a step longer than the period, the program runs the last 1000 missed samples.
+The inputs of missed samples are linear interpolations between the previous and the current values of the signals.
 ``cuda_kernels/signals/diagram_clock.cuh`` computes the same bits for one world.
 """
 

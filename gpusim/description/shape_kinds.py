@@ -222,7 +222,7 @@ class Round(ShapeType):
 
 
 class Unmovable(ShapeType):
-    """Base class of shapes that only the world and kinematic bodies may have. These shapes have no mass."""
+    """Base class of shapes without mass that only the world and kinematic bodies may have."""
 
     movable: ClassVar[bool] = False
 

@@ -79,7 +79,7 @@ Term = tuple[int, int, float]
 
 @dataclass
 class CouplingSpec(Named):
-    """A gear, mimic or differential. It keeps the sum of ``factor * q`` equal to ``offset``. q are joint coordinates.
+    """A gear, mimic or differential: the sum of ``factor * q`` over joint coordinates q equals ``offset``.
 
     If ``offset`` is None, the starting pose determines the offset. With a ``curve`` (c2, c3, c4), the sum also contains
     the polynomial ``c2 q^2 + c3 q^3 + c4 q^4`` of the first coordinate.

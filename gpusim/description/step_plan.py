@@ -25,7 +25,7 @@ class Reading:
 
 @dataclass
 class Sampling:
-    """A diagram that the backend samples. It runs due samples before each step.
+    """A diagram that the backend samples. The backend runs due samples before each step.
 
     Attributes:
         inputs: the signals that the diagram reads.

@@ -15,7 +15,7 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Wrap:
-    """A sphere or an infinite cylinder that a rope wraps around without friction. It does not collide.
+    """A sphere or an infinite cylinder that a rope wraps around without friction. The surface does not collide.
 
     The rope takes the shorter way around the surface, or runs straight if the surface does not block the rope. If the
     side point is outside of the surface, the rope wraps around on the side of this point. If the side point is inside,

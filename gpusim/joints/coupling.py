@@ -53,7 +53,7 @@ def add_mimic(
     Args:
         joint: the joint that follows.
         leader: the joint that leads.
-        multiplier: factor of the leading coordinate. It may be zero only with a curve.
+        multiplier: factor of the leading coordinate. The factor may be zero only with a curve.
         offset: offset of the following coordinate (rad or m).
         axis, leader_axis: index of the coordinate of each joint.
         label: unique name.

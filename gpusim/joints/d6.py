@@ -152,7 +152,7 @@ def add_joint_d6(
     the joint away from gimbal lock.
 
     Args:
-        linear_axes: up to three perpendicular directions in the joint frame. They are fixed in the parent.
+        linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.
         angular_axes: up to three perpendicular axes, in the joint frame at zero angles. The first axis is fixed in the
             parent. The last axis is fixed in the child.
         limit_lower, limit_upper: limits (m or rad), one number for each coordinate, or one number for all.

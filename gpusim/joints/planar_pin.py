@@ -62,7 +62,7 @@ def add_joint_planar_pin(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a planar pin. It closes a loop of links that move in the plane normal to ``axis``.
+    """Add a planar pin, to close a loop of links that move in the plane normal to ``axis``.
 
     The other joints of the loop must keep the links in the plane. The planar pin does not lock the distance along the
     axis or a tilt. The angle is only valid while the axes in both bodies are parallel.

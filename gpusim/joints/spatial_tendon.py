@@ -1,4 +1,4 @@
-"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. Its terms are the lengths of its segments."""
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. The terms are segment lengths."""
 
 from __future__ import annotations
 

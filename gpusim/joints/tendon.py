@@ -32,7 +32,7 @@ from gpusim.transform import Transform
 
 @register
 class Tendon(JointType):
-    """Tendon. It locks nothing. Its coordinate depends on the bodies of all joints in its terms."""
+    """Tendon, a joint without rows. The coordinate depends on the bodies of all joints in the terms."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)

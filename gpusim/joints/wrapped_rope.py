@@ -27,10 +27,7 @@ from gpusim.typing import Array, Vector
 
 @register
 class WrappedRope(JointType):
-    """Rope over a surface.
-
-    It locks nothing. Its coordinate is its length. It pulls on both ends and on the wrap's body.
-    """
+    """Rope over a surface, without rows. The coordinate is the length. The rope pulls on its ends and on the wrap."""
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)

@@ -164,7 +164,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
     Args:
         builder: the model.
         sim: simulation of the model, after a run from the start pose.
-        known: findings of ``check_model`` about falling bodies. The function skips these bodies.
+        known: findings of ``check_model`` about falling bodies. The function skips bodies that are in ``known``.
     """
     subject, size = Subject(builder, sim.config.dt), float(np.linalg.norm(builder.gravity))
     catching = [s for s in subject.model.shapes if s.body == WORLD or subject.model.bodies[s.body].kinematic]

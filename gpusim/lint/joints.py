@@ -77,7 +77,7 @@ def open_loops(subject: Subject) -> None:
 
 
 def redundant_rows(subject: Subject) -> None:
-    """Report loops with redundant constraints. Their constraint forces are not unique."""
+    """Report loops with redundant constraints. The constraint forces of such loops are not unique."""
     try:
         tree = subject.tree
         if not tree.loop_rows:

@@ -1,4 +1,4 @@
-"""Digests of a model. They show whether a saved state belongs to the model, and which parts differ."""
+"""Digests of a model, which show whether a saved state belongs to the model, and which parts differ."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Three successive rotations. Each rotation also rotates the following axes, as in a gimbal.
 
 R = R1(q1) R2(q2) R3(q3) is the child's frame in the parent's frame. The rotations are about the right-handed axes x, y
-and z. x is fixed in the parent, and z is fixed in the child. Their dot product is s = x . z = sin q2. y is along the
-cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z. The rates are therefore
+and z. x is fixed in the parent, and z is fixed in the child. The dot product of x and z is s = x . z = sin q2. y is
+along the cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z. The rates are therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 cross, dot, norm = rotations.cross, rotations.dot, rotations.norm
 LOCKED = 1e-6
-"""Lower bound of 1 - s^2. It limits the rates near gimbal lock."""
+"""Lower bound of 1 - s^2, to limit the rates near gimbal lock."""
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:

@@ -15,8 +15,8 @@ ROW_GAP, ROW_TURN = 1, 2
 class Layout:
     """Positions of elements, constraint rows and sides in the flat arrays.
 
-    A *slot* is the position of a body in the list of a constraint's bodies. A *side* is one slot of one constraint. Its
-    index is ``constraint * slots + slot``. Row k of a side has the index ``side * block + k``.
+    A *slot* is the position of a body in the list of a constraint's bodies. A *side* is one slot of one constraint. The
+    index of a side is ``constraint * slots + slot``. Row k of a side has the index ``side * block + k``.
     """
 
     def __init__(self, t: Topology) -> None:
@@ -32,8 +32,7 @@ class Layout:
         constraint, place = np.divmod(row, t.block)
         self.row_a = (constraint * t.slots) * t.block + place
         self.row_b = (constraint * t.slots + 1) * t.block + place
-        # 1 if the direction u rotates with the parent. Then u changes, and the Jacobian depends on the whole
-        # separation.
+        # 1 if the direction u rotates with the parent, because the Jacobian then depends on the whole separation.
         self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.totals = np.flatnonzero(t.spin.component == 3)
         self.ordered = np.flatnonzero(t.spin.component >= OUTER)

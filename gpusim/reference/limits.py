@@ -16,7 +16,8 @@ USUAL_LEVER = 0.1
 """Usual lever (m) for models with all joints at centers of mass."""
 CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 """Contacts count as unconverged if the last sweep changes an impulse by more than CONTACT_SHARE of the greatest load.
-This condition must be true in CONTACT_STREAK consecutive substeps, because impacts need a few substeps to converge."""
+CONTACT_STREAK is the minimum number of consecutive substeps with such changes, because impacts need a few substeps to
+converge."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 25.0, 10
 """A loop counts as broken if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive

@@ -64,6 +64,6 @@ class PairTables:
         return np.where(row >= 0, self.t.materials[row, MODULUS_COLUMN], both) if self._key.size else both
 
     def radius(self, a: Array, b: Array) -> Array:
-        """Return the radius of relative curvature (m) of each pair, (n,). It is 0 between flat surfaces."""
+        """Return the radius of relative curvature (m) of each pair, (n,), or 0 for flat surfaces."""
         curvature = self.t.curvature[a] + self.t.curvature[b]
         return np.where(curvature > 0.0, 1.0 / np.where(curvature > 0.0, curvature, 1.0), 0.0)

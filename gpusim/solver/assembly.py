@@ -106,6 +106,6 @@ def _square(errors: Array) -> Array:
 
 
 def by_label(labels: list[str], errors: Array) -> dict[str, Array]:
-    """Return the greatest position error of each constraint by label. Each value is (num_worlds,)."""
+    """Return the greatest position errors (num_worlds,) of each constraint, by label."""
     sizes = np.max(np.abs(errors), axis=2)
     return {label: sizes[:, k] for k, label in enumerate(labels)}

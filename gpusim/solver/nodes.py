@@ -40,8 +40,8 @@ class Phase:
         reads, writes: names of arrays (model/fields.py), separated by spaces. A phase may read the arrays that it
             writes.
         room: upper bound of ``items`` over all worlds, if worlds have different numbers of items.
-        bound: upper bound of the number of items, as a product of sizes and factors. It is necessary if ``items`` and
-            ``room`` are C++ expressions. If the bound is 0, the phase has no work.
+        bound: upper bound of the number of items, as a product of sizes and factors. ``bound`` is necessary if
+            ``items`` and ``room`` are C++ expressions. If the bound is 0, the phase has no work.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """Run a phase ``name(w)``. Several blocks work on a world. They take tickets (cuda_kernels/tickets.cuh)."""
+    """Run a phase ``name(w)``. Several blocks work on a world and take tickets (cuda_kernels/tickets.cuh)."""
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,9 @@ class Stage(Routine):
 
     Attributes:
         together: condition under which the staged launch runs the stage with one block per world.
-        reference: name of the NumPy function in gpusim/reference/, such as "joints.kick.kick". Its argument is the
-            StepBuffers. Default: the function in stages.py with the name of the stage. Kernels can use the CONSTANTS in
-            the file of the function by name.
+        reference: name of the NumPy function in gpusim/reference/, such as "joints.kick.kick". The argument of the
+            function is the StepBuffers. Default: the function in stages.py with the name of the stage. Kernels can use
+            the CONSTANTS in the file of the function by name.
         kernels: file in cuda_kernels/ with the phases of the stage. Empty if the phases are in another kernel file.
     """
 

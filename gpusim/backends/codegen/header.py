@@ -1,7 +1,7 @@
 """C++ headers of the kernels, generated from model/fields.py and from the tables and actuator kinds of a model.
 
-``Arguments`` contains every size, offset and pointer. Kernels pass a ``World``. It has an accessor for each array of
-one world. The arguments contain the sizes in a World.
+``Arguments`` contains every size, offset and pointer. Kernels pass a ``World``. A World has an accessor for each array
+of one world. The arguments contain the sizes in a World.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from gpusim.reference.solve import colored_solve, direct_solve, drift, positions
 from gpusim.solver.schedule import stages
 from gpusim.solver.step import reference_file
 
-# Parameters that the kernels read directly. They read masses and inertias through DERIVED_FIELDS.
+# Parameters that the kernels read directly. The kernels read masses and inertias through DERIVED_FIELDS.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (

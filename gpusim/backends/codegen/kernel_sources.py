@@ -40,7 +40,8 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
     Args:
         main: name of the source to compile.
-        generated: generated headers and sources, text by name. They replace sources of the package with the same name.
+        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
+            the same name.
 
     Raises:
         UnknownNameError: ``main`` does not exist.

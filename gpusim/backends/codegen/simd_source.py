@@ -72,7 +72,7 @@ def wide_arrays() -> tuple[str, ...]:
 
 @cache
 def wide_parameters() -> tuple[Field, ...]:
-    """Return the parameters that wide phases read. Each world may have different values."""
+    """Return the parameters that wide phases read, except parameters with the same value in all worlds."""
     used = set(_ACCESSOR.findall(wide_text()))
     return tuple(f for f in PARAMETERS if f.name in used)
 

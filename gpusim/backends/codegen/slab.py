@@ -15,7 +15,7 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 _ALIGN = 64
-# Alignment of arrays (bytes). It lets a GPU load two numbers at once.
+# Alignment of arrays (bytes). With this alignment, a GPU can load two numbers at once.
 _PAIR = 16
 # The kernels read these arrays as vectors of _ALIGN bytes.
 _WIDE = ("manifold", "record_anchor")

@@ -253,9 +253,9 @@ def program_variant(program: Program) -> Variant:
 
 
 def robotics_variant() -> Variant:
-    """Return the build of the kernels for kinematic trees (gpusim/robotics). It works for every model."""
+    """Return the build of the kernels for kinematic trees (gpusim/robotics). All models share the build."""
     double = C_REAL[np.dtype(np.float64)]
-    # With LANES > 1, the compiler unrolls short loops. This saves a seventh of the time.
+    # With LANES > 1, the compiler unrolls short loops, which saves a seventh of the time.
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_LANES": "4"}
     return Variant("robotics", "robotics/robotics.cu", {"robot.cuh": robot_header()}, defines)
 

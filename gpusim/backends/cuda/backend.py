@@ -1,4 +1,4 @@
-"""CUDA backend. It compiles cuda_kernels/ with NVRTC, and runs the kernels on one GPU with CuPy.
+"""CUDA backend: compiles cuda_kernels/ with NVRTC, and runs the kernels on one GPU with CuPy.
 
 The backend launches kernels on CuPy's current stream. ``memory.py`` manages the device memory.
 """

@@ -57,10 +57,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build, and the compilations that it requires.
-
-    It has several if it is linked from parts, and none if it is in the cache.
-    """
+    """A build, and its compilations: one, one for each part to link, or none if the build is in the cache."""
 
     variant: Variant
     jobs: list[_Job]

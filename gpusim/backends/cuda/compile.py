@@ -36,7 +36,8 @@ def compile_cuda(
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: generated headers and sources, text by name. They replace sources of the package with the same name.
+        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
+            the same name.
         defines: preprocessor macros.
         arch: architecture of the GPU, e.g. ``"sm_90"``.
         fast: whether to allow fused multiply-adds. The results then differ from the results on a CPU.

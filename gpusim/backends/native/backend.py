@@ -1,4 +1,4 @@
-"""Native backend. The C++ compiler of the system builds cuda_kernels/, and CPU threads divide the worlds."""
+"""Native backend: the C++ compiler of the system builds cuda_kernels/, and each CPU thread runs some of the worlds."""
 
 from __future__ import annotations
 

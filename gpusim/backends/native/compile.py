@@ -39,16 +39,17 @@ FLAGS = (
     "-O2",
     "-fPIC",
     "-shared",
-    # For the same bits as on a GPU, the compiler must not fuse multiplies with adds. It must not vectorize
+    # For the same bits as on a GPU, the compiler must not fuse multiplies with adds. The compiler must not vectorize
     # straight-line code, because g++ 12 may then skip half of a double -> float -> double conversion.
     "-ffp-contract=off",
     "-fno-tree-slp-vectorize",
 )
 UNROLLED = ("-O3", "-fno-tree-loop-vectorize")
-# Only for GCC: unroll loops over the three or six numbers of a vector. This saves a fifth of a humanoid's step, and
-# costs a twentieth of the compile time.
+# Only for GCC: unroll loops over the three or six numbers of a vector. Unrolling saves a fifth of a humanoid's step,
+# and costs a twentieth of the compile time.
 PEELED = ("-fpeel-loops", "--param=max-completely-peeled-insns=400")
-# Only for GCC: skip passes that take a sixth of the compile time. They speed up only builds with vectors of contacts.
+# Only for GCC: skip passes that take a sixth of the compile time. The passes speed up only builds with vectors of
+# contacts.
 SKIPPED = (
     *("-fno-gcse", "-fno-cse-follow-jumps", "-fno-rerun-cse-after-loop", "-fno-crossjumping", "-fno-devirtualize"),
     *("-fno-ipa-cp", "-fno-ipa-bit-cp", "-fno-ipa-vrp", "-fno-ipa-icf", "-fno-ipa-sra"),
@@ -60,7 +61,7 @@ LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may install OpenMP later
 # Time limits (s). A one-line program takes 0.1 s, and all kernels take 4 to 20 s, or more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
-# Patterns in the output of a compiler that was killed or ran out of disk space. Then the source has no error.
+# Patterns in the output of a compiler that was killed or ran out of disk space, for sources without an error.
 _FULL = re.compile(r"no space left|file too large|quota exceeded", re.IGNORECASE)
 _KILLED = re.compile(r"\bkilled\b|memory exhausted|out of memory|cannot allocate memory|ended with -\d", re.IGNORECASE)
 
@@ -126,7 +127,8 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: generated headers and sources, text by name. They replace sources of the package with the same name.
+        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
+            the same name.
         defines: preprocessor macros.
 
     Raises:
@@ -228,7 +230,7 @@ def _compiler() -> Compiler:
 
 def _flags() -> list[str]:
     intel = platform.machine().lower() in ("x86_64", "amd64")
-    # -mtune orders instructions for this processor. This saves an eighth of a humanoid's step.
+    # -mtune orders instructions for this processor, which saves an eighth of a humanoid's step.
     return [*FLAGS, *(["-mno-fma", "-mtune=native", *_vector_flags()] if intel else [])]
 
 

@@ -28,7 +28,7 @@ class Team:
         self._steps, self._spent = 0, 0.0
 
     def record(self, seconds: float) -> None:
-        """Record the duration of a step with ``size`` threads. This may change ``size``."""
+        """Record the duration of a step with ``size`` threads. Change ``size`` at the start and end of trials."""
         self._steps += 1
         self._spent += seconds
         if self.size != self._usual:

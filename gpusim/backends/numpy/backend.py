@@ -1,4 +1,4 @@
-"""NumPy backend. It runs the code in gpusim/reference/ for all worlds at once, and needs no compiler."""
+"""NumPy backend: runs the code in gpusim/reference/ for all worlds at once, without a compiler."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
     """Return a point, the outward normal and the number of each edge.
 
-    A loop with two corners is a segment. Its normals are along the segment.
+    A loop with two corners is a segment. The normals of a segment are along the segment.
     """
     made = []
     for i, edge in enumerate(loop.edge):
@@ -133,8 +133,8 @@ def _first_most(value: Array, slack: float) -> int:
 def spanning(points: Array, gap: Array) -> Array:
     """Select up to 4 of the points (n, 2), and return their indices.
 
-    The first is the deepest point, and the second is the point farthest from the first. The last two are the points
-    farthest from the line through the first and the second point, one on each side.
+    Point 1 is the deepest point, and point 2 is the point farthest from point 1. Points 3 and 4 are the points farthest
+    from the line through points 1 and 2, one on each side.
     """
     if len(gap) <= 2:
         return np.arange(len(gap))

@@ -57,14 +57,14 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
         a, b: shapes, at least one of them convex.
         pose_a, pose_b: world poses.
         margin: maximum gap of a contact point, m.
-        guess: normal of the last step in the frame of A, (3,). The function writes the new normal to ``guess``. Its
-            value affects only the speed of the search.
+        guess: normal of the last step in the frame of A, (3,). The function writes the new normal to ``guess``.
+            ``guess`` affects only the speed of the search.
     """
     return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
 
 
 def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """Return up to ``most`` manifolds, the deepest first. Their normals differ by over 10 degrees."""
+    """Return up to ``most`` manifolds, the deepest first, with normals that differ by over 10 degrees."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)

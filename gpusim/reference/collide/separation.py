@@ -169,8 +169,8 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
         corners = on_b - on_a
-        # Round-off can make a thin tetrahedron seem to contain the origin. This is impossible
-        # if a plane separates the cores.
+        # Due to round-off, a thin tetrahedron may seem to contain the origin. A plane that separates the cores excludes
+        # this.
         if len(corners) == 4 and max_reached <= 0.0 and _holds_origin(corners):
             return None, None
         used = _TRIANGLES[len(corners) - 1]

@@ -32,9 +32,9 @@ def color(w: StepBuffers) -> None:
 
 
 def mixed(k: int, bits: int) -> int:
-    """Return item k of a fixed permutation of the numbers below 2^bits.
+    """Return item k of a fixed pseudorandom permutation of the numbers below 2^bits.
 
-    This permutation makes the order of the coloring pseudorandom.
+    The coloring uses the order of the permutation.
     """
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
@@ -77,7 +77,7 @@ def color_pairs(
         bodies: (n, 2) bodies of each manifold.
         points: (n,) number of points of each manifold.
         dynamic: (bodies,) True for dynamic bodies.
-        articulated: (bodies,) True for bodies with joints. Their manifolds are in a separate list.
+        articulated: (bodies,) True for bodies with joints, whose manifolds are in a separate list.
         colors: number of colors.
         used: (bodies, 2) uint32, zeros at the start. The function writes the used colors of each body.
         chosen: output for the color of each manifold, at least n entries.

@@ -66,7 +66,7 @@ def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]
 class Contacts:
     """Contact points at the current time, sorted by world and pair of shapes. Vectors are in the world frame.
 
-    Points with a positive gap do not touch. These points have the mode ``FLIGHT`` and no force. A is the shape that was
+    Points with a positive gap do not touch: the mode is ``FLIGHT`` and the force is zero. A is the shape that was
     added first.
 
     Attributes:
@@ -75,7 +75,7 @@ class Contacts:
         body_a, body_b: (n,) indices of the shapes' bodies, -1 for the world.
         point: (n, 3) midpoint of the gap between both surfaces, m.
         normal: (n, 3) unit normal from A to B.
-        gap: (n,) distance along the normal, m. It is negative for penetration.
+        gap: (n,) distance along the normal, m, negative for penetration.
         force: (n, 3) force of A on B, N.
         normal_force: (n,) component of the force along the normal, N. It is never negative.
         friction_force: (n,) magnitude of the tangential component of the force, N.
@@ -253,8 +253,7 @@ class ContactSums:
         shape_force: (num_worlds, shapes, 3) force of all contacts on each shape, N.
         shape_points: (num_worlds, shapes) number of points with force on each shape.
         points: (num_worlds,) number of points with force.
-        penetration: (num_worlds,) deepest penetration of rigid contacts, m. It is 0 without penetration. Soft contacts
-            do not count.
+        penetration: (num_worlds,) deepest penetration of rigid contacts, m, or 0 without penetration.
     """
 
     def __init__(self, contacts: Contacts, position: Array) -> None:

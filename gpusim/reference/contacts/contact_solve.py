@@ -205,7 +205,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """Solve all points one after another, in several passes. Then solve patch friction and friction torques."""
+    """Solve all points one after another, in several passes, then patch friction, then friction torques."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):

@@ -24,10 +24,10 @@ So F = -G C e/l with one unknown factor G. G depends on the velocity after the i
 is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. So theta = 1 - z, and z solves the cubic
 equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s to theta = 1.
 
-*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. Its torque is at most f R N
-with the coefficient f. The tread of width b is a row of springs with the total radial stiffness k. gamma is the sine of
-the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1. If M exceeds N b/6, one edge lifts, and
-the torque is N b (1/2 - sqrt(N b/(6 M))/3).
+*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. The torque of rolling
+resistance is at most f R N with the coefficient f. The tread of width b is a row of springs with the total radial
+stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1. If M exceeds N
+b/6, one edge lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
 """
 
 from __future__ import annotations

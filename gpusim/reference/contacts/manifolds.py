@@ -1,4 +1,4 @@
-"""Contact manifolds of a substep, as flat arrays over all worlds. Sweeps solve the manifolds in this order.
+"""Contact manifolds of a substep, as flat arrays over all worlds. The arrays have the order of the sweeps.
 
 A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
 """
@@ -68,17 +68,17 @@ class Manifolds:
     shear: Array
     """(n, 2) friction impulse of a patch along the tangents, N s."""
     tire_known: Array
-    """(n, 2) deflection e of contact_tire.py for v+ = 0, m."""
+    """(n, 2) deflection e of a tire for the slip velocity v+ = 0, m (contact_tire.py)."""
     tire_slope: Array
-    """(n, 2) derivative of the deflection e with respect to the slip velocity v+, s."""
+    """(n, 2) derivative of the deflection e with respect to the slip velocity v+, s (contact_tire.py)."""
     tire_stiffness: Array
     """(n, 2) impulse per deflection, N s/m."""
     tire_shares: Array
     """(n, 2) reciprocals of the semi-axes of the friction ellipse."""
     tire_kept: Array
-    """(n, 2) factor E of contact_tire.py: the fraction of the deflection that remains after the drift."""
+    """(n, 2) fraction E of a tire's deflection that remains after the drift (contact_tire.py)."""
     tire_gain: Array
-    """(n, 2) factor g of contact_tire.py: the change of the deflection in the drift per slip velocity, s."""
+    """(n, 2) change g of a tire's deflection in the drift per slip velocity, s (contact_tire.py)."""
     camber: Array
     """(n, 3) camber torque impulse at rest (N m s), change of this impulse per camber rate (N m s2), and tread width
     (m)."""
@@ -100,7 +100,7 @@ class Manifolds:
     impact: Array
     """(n, 4) speed of separation after an impact, m/s, or 0 without an impact."""
     gap: Array
-    """(n, 4) gap along the normal, m. It is negative for penetration."""
+    """(n, 4) gap along the normal, m, negative for penetration."""
     push: Array
     """(n, 4) speed at which the drift corrects penetration, m/s. A negative value is the maximum closing speed of an
     open gap."""

@@ -142,7 +142,7 @@ def _spin_bias(w: StepBuffers, operator: Array) -> None:
 
 
 def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
-    """Set the exact bias of the length of a rotation vector. Its axis moves relative to both bodies."""
+    """Set the exact bias of the length of a rotation vector. The rotation axis moves relative to both bodies."""
     at = w.layout.totals
     t = w.topology.spin
     omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]

@@ -10,8 +10,8 @@ from gpusim.typing import Array
 
 # The regularization makes redundant constraints solvable. For example, a closed loop may lock a motion twice.
 REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
-# Rows in loops may be (nearly) dependent. Their pivots are mostly round-off, so their impulses would be random. A pivot
-# is weak if it is below this fraction of the row's response to its own impulse.
+# Rows in loops may be (nearly) dependent. The pivots of dependent rows are mostly round-off, and would give random
+# impulses. A pivot is weak if it is below this fraction of the row's response to its own impulse.
 WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
 # In worlds with a weak pivot, the code increases the diagonal by this fraction. Directions with a smaller response then
 # get almost no impulse. Later passes correct the error in all other directions.

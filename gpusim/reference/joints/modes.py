@@ -41,7 +41,7 @@ def adjacent_modes(
         mode: current modes, (num_worlds, axes).
         velocity: row velocities of the solution with the current modes.
         impulse: row impulses of the solution with the current modes.
-        response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
+        response: row velocity for a unit impulse, above zero. The dead band of impulses is DEAD_BAND / response.
         turn_share: (num_worlds,) result of :func:`turn_shares`.
 
     Returns:
@@ -69,7 +69,7 @@ def adjacent_modes(
 
 
 def off_piece(law: AxisLaw, mode: Array, velocity: Array) -> Array:
-    """Return a mask of stopped or sticking rows with another velocity than the stop, or than 0.
+    """Return a mask of stopped rows with a velocity that differs from the stop, and of sticking rows that move.
 
     The cause is a linearly dependent row with another velocity. The impulses without self-stress do not show this
     conflict.
@@ -83,7 +83,7 @@ def turn_shares(late: Array, further: Array) -> Array:
     """Return the reverse velocity at which a sliding row sticks, as a fraction of the velocity change due to friction.
 
     Args:
-        late: (num_worlds,) True for worlds in which sliding rows stick late.
+        late: (num_worlds,) True for worlds with a minimum reverse velocity. In all other worlds, the minimum is 0.
         further: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
     """
     return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)

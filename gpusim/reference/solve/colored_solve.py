@@ -2,7 +2,7 @@
 
 No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
 solver handles one color after another (Gauss-Seidel). In each constraint, the solver first solves the rigid rows as one
-block. It then solves each axis row by its law.
+block. The solver then solves each axis row by its law.
 
 The overflow contains the constraints without a color. Each sweep starts with the overflow. The solver solves all
 overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
@@ -296,8 +296,7 @@ def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
         total[:, batch.bodies.ravel()] = moved
     else:
         add_columns(total, batch.bodies.ravel(), moved)
-    # The sum for the world (last entry) depends on the order of constraints. This is harmless, because the world never
-    # moves.
+    # The sum for the world (last entry) depends on the order of constraints, but the world never moves.
     total[:, w.topology.num_bodies] = 0.0
     return total
 

@@ -39,7 +39,7 @@ RELAX_PASSES = 1
 MOST_REFRESHES = 3
 # If a compliance changes by more than this fraction, the solver factors again.
 STALE = 0.2
-# Rows with the slope D = 0 get D = LEAST_SLOPE / response. Then p = P up to round-off.
+# Rows with the slope D = 0 get D = LEAST_SLOPE / response, so that p = P up to round-off.
 LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations in a substep, only one row switches its mode in each pass. The maximum number of
 # factorizations is ``iterations`` + 2 (axis rows + clamped terms). After that, the solver leaves a residual.
@@ -60,7 +60,8 @@ DAMPING, MOST_DAMPING = 20.0, 2e-3
 # lever in a step. After a runaway, the joints restart with RUNAWAY_DAMPING.
 RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-3
 # With large rotations, the first pass also runs away if it adds more than GAIN times twice the kinetic energy. The work
-# of the axis rows does not count. If more damping does not help, the joints restart without bias. This adds no energy.
+# of the axis rows does not count. If more damping does not help, the joints restart without bias, and so without added
+# energy.
 GAIN = 0.5
 # The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because their energy is only
 # round-off.
@@ -421,8 +422,8 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     """Move rows that are outside their piece of the law to the adjacent piece.
 
-    Switching all rows at once is fast but may cycle. After many switches, a world therefore switches only the first of
-    these rows. This least-index rule always terminates (Murty 1974).
+    Switching all rows at once is fast but may cycle. After many switches, a world therefore switches only its first
+    row. The least-index rule always terminates (Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
