@@ -54,7 +54,7 @@ def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
 
 #: The error of a float32 run may exceed the error of float64 by this factor, or up to this value (m, rad or share).
 FLOAT32_FACTOR, FLOAT32_ERROR = 3.0, 1e-5
-# Errors of native float64 and NumPy may differ by this: five equal digits, or round-off.
+# Maximum difference between the errors of native float64 and NumPy: five equal digits, or round-off.
 SAME_SHARE, SAME_ERROR = 1e-5, 1e-10
 
 

@@ -44,8 +44,8 @@ from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E
 
 # First architecture for which NVRTC 12.9 optimizes differently. For a virtual architecture, NVRTC only makes PTX.
 NEWER = "compute_100"
-# The script compiles every build for the last architecture, and one build for each of the others. NVRTC 12 writes the
-# same PTX for all architectures before sm_100. The allowed instructions exist since sm_70.
+# The script compiles every build for the last architecture, and one build for each other architecture. NVRTC 12 writes
+# the same PTX for all architectures before sm_100. The allowed instructions exist since sm_70.
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
 # NVRTC of gpusim[cuda13]. The PTX of NVRTC 13 is different, because the optimizer is different.
@@ -71,7 +71,7 @@ FOLDER, CODE = "checked", [Path(__file__), *(ROOT / "ci" / "ptx" / name for name
 LINKER = "nvlink"
 
 LIMITS = Path(__file__).with_name("kernel_limits.json")
-# Limits have a margin, and are rounded up to these multiples, because ptxas is not deterministic and sources grow.
+# The script rounds limits up to multiples, because ptxas is not deterministic and sources grow.
 ROUNDED = {"registers": 8, "stack": 256, "spills": 256, "local": 100, "generic": 50}
 INCREASE = {"spills": 1.01}
 MOST_REGISTERS = 255

@@ -58,7 +58,7 @@ def table(head: str, rows: Iterable[Iterable[str]]) -> str:
 
 
 def builder() -> str:
-    """Return the page of all methods of ModelBuilder, including those defined in other modules."""
+    """Return the page of all methods of ModelBuilder, including methods from other modules."""
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
     bases = gpusim.ModelBuilder.__mro__[:3]  # the class, methods from other modules, and the dictionary format
     for name in sorted({name for base in bases for name in vars(base)}):

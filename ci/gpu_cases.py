@@ -139,7 +139,7 @@ def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
         for builds.case in cases:
             with contextlib.suppress(Exception):  # ignore the error, because the step that runs the case reports it
                 own = simulation_of(builds.case, backend, WORLDS)[0].backend
-                wraps = own.sizes["wraps"] > 0  # the first access to signals makes this build
+                wraps = own.sizes["wraps"] > 0  # the first access to signals requests the build
                 own.build(signals_variant(own.real, own.stored, own.kinds, wraps))
     return sorted(builds.found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
 

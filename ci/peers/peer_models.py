@@ -17,7 +17,8 @@ from gpusim.bench.workloads import BIPED, BOOM, CHAIN, HUMANOID_LYING, HUMANOID_
 
 DT = 1e-3
 LINKS, LENGTH, MASS = 10, 0.2, 0.1
-# Inertia of a thin rod about its middle. Peers need a positive inertia about the axis, so it is a hundredth of this.
+# Inertia of a thin rod about its middle. Other simulators need a positive inertia about the axis, so the code uses a
+# hundredth.
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
 HUMANOID_PLACES = 24, 72

@@ -45,7 +45,7 @@ IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
 # Models with a specialized build in fused launch, as for many worlds.
 SIZED = ("robot", "hydraulic_lift")
 # Settings of the staged launch: minimum number of pairs for parallel coloring, threads per block, and number of
-# processors. With these settings, a world has several blocks.
+# processors. The settings give a world several blocks.
 TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Tolerance for signals that the host computes.
 TOLERANCE = 1e-12

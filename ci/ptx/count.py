@@ -209,7 +209,7 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     Args:
         name: name of the case.
         modules: all modules whose kernels were launched.
-        worlds: number of worlds, or of steps of one world. The function divides the counts by this number.
+        worlds: number of worlds, or of steps of one world. The function divides the counts by ``worlds``.
     """
     counts, kinds, functions, lines = Counts(name), Counter[str](), Counter[str](), Counter[str]()
     memory = [0] * (3 * TRAFFIC + len(modules.caches))

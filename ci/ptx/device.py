@@ -194,7 +194,7 @@ def installed(
     """Run ``backend="cuda"`` on the executor within this ``with`` block.
 
     Args:
-        linked: compile contact detection as a separate part and link it to the rest of the kernels.
+        linked: compile contact detection as a separate part, and link the parts.
         virtual: architecture of the PTX.
         major: major version of NVRTC.
         fault: deliberate fault, to test the checks: name of a source, a text that occurs once in this source, and its

@@ -20,7 +20,7 @@
 
 namespace {
 
-const u64 MEMORY_BYTES = 1ull << 29;  // the host allocates from this
+const u64 MEMORY_BYTES = 1ull << 29;  // memory for allocations of the host
 const u64 SHARED_BYTES = 1ull << 18;
 const u64 LOCAL_BYTES = 1ull << 16;   // of one thread
 const u64 STACK_BYTES = 1ull << 18;   // of one fiber, for C++

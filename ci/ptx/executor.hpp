@@ -196,9 +196,8 @@ INLINE u32 insert_bits(u32 bits, u32 into, u32 at, u32 size) {
 }
 INLINE u64 product_high(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 INLINE s64 product_high(s64 a, s64 b) { return (s64)((__int128)a * b >> 64); }
-// Extracts ``size`` bits from ``at`` on. If signed, the rest is filled with the last of them, or with the number's sign
-// if
-// they reach beyond it.
+// Extracts ``size`` bits, starting at bit ``at``. For signed types, fills the other bits with the last extracted bit,
+// or with the sign of the number if the range is too long.
 template <class T> INLINE T extract_bits(T x, u32 at, u32 size) {
     const bool is_signed = T(-1) < T(0);
     const u32 width = 8 * sizeof(T);

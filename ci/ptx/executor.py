@@ -169,7 +169,7 @@ class Executor:
 
     Attributes:
         base: address of the memory for device arrays.
-        size: size of this memory (bytes).
+        size: size of the memory for device arrays (bytes).
 
     Raises:
         CompileError: no C++ compiler is installed, or the address space is too small.

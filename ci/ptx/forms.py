@@ -1,9 +1,9 @@
 """Allowed instructions in the kernels' PTX: instructions with the same result on every machine.
 
-Sums, products, quotients and roots have ``.rn``. IEEE 754 defines this rounding, and ptxas does not fuse instructions
-with ``.rn``. PTX does not define which of two zeros ``max`` and ``min`` return. No instruction exchanges data between
-the threads of a warp. Every call names its target. NVRTC 12 writes the same PTX for all architectures before sm_100,
-except for ``.target``.
+Sums, products, quotients and roots have ``.rn``. IEEE 754 defines the rounding ``.rn``, and ptxas does not fuse
+instructions with ``.rn``. PTX does not define which of two zeros ``max`` and ``min`` return. No instruction exchanges
+data between the threads of a warp. Every call names its target. NVRTC 12 writes the same PTX for all architectures
+before sm_100, except for ``.target``.
 """
 
 from __future__ import annotations

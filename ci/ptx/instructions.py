@@ -71,7 +71,7 @@ class Instructions(ABC):
 
     @abstractmethod
     def site(self) -> int:
-        """Return the site of this instruction: a number that identifies its source line."""
+        """Return the site of the instruction: a number that identifies its source line."""
 
     @abstractmethod
     def param_address(self, name: str) -> str:

@@ -12,7 +12,7 @@ GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, in
 #include "convex.cuh"
 #include "planes.cuh"
 #include "spheres.cuh"
-// Builds for models without height fields, ellipsoids and superellipsoids do not contain these routines.
+// Routines that are only in builds for models with height fields, ellipsoids or superellipsoids.
 #if GPUSIM_SHAPES > 1
 #include "height_field.cuh"
 #include "smooth.cuh"

@@ -177,7 +177,7 @@ GPUSIM_SHARED bool expand(Polytope& t, int nearest, const double* w, double slac
 }
 
 // Compute the direction n of the shortest motion of b that separates the cores, and return its length. With sufficient
-// capacity, the error is at most accuracy * extent. The result is never too short.
+// capacity, the error is at most accuracy * extent. The computed length is never too short.
 GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, double extent, double accuracy,
                          const Simplex& s, double* n) {
     Polytope t;

@@ -167,7 +167,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
     return 0;
 }
 
-// For a deep overlap, restart from a principal axis. Return whether this gives a shorter way out.
+// For a deep overlap, restart from a principal axis. Return whether the restart gives a shorter way out.
 GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
     bool better = false;
     double best = p.f - 1e-9 * size;

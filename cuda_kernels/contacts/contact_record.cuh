@@ -197,7 +197,7 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
         for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
 }
-// Return whether a point bounced. The next contact then starts without impulses.
+// Return whether a point bounced. After a bounce, the next contact starts without impulses.
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
 // Return the normal impulse in the friction limit.
 template <class R> GPUSIM_FN auto rubbing_load(R p) { return p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]; }

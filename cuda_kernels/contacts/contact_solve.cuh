@@ -150,7 +150,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real slide = sqrt_(u1 * u1 + u2 * u2), rim = patch * abs_(spin), both = slide + rim;
     real force, torque;
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
-    // Below this speed, the patch sticks.
+    // A patch below the speed PATCH_STICK sticks.
     const real least = real(PATCH_STICK);
     const real g = load * force / max_(max_(slide, least * force), real(LEAST_NUMBER));
     const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(LEAST_NUMBER));

@@ -310,7 +310,7 @@ GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     }
     return bits;
 }
-// Item: a pair entry. This phase only reads manifolds. The phase drop_seam changes them.
+// Item: a pair entry. judge_seam only reads manifolds. The phase drop_seam changes manifolds.
 GPUSIM_PHASE void judge_seam(const World& w, int m) {
     int bits = 0;
     if (m < *w.pair_count() && w.pair_points()[m] > 0)

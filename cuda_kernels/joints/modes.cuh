@@ -28,7 +28,7 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
         if (lower > dead) next = AT_LOWER;
         if (upper < -dead) next = AT_UPPER;
     }
-    // Piece next to each stop, and friction at the boundary of this piece.
+    // Piece next to each stop, and friction at the boundary between stop and piece.
     int above = lower > real(0) ? SLIDE_UP : (lower < real(0) ? SLIDE_DOWN : STICK);
     int below = upper < real(0) ? SLIDE_DOWN : (upper > real(0) ? SLIDE_UP : STICK);
     if (!rubs) above = below = FREE;
@@ -61,8 +61,8 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
-// Return whether the stopped or sticking axis k has another velocity than its stop, or than 0. The cause is a linearly
-// dependent row with another velocity. The impulses without self-stress do not show this conflict.
+// Return whether the stopped or sticking axis k has another velocity than its stop, or than 0. A linearly dependent row
+// with another velocity can force a row off its stop. The impulses without self-stress do not show such conflicts.
 GPUSIM_FN bool off_piece(const World& w, int k) {
     const int contact = w.mode()[k] & CONTACT_BITS;
     const real lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];

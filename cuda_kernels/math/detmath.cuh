@@ -4,8 +4,7 @@
 // This file uses only comparisons, integer operations on bits, and + - * / and sqrt, which IEEE 754 defines exactly.
 // The compiler must not fuse a multiply with an add (--fmad=false, -ffp-contract=off), and must not reorder sums. Every
 // NaN result has the same bits.
-//
-// Namespace det contains these functions for double and float:
+// Namespace det contains the following functions for double and float:
 //   sin cos sincos exp expm1 log atan2 pow rsqrt round_even, and the constants PI HALF_PI TWO_PI
 // Errors for double: 1 ulp (expm1, atan2 and rsqrt: 1.5 ulp), for sin and cos up to |x| = 1e6. See pow for its error.
 // Errors for float: 0.6 ulp (rsqrt: 1.5 ulp), because the code computes in double.

@@ -1,5 +1,5 @@
 // Common code of the ray tests (rays/*.cuh). Each test returns the first s >= start at which the ray crosses the
-// surface, or NO_HIT. It also computes the outward normal at this point, of any length. NumPy:
+// surface, or NO_HIT. Each test also computes the outward normal at this s, of any length. NumPy:
 // gpusim/shapes/casting.py.
 #pragma once
 #include "../collide/shape.cuh"

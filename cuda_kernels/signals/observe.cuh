@@ -1,6 +1,6 @@
 // Signals at time t, from the stored state. gpusim/reference/signals/quantities.py and the actuator kinds declare the
-// quantities. The quantities call these functions. gpusim/backends/codegen/observe_header.py generates ``Kept`` and the
-// switch over all quantities.
+// quantities. The quantities call the functions of observe.cuh. gpusim/backends/codegen/observe_header.py generates
+// ``Kept`` and the switch over all quantities.
 #pragma once
 #include "../actuators/strut.cuh"
 #include "../math/euler_angles.cuh"

@@ -1,7 +1,7 @@
 // Contacts on articulated bodies with the direct solver (equations: gpusim/reference/solve/contact_direct.py). A *path*
-// contains the pivots from the joints of both bodies to the root of the elimination tree. A manifold affects only these
-// pivots. invert_pivot splits D = K E K^T, so Y^T D^-1 Y = W^T E^-1 W with W = K^-1 Y. The kernels store W instead of Y
-// and Z. Between the forward and the backward solve, ``delta`` contains K^T x.
+// contains the pivots from the joints of both bodies to the root of the elimination tree. A manifold affects only the
+// pivots on its path. invert_pivot splits D = K E K^T, so Y^T D^-1 Y = W^T E^-1 W with W = K^-1 Y. The kernels store W
+// instead of Y and Z. Between the forward and the backward solve, ``delta`` contains K^T x.
 #pragma once
 #include "../contacts/contact_solve.cuh"
 #include "direct_solve.cuh"

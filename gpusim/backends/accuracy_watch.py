@@ -23,7 +23,7 @@ KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS, SPINS)
 
 
 class AccuracyWatch:
-    """Watch that warns of worlds that exceeded an accuracy limit, without a stop of these worlds."""
+    """Watch that warns of worlds that exceeded an accuracy limit. The worlds continue."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self._config, self._warned = config, 0

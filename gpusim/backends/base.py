@@ -115,7 +115,7 @@ class Backend(Protocol):
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write n commands of all worlds. ``values`` (num_worlds, n) can be on the host or on a device.
 
-        ``columns``: columns of these commands, as a slice or as indices.
+        ``columns``: columns of the n commands, as a slice or as indices.
         """
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:

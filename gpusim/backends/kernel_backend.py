@@ -66,7 +66,7 @@ def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
 
 
 def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str:
-    """Return a text with the launch mode and the reason for this mode."""
+    """Return a text with the launch mode and the reason for the choice."""
     name = "staged" if staged else "fused"
     if launch != "auto":
         return f"launch {name}: as requested"
@@ -91,7 +91,7 @@ class KernelBackend(ABC):
         launch: "fused", "staged" or "auto".
 
     Attributes:
-        launch_reason: text with the launch mode and the reason for this mode.
+        launch_reason: text with the launch mode and the reason for the choice.
     """
 
     name: str
@@ -149,7 +149,10 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def lanes(self) -> int:
-        """Return the number of adjacent manifold records in memory. The results do not depend on this number."""
+        """Return the number of adjacent manifold records in memory.
+
+        The results do not depend on the number of lanes.
+        """
 
     @abstractmethod
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:

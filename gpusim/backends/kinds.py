@@ -18,7 +18,7 @@ from gpusim.description.actuator_kinds import ActuatorType
 from gpusim.model.model import Model
 
 Kinds = tuple[ActuatorType, ...]
-"""Actuator kinds, sorted by name. The index in this tuple is the number of the kind."""
+"""Actuator kinds, sorted by name. The number of a kind is its index in ``Kinds``."""
 
 COMMON_KINDS: Kinds = tuple(kind for kind in PACKAGE_KINDS if not kind.extra)
 """Kinds in every build."""

@@ -168,7 +168,7 @@ class RowCollector:
             self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
 
     def add_coupled(self, label: str, axes: list[int]) -> None:
-        """Add the rows of an actuator law that couples ``axes``. Call this after :meth:`collect`."""
+        """Add the rows of an actuator law that couples ``axes``. Call ``add_coupled`` after :meth:`collect`."""
         mixes, bodies = [], []
         for axis in axes:
             element = self.axes[axis].element

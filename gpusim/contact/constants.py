@@ -18,7 +18,7 @@ SLIP_SHARE = 0.2
 # The bias contains the velocity change due to rotations in half a step. The velocity change fades out for rotations
 # above TURN_LIMIT (rad per step).
 TURN_LIMIT = 0.5
-# A point slides if its friction reaches this fraction of the friction limit.
+# A point slides if the friction exceeds SLIDING_SHARE times the friction limit.
 SLIDING_SHARE = 1.0 - 1e-5
 # Fraction of the penetration that each substep corrects.
 PUSH_SHARE = 0.2
@@ -31,7 +31,7 @@ TANGENT_FLOOR = 1e-2
 # machine loads redundant supports evenly. The weight compresses the springs by about 0.7 SOFT_JOINED g h^2 (3e-8 m at h
 # = 1 ms). A point is rigid if it approaches faster than REST_WEIGHTS h g.
 SOFT_JOINED, REST_WEIGHTS = 5e-3, 2.0
-# Stage relax solves a point on jointed bodies again if ``carried`` exceeds this factor times gamma p.
+# Stage relax solves a point on jointed bodies again if ``carried`` exceeds PUSHED_OUT gamma p.
 PUSHED_OUT = 2.0
 # Compliance of a push-out, as a fraction of the point's response without joints. The compliance limits opposite
 # push-outs. PUSH_YIELD_JOINED is for bodies with joints.
@@ -43,15 +43,15 @@ PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.01
 # The compliance of a point in the drift is its response times 1/max(s^2, SOFTEST), with s = FIRM_MANIFOLDS
 # iterations/min(manifolds, FIRM_MANIFOLDS).
 SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0
-# Contact sweeps end if every impulse change is below this fraction of the greatest impulse.
+# Contact sweeps end if every impulse change is below CONVERGED times the greatest impulse.
 CONVERGED = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 3e-6}
 # Number of passes over the points of a manifold in a sweep.
 POINT_PASSES = 1
 # Number of passes for manifolds with points that are younger than NEW_AGE substeps.
 NEW_PASSES, NEW_AGE = 20, 5
-# The passes end if every impulse change in a pass is below this fraction of the manifold's greatest impulse.
+# The passes end if every impulse change in a pass is below PASS_SETTLED times the manifold's greatest impulse.
 PASS_SETTLED = 1e-6
-# The solver keeps the search direction only if each sweep multiplies |g|^2 by at most this factor
+# The solver keeps the search direction only if each sweep multiplies |g|^2 by at most STEADY
 # (reference/contacts/search_direction.py). If friction impulses grow without limit, g is the same in every sweep.
 STEADY = 0.9999
 # Newton's method for contacts ends if the distance between impulses and projections is below NEWTON_SETTLED times the
@@ -59,8 +59,8 @@ STEADY = 0.9999
 # CONVERGED. The method takes at most NEWTON_PASSES steps, and halves each step up to NEWTON_HALVINGS - 1 times. The
 # rows of the equations are scaled to about 1. The method adds NEWTON_DAMPING to their diagonal, so redundant points
 # share a load. If no step helps, the method multiplies the damping by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. A jam
-# has no solution, and its impulses change velocities by 1e2 to 1e5 times the initial error. In moving robots, this
-# ratio is at most 3. Above NEWTON_GAIN, the solver uses sweeps, because the number of sweeps limits the impulses.
+# has no solution, and its impulses change velocities by 1e2 to 1e5 times the initial error. In moving robots, the ratio
+# is at most 3. Above NEWTON_GAIN, the solver uses sweeps, because the number of sweeps limits the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 NEWTON_DAMPING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
 NEWTON_PASSES, NEWTON_HALVINGS = 20, 8
@@ -68,9 +68,9 @@ NEWTON_GROWTH, NEWTON_MOST_DAMPING = 1e3, 1e-2
 NEWTON_GAIN, NEWTON_SLOW = 30.0, 0.25
 # Number of Newton steps for sliding friction. The direction error is at most 1e-4 rad for mass ratios of 1:4.
 FRICTION_PASSES = 2
-# A point also counts as sticking if its speed is below this (m/s), even above SLIDING_SHARE.
+# A point below REST_SPEED (m/s) also counts as sticking, even above SLIDING_SHARE.
 REST_SPEED = 1e-6
-# A patch that slides and spins sticks below this speed (m/s).
+# Minimum speed of a patch that slides and spins. A slower patch sticks (m/s).
 PATCH_STICK = 1e-5
 # Damping of a stiff spring with a period of a few steps, as a fraction of h k.
 SPRING_DAMPING = 0.25
@@ -80,7 +80,7 @@ TIRE_DAMPING, TIRE_FADE = 0.02, 20.0
 # TIRE_PASSES: Newton steps for the factor G of a tire (reference/contacts/contact_tire.py). TIRE_STEPS: Newton steps
 # for the cubic equation in each step for G. TIRE_LEAST: minimum ratio of a deflection to its value without force.
 TIRE_PASSES, TIRE_STEPS, TIRE_LEAST = 3, 6, 1e-3
-# Minimum sine of the angle between axle and normal. Below this, a wheel has no rolling direction.
+# Minimum sine of the angle between axle and normal of a wheel with a rolling direction.
 TIRE_FLAT = 1e-3
 # Bias of a point that must not exert a force.
 NO_FORCE = 1e30

@@ -32,7 +32,7 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
         rho: radius of the ring divided by a, positive.
 
     Returns:
-        f and t of the ring, see the module docstring.
+        The factors f and t of the ring, as in the module docstring.
     """
     from scipy.special import ellipe, ellipk  # the import is slow
 

@@ -74,7 +74,7 @@ class LineRow:
 class Coordinate:
     """A free scalar motion of a joint, for limits, friction, drives and signals.
 
-    ``kind`` is one of these:
+    The values of ``kind`` are:
 
     translation: distance along ``axis`` (in the parent's axes) from ``point_a`` to ``point_b``.
     angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), counted over full rotations. The angle goes

@@ -91,7 +91,7 @@ class Program:
 
     Attributes:
         label: label of the diagram.
-        period: time between samples (s). If the period differs between worlds, this is the shortest period.
+        period: time between samples (s). If worlds have different periods, ``period`` is the shortest period.
         signals: names of the input signals, in order.
         initial: initial persistent values, without the values of input signals.
         parameters: parameter values. ``tuned`` names the writable parameters.

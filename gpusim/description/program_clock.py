@@ -81,7 +81,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
     Args:
         s: persistent values of the worlds with a new period, changed in place.
-        period: new periods of these worlds (s).
+        period: new period of each world (s).
         rings: ring buffers of the program.
     """
     following, stretch = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]

@@ -41,7 +41,7 @@ Reference = str | InFrame
 def point_on(body: str) -> InFrame:
     """Declare a point (m), (3,), in the frame of a body. ``body`` is the name of the parameter with the body's index.
 
-    If this parameter contains n bodies, there is one point for each body, (n, 3).
+    If ``body`` contains n bodies, the array has one point for each body, (n, 3).
     """
     return InFrame(body)
 
@@ -49,7 +49,7 @@ def point_on(body: str) -> InFrame:
 def direction_on(body: str) -> InFrame:
     """Declare a vector (3,) that rotates with a body. ``body`` is the name of the parameter with the body's index.
 
-    If this parameter contains n bodies, there is one vector for each body, (n, 3).
+    If ``body`` contains n bodies, the array has one vector for each body, (n, 3).
     """
     return InFrame(body, direction=True)
 
@@ -94,7 +94,7 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
     Args:
         element: name of the element with these parameters, for error messages.
         references: references of the element's kind.
-        numbers: names of the numeric parameters of this kind.
+        numbers: names of the numeric parameters of the element's kind.
         params: parameters of the element.
 
     Raises:

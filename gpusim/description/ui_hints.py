@@ -66,7 +66,7 @@ class UiHints:
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
         springs: whether a released joystick returns the command to zero (valves, motors). If False, the joystick sets
             the rate of change of the command, and a released joystick keeps the command (positions).
-        idle: whether the command has no effect in this model, so that panels may hide it.
+        idle: whether the command has no effect in the model. Panels may hide idle commands.
         measured: name and component index of the signal that measures the current value, for ``safe``.
         factor, offset: the actuator gets ``factor * command + offset``. ``measured`` is in the actuator's units.
     """

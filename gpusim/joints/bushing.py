@@ -69,7 +69,8 @@ def add_bushing(
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. The springs act along and about the axes of this frame.
+        parent_xform: joint frame in the parent's body frame. The springs act along and about the axes of the parent's
+            joint frame.
         child_xform: joint frame in the child's body frame.
         stiffness: matrix K (N/m and N m/rad). Give a symmetric 6x6 matrix, its diagonal (x, y, z, rotations about x, y,
             z), or one number for the whole diagonal.

@@ -1,7 +1,7 @@
 """Joint with several axes: translations along the parent's axes, and then successive rotations.
 
-PhysX and USD call this joint D6. The equivalent in MuJoCo is a body with several hinges and slides. Each axis
-has separate limits, damping, friction, armature and drives.
+In PhysX and USD, a joint with several axes is a D6 joint. The equivalent in MuJoCo is a body with several hinges and
+slides. Each axis has separate limits, damping, friction, armature and drives.
 """
 
 from __future__ import annotations

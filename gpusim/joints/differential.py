@@ -23,8 +23,8 @@ class Differential:
 
     Attributes:
         input: joint whose coordinate drives the differential: ``shaft``, or a tendon if there is no ``shaft``.
-        slip: tendon of the angle difference l - r, with the signals ``joint.<label>_slip...``. A brake on this tendon
-            can lock the differential.
+        slip: tendon of the angle difference l - r, with the signals ``joint.<label>_slip...``. A brake on the tendon
+            ``slip`` can lock the differential.
     """
 
     input: int

@@ -75,8 +75,8 @@ def add_joint_distance(
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. The origin of this frame is the first point.
-        child_xform: joint frame in the child's body frame. The origin of this frame is the second point.
+        parent_xform: joint frame in the parent's body frame. The origin of the joint frame is the first point.
+        child_xform: joint frame in the child's body frame. The origin of the joint frame is the second point.
         min_distance: minimum distance (m), 0 for a rope.
         max_distance: maximum distance (m), equal to ``min_distance`` for a rod. Without any limit, the joint only
             measures the distance, for example in a tendon over pulleys. If you write ``joint.<label>.limit_upper`` at

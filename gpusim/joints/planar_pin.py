@@ -1,7 +1,8 @@
 """Planar pin: two points coincide in the plane normal to an axis.
 
 The joint closes a loop of links that move in one plane. A revolute joint has three more rows, which would be redundant
-in a planar loop. ADAMS calls this joint the inline primitive, Modelica calls it RevolutePlanarLoopConstraint.
+in a planar loop. In ADAMS, a planar pin is the inline primitive. In Modelica, a planar pin is a
+RevolutePlanarLoopConstraint.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tendon: a weighted sum of joint coordinates as a separate coordinate (MuJoCo's fixed tendon).
 
 A tendon locks nothing. The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... of the coordinates of
-other joints. Limits, damping, friction and armature act on this sum. Springs, motors, servos and brakes can act on the
-sum too. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference
+other joints. Limits, damping, friction and armature act on the sum. Springs, motors, servos and brakes can also act on
+the sum. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference
 of two wheels' angles.
 """
 

@@ -80,7 +80,7 @@ def add_joint_wrapped_rope(
     Args:
         parent: body of the first point, -1 for the world.
         child: body of the second point, -1 for the world. The child may be the same as ``parent``.
-        around: sphere or cylinder, on any body. If an end of the rope is inside this surface, the rope is straight.
+        around: sphere or cylinder, on any body. If an end of the rope is inside the surface, the rope is straight.
         point_a: first point in the parent's body frame (m), by default the origin of this frame.
         point_b: second point in the child's body frame (m), by default the origin of this frame.
         max_length: maximum length (m). Without a maximum length, the rope only measures its length, for example as a

@@ -232,7 +232,7 @@ class _Pair:
         return out, t
 
     def _difference(self, poses: Array, d: Any) -> float:
-        """Return the maximum difference of positions (m) and axes of the bodies from those in ``d``."""
+        """Return the maximum difference between gpusim and ``d``, over positions (m) and axes of all bodies."""
         indices, turned = list(self.bodies), rotations.matrix_from_quaternion(poses[:, 3:])
         moved = np.abs(poses[:, :3] - d.xpos[indices]).max()
         return float(max(moved, np.abs(turned - d.xmat[indices].reshape(-1, 3, 3)).max()))

@@ -36,7 +36,7 @@ def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt
 
     Args:
         builder: builder of the model. The function does not change the builder.
-        report: report of the import. The function skips the overlaps in this report.
+        report: report of the import. The function skips overlaps that ``report`` contains.
         dt: time step of the runs (s).
 
     Returns:

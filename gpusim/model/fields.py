@@ -224,7 +224,7 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
         kind: the kind of actuator.
         fields: the arrays that the kind declares.
         sizes: known dimensions.
-        first: the first dimensions of each array must be these.
+        first: required first dimensions of each array.
 
     Raises:
         ModelError: a dimension or number type is invalid, a name already exists, or a name has no prefix of the kind.

@@ -50,7 +50,7 @@ class Model(Elements):
     def digest(self) -> dict[str, str]:
         """Return the digests of all parts of the model that affect the steps.
 
-        A saved state identifies its model by these digests.
+        A saved state identifies its model by the digests.
         """
         return model_digest(self, self.parameters["gravity"])
 

@@ -16,14 +16,14 @@ USUAL_LEVER = 0.1
 """Usual lever (m) for models with all joints at centers of mass."""
 CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 """Contacts count as unconverged if the last sweep changes an impulse by more than CONTACT_SHARE of the greatest load.
-CONTACT_STREAK is the minimum number of consecutive substeps with such changes, because impacts need a few substeps to
+CONTACT_STREAK is the minimum number of consecutive unconverged substeps, because impacts need a few substeps to
 converge."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 25.0, 10
 """A loop counts as broken if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
 substeps."""
 LEAST_SPEED = 1e-6
-"""gpusim ignores impulse changes that change the speed of the lightest body by less than this (m/s)."""
+"""Minimum speed change of the lightest body (m/s). gpusim ignores smaller impulse changes."""
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:

@@ -34,8 +34,8 @@ class PairTables:
     def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Return the material columns of both shapes, (n,) each.
 
-        A column is an index in the arrays of material parameters. For a pair with an own material, both columns contain
-        this material.
+        A column is an index in the arrays of material parameters. If a pair has an own material, both columns are the
+        column of the pair's material.
         """
         row = self.own_material(a, b)
         own = self.t.num_shapes + row

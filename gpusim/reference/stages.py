@@ -80,7 +80,10 @@ def _sweeps(w: StepBuffers) -> bool:
 
 
 def split_impulses(w: StepBuffers) -> None:
-    """Compute the displacement that corrects position errors. Only the semi-implicit scheme runs this stage."""
+    """Compute the displacement that corrects position errors.
+
+    Only the semi-implicit scheme runs stage split_impulses.
+    """
     if not w.topology.num_constraints:
         return
     if w.config.direct:

@@ -1,4 +1,4 @@
-"""Arrays of the current substep. The stages write these arrays."""
+"""Arrays of the current substep, which the stages write."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class StepBuffers:
         for name, array in allocate(tuple(own), sizes, self.real).items():
             setattr(self, name, array)
         self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
-        # Tests set this to record the history of the colored solver.
+        # Tests set record_changes, to get the history of the colored solver.
         self.record_changes = False
         self.residual_history: list[Array] = []
         self.contacts = contact_work(model, worlds, config, self.real)
@@ -77,7 +77,7 @@ class StepBuffers:
         self.nonlinear = any(g.type.nonlinear for g in self.groups.values())
         self.refresh_parameters()
 
-    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses. The stages fill these arrays.
+    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses. The stages fill the arrays.
     step_last: Array
     loop_gap: Array
     rotation: Array
@@ -121,7 +121,7 @@ class StepBuffers:
     softening: Array
     spun: Array
 
-    # The kernels compute these values locally, or store them in several arrays.
+    # Values that kernels compute locally, or store in several arrays.
     kick_time: Array
     rotation_real: Array
     element_jacobian: Array

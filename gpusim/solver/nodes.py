@@ -189,7 +189,7 @@ class Routine(Node):
 
 @dataclass(frozen=True)
 class Stage(Routine):
-    """A routine that every backend implements under this name. Parity tests and profiles refer to stages.
+    """A routine that every backend implements under the name of the stage. Parity tests and profiles refer to stages.
 
     Attributes:
         together: condition under which the staged launch runs the stage with one block per world.

@@ -125,12 +125,12 @@ FLAGS = (
 
 
 def run(names: str) -> tuple[Node, ...]:
-    """Return nodes that run the phases with these names, in this order."""
+    """Return nodes that run the named phases, in the order of ``names``."""
     return tuple(Run(PHASES[name]) for name in names.split())
 
 
 def by_level(names: str) -> tuple[Node, ...]:
-    """Return nodes that run these phases. A phase gets the number of a level or color as an argument."""
+    """Return nodes that run the named phases with the number of a level or color as an argument."""
     return tuple(Run(PHASES[name], by_level=True) for name in names.split())
 
 

@@ -232,7 +232,7 @@ def kept_fields(kinds: Kinds) -> list[Field]:
 
 
 def all_sizes(kinds: Kinds) -> list[str]:
-    """Return the names of all sizes, including those of actuator kinds."""
+    """Return the names of all sizes, including the sizes of actuator kinds."""
     names = list(SIZES)
     for kind in kinds:
         names += [f"{kind.name}_count", f"{kind.name}_numbers", f"{kind.name}_scratches"]

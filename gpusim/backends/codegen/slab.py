@@ -17,7 +17,7 @@ from gpusim.typing import Array
 _ALIGN = 64
 # Alignment of arrays (bytes). With this alignment, a GPU can load two numbers at once.
 _PAIR = 16
-# The kernels read these arrays as vectors of _ALIGN bytes.
+# Arrays that kernels read as vectors of _ALIGN bytes.
 _WIDE = ("manifold", "record_anchor")
 
 

@@ -177,7 +177,7 @@ def make_variant(
     build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
     headers = _headers(real, kinds, _declared(kinds)) | _schedule(build)
     generated = {**headers, "sizes.cuh": sizes_header(fixed), **own_sources(kinds)}
-    # Only builds for groups of worlds need these headers.
+    # Headers that only builds for groups of worlds need.
     generated |= _groups(build, kinds, _declared(kinds)) if world_lanes > 1 else {}
     defines = {
         "GPUSIM_REAL": C_REAL[real],

@@ -218,7 +218,7 @@ class CudaBackend(CudaCapture):
     def run(self, n: int, dt: float) -> bool:
         """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream. Do not wait for the device.
 
-        The host may see failures in these steps only in a later call. :meth:`read_health` waits for the device.
+        The host may see failures of the steps only in a later call. :meth:`read_health` waits for the device.
 
         Returns:
             True if the host knows of more failed worlds than at the previous call.

@@ -43,7 +43,7 @@ def compile_cuda(
         fast: whether to allow fused multiply-adds. The results then differ from the results on a CPU.
         reported: function to call with the log of the compiler, if it compiles. The log lists the resources of each
             kernel.
-        quick: whether to compile fast. The kernels are then slower. NVRTC before 12.8 ignores this argument.
+        quick: whether to compile fast. The kernels are then slower. NVRTC before 12.8 ignores ``quick``.
         options: more NVRTC options.
 
     Raises:

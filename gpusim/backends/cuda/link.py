@@ -22,7 +22,7 @@ class LinkError(CompileError):
 
 
 class Linker(Protocol):
-    """Linker of several cubins to one.
+    """Linker that joins several cubins.
 
     Attributes:
         name: name and version of the linker.

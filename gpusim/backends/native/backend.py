@@ -63,7 +63,7 @@ LEAST_GROUPS = 4
 SPOILED = 0xFF
 # Cycles that a thread waits before it sleeps (about 50 us). A phase of a staged step takes less time.
 SPINS = "3000"
-# Maximum total size of the slabs of all groups that run at once (bytes). Above this limit, worlds run one by one.
+# Maximum total size of the slabs of all groups that run at once (bytes). With larger slabs, worlds run one by one.
 MOST_GROUP_BYTES = 4 << 30
 # Target duration (s) and maximum number of steps of one launch. Each launch loads the worlds into the caches. So a
 # launch has at least FEW_STEPS steps, unless they take longer than PATIENCE seconds.
@@ -240,10 +240,7 @@ class NativeBackend(KernelBackend):
         return total
 
     def run_stage(self, stage: str, h: float) -> None:
-        """Run one stage of a substep of ``h`` seconds.
-
-        Only the staged launch supports this. Stage "start" loads the state.
-        """
+        """Run one stage of a substep of ``h`` seconds, in staged launch only. Stage "start" loads the state."""
         run = self._runner(h)
         execute(self.plan.stages[stage], run, self._any_active(run))
 

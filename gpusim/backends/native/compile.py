@@ -100,7 +100,7 @@ def check_native() -> None:
 
 
 def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
-    """Load the library of :func:`build_native`. If this fails, rebuild the library once.
+    """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild it once.
 
     Raises:
         BrokenCompilerError: the rebuilt library cannot be loaded either.
@@ -123,7 +123,7 @@ def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
     """Return the path of the shared library of ``main``. Compile the library unless it is in the cache.
 
-    Without OpenMP in the compiler, the library runs on one thread. gpusim warns of this at most once per day.
+    Without OpenMP in the compiler, the library runs on one thread. gpusim warns of missing OpenMP at most once per day.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.

@@ -9,7 +9,7 @@ from __future__ import annotations
 TRIAL, TRIAL_TIME = 8, 0.02
 # Time before the first trial, and maximum time between two trials (s). Trials take at most 1 / RARE of the time.
 FIRST, LONGEST, RARE = 0.1, 2.0, 20.0
-# A trial succeeds if the time per step is at most this fraction of the previous time per step.
+# A trial succeeds if the time per step is at most KEPT times the previous time per step.
 KEPT = 0.9
 
 

@@ -1,4 +1,4 @@
-"""Narrow phase geometry: contact points of two shapes. For most kinds, support functions give these points.
+"""Narrow phase geometry: contact points of two shapes. For most shape kinds, the points follow from support functions.
 
 A shape (shapes.py) has a support function. The feature of a shape that faces a given direction is a face, an edge or a
 corner. The distance or penetration depth of two convex shapes follows from their Minkowski difference (separation.py).

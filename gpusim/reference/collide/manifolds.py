@@ -19,7 +19,7 @@ SLACK = 1e-7
 TIE = 1e-6
 """Difference below which two gaps or distances count as equal, relative to the extent of the shapes."""
 PASSING = 1e-5
-"""Crossing edges do not touch if their gap exceeds the smallest gap by more than this. The unit is the extent of the
+"""Maximum difference between the gap of crossing edges that touch and the smallest gap, relative to the extent of the
 shapes."""
 PARALLEL_SINE = 0.02
 """Sine of 1.1 degrees. Segments with an angle below 1.1 degrees touch along a line."""

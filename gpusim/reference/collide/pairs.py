@@ -132,7 +132,7 @@ def find_all_manifolds(
         pair: (n, 2) both shapes of each pair.
         margin: (n,) maximum gap of a contact point, m.
         guess: (n, 4) normal of the last step (first 3 numbers). The function updates ``guess``.
-        count: (n,) number of contact points of each pair. The function writes this array and all arrays below.
+        count: (n,) number of contact points of each pair. The function writes ``count`` and all arrays below.
         normal: (n, 3) unit normal from the first shape to the second, world frame.
         points_a: (n, 4, 3) points on the first shape, world frame, m.
         points_b: (n, 4, 3) points on the second shape, world frame, m.

@@ -169,8 +169,8 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
         corners = on_b - on_a
-        # Due to round-off, a thin tetrahedron may seem to contain the origin. A plane that separates the cores excludes
-        # this.
+        # Due to round-off, a thin tetrahedron may seem to contain the origin. Check whether a plane separates the
+        # cores.
         if len(corners) == 4 and max_reached <= 0.0 and _holds_origin(corners):
             return None, None
         used = _TRIANGLES[len(corners) - 1]

@@ -86,7 +86,7 @@ class Convex(ABC):
     def extent(self) -> float:
         """Return the greatest distance of the shape from its origin along its axes.
 
-        Tolerances are relative to this distance.
+        Tolerances are relative to the extent.
         """
         return float(self.reach(np.concatenate([np.eye(3), -np.eye(3)])).max())
 

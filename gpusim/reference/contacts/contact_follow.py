@@ -51,7 +51,10 @@ def _choose(met: FoundManifolds, world: Array, pair: Array, points: Array, norma
 
 
 def follow(w: StepBuffers) -> None:
-    """Update normals and contact points of pairs with a rolling surface. Stage prepare_contacts calls this first."""
+    """Update normals and contact points of pairs with a rolling surface.
+
+    Stage prepare_contacts calls ``follow`` first.
+    """
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():

@@ -50,7 +50,7 @@ def max_(a: Array, b: Array | float) -> Array:
 
 
 def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
-    """Return the minimum divisor in the laws, for this number type."""
+    """Return the minimum divisor in the laws, for a number type."""
     return float(np.finfo(real).tiny) * 1e6
 
 

@@ -323,7 +323,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
     Args:
         s: unknowns.
-        tolerance: the iteration ends below this distance from the projections, N s.
+        tolerance: distance from the projections below which the iteration ends, N s.
 
     Returns:
         A mask of the solved worlds, and the final distances from the projections (N s), each (K,).

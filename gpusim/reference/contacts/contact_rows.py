@@ -234,7 +234,10 @@ def point_masses(m: Manifolds) -> None:
 
 
 def set_bias(w: StepBuffers) -> None:
-    """Set the biases, soft normal forces, impacts and friction parameters of all points. Call this after stage kick."""
+    """Set the biases, soft normal forces, impacts and friction parameters of all points.
+
+    Call ``set_bias`` after stage kick.
+    """
     m = w.touch.all
     a, b = m.shape[:, 0], m.shape[:, 1]
     radius = w.pair_tables.radius(a, b)
@@ -287,7 +290,7 @@ def _set_bias_points(
     turning, turn_share = cross(rates, later), _turn_share(w, rates)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
-    # The code recomputes these points in every substep, so it knows their normals and the rotations of the bodies.
+    # The code recomputes points on rolling surfaces in every substep. It knows their normals and the bodies' rotations.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)

@@ -1,7 +1,8 @@
 """Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/compiler/seams.py).
 
 The narrow phase treats each pair of shapes separately. So edges and side faces of a tile give contacts even if a
-neighbor tile covers them. ``judge`` marks these contacts after the narrow phase, and ``drop`` removes them.
+neighbor tile covers them. ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop``
+removes the marked contacts.
 
 *Shared contacts.* With a soft law, duplicate points would double the force. ``judge`` also marks points that two tiles
 have in common. The code ignores manifolds of the neighbor that other tiles cover.
@@ -24,13 +25,13 @@ from gpusim.typing import Array
 SEAM_LEAN = 1e-3
 """Sine of the maximum angle by which a neighbor tile may rise above the contact plane."""
 SEAM_LOOK = 4.0
-"""``judge`` checks at this distance from a point whether neighbors cover the tile. The unit is the tile's gap
+"""Distance from a point at which ``judge`` checks whether neighbors cover the tile, relative to the tile's gap
 tolerance."""
 SEAM_FACE = 5e-3
 """Tolerance of the check at the distance SEAM_LOOK, as a fraction of this distance."""
 SEAM_STEEP = 0.1
-"""The check tilts a normal that is not perpendicular to the face by this angle (sine), because SEAM_FACE hides smaller
-angles."""
+"""If a normal leans away from the face normal, the check uses the angle SEAM_STEEP (sine), because SEAM_FACE hides
+smaller angles."""
 SEAM_STAYS, SEAM_GOES, SEAM_TURNS = 0, 1, 1 << POINTS
 """Results of the seam check: keep the manifold, remove the manifold, or replace its normal by the normal of the
 face."""

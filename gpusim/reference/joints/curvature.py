@@ -26,7 +26,7 @@ from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
 MIDPOINT_PASSES = 4
-# For rotations in a step below this (rad), the code skips the curvature bias, because their square is below the
+# The code skips the curvature bias for rotations below SLOW_TURN (rad per step), because SLOW_TURN^2 is below the
 # round-off of 1.
 SLOW_TURN = 2.0**-27
 FULL_BIAS_BELOW = 0.5
@@ -93,7 +93,7 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 def is_round(w: StepBuffers) -> Array:
     """Return a mask of bodies with equal moments of inertia about all axes, (worlds, bodies).
 
-    Without torque, these bodies rotate at a constant angular velocity.
+    Without torque, bodies with equal moments of inertia rotate at a constant angular velocity.
     """
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
@@ -154,7 +154,7 @@ def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
 
 
 def _ordered_bias(w: StepBuffers, bias: Array) -> None:
-    """Set the exact bias of Euler angles. The direction of their axes depends on the rotations of both bodies."""
+    """Set the exact bias of Euler angles. The direction of an axis depends on the rotations of both bodies."""
     at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
     k = t.angle[at]
     spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))

@@ -11,10 +11,10 @@ from gpusim.typing import Array
 # The regularization makes redundant constraints solvable. For example, a closed loop may lock a motion twice.
 REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 # Rows in loops may be (nearly) dependent. The pivots of dependent rows are mostly round-off, and would give random
-# impulses. A pivot is weak if it is below this fraction of the row's response to its own impulse.
+# impulses. A pivot is weak if it is below WEAK_PIVOT times the row's response to its own impulse.
 WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
-# In worlds with a weak pivot, the code increases the diagonal by this fraction. Directions with a smaller response then
-# get almost no impulse. Later passes correct the error in all other directions.
+# In worlds with a weak pivot, the code multiplies the diagonal by 1 + SOFTENING. Directions with a smaller response
+# then get almost no impulse. Later passes correct the error in all other directions.
 SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
 
 
@@ -104,7 +104,7 @@ class Factor:
         return y if self.scale is None else y * self.scale
 
     def replace(self, other: Factor, worlds: Array) -> None:
-        """Replace the factors of the worlds in a mask by those of ``other``."""
+        """Replace the factors of the worlds in a mask by the factors in ``other``."""
         self.inverse[worlds] = other.inverse
         self.weak[worlds] = other.weak
         if self.scale is not None and other.scale is not None:

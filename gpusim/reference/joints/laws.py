@@ -17,10 +17,10 @@ from gpusim.typing import Array
 
 FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
 CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
-# A joint beyond its limit recovers this fraction of the error in each substep, with at most this speed (m/s or rad/s).
+# A joint beyond its limit recovers LIMIT_RECOVERY of the error in each substep, with at most LIMIT_SPEED (m/s, rad/s).
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
 # Near a dead point of a loop, a fast return to the limit would make other joints rotate very fast. So a joint in a loop
-# returns with at most this speed. The limit then acts like a damper.
+# returns with at most LOOP_SPEED. The limit then acts like a damper.
 LOOP_SPEED = 0.02
 
 
@@ -51,7 +51,7 @@ class AxisLaw:
         p, kick = w.axis_parameters, w.kick_time
         shape = (w.num_worlds, w.topology.axis_row.size)
         self.terms: dict[str, tuple[Group, Array, Array]] = {}
-        # For each actuator group with force limits: the numbers of its clamped terms, and P, D and S of these terms.
+        # For each actuator group with force limits: the numbers, P, D and S of its clamped terms.
         self.clamped: dict[str, tuple[Group, Array, tuple[Array, Array, Array]]] = {}
         self.rubbing: dict[str, tuple[Group, Array]] = {}
         damping = w.broadcast(p["damping"])
@@ -63,7 +63,7 @@ class AxisLaw:
         self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
         sensor = w.sensors["axis_sensor"]
-        if (sensor >= 0).any():  # joints that may break get their limits here
+        if (sensor >= 0).any():  # add the slack of joints that may break to their limits
             slack = np.where(sensor >= 0, w.state.arrays["joint_slack"][:, sensor], 0.0).astype(w.real)
             self.lower, self.upper = self.lower - slack, self.upper + slack
 

@@ -71,8 +71,8 @@ def adjacent_modes(
 def off_piece(law: AxisLaw, mode: Array, velocity: Array) -> Array:
     """Return a mask of stopped rows with a velocity that differs from the stop, and of sticking rows that move.
 
-    The cause is a linearly dependent row with another velocity. The impulses without self-stress do not show this
-    conflict.
+    A linearly dependent row with another velocity can force a row off its stop. The impulses without self-stress do not
+    show such conflicts.
     """
     contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
     bound = np.where(contact == AT_LOWER, lower, np.where(contact == AT_UPPER, upper, 0.0))
@@ -129,7 +129,7 @@ def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Arr
     new = np.where(sticks & (rest < -friction - slack), SLIDE_UP, new)
     new = np.where(sticks & (lower > dead), AT_LOWER, new)
     new = np.where(sticks & (upper < -dead), AT_UPPER, new)
-    # Piece next to each stop, and friction at the boundary of this piece.
+    # Piece next to each stop, and friction at the boundary between stop and piece.
     above = np.where(lower > 0.0, SLIDE_UP, np.where(lower < 0.0, SLIDE_DOWN, STICK))
     below = np.where(upper < 0.0, SLIDE_DOWN, np.where(upper > 0.0, SLIDE_UP, STICK))
     above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)

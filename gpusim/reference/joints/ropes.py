@@ -1,7 +1,7 @@
 """Limits of ropes: lengths of distance joints and tendons that change during the simulation.
 
-After a write, a limit moves to its new value during the next step. The velocity bound of the row contains this rate:
-``u <= (limit - q)/h + rate``. A change faster than LENGTH_SPEED takes effect at once.
+After a write, a limit moves to its new value during the next step. The velocity bound of the row contains the rate of
+the limit: ``u <= (limit - q)/h + rate``. A change faster than LENGTH_SPEED takes effect at once.
 """
 
 from __future__ import annotations

@@ -29,10 +29,10 @@ from gpusim.typing import Array
 cross, dot, norm, matvec = rotations.cross, rotations.dot, rotations.norm, rotations.matvec
 MOST_NEWTON = 20
 SETTLED = 1e-14
-"""Newton's method ends if the angle changes by less than this (rad)."""
+"""Change of the angle (rad) below which Newton's method ends."""
 LEAST_RADIUS = 1e-15
 ROUNDING = 1e-9
-"""Negative arc angles count as 0 if their absolute value is below this (rad)."""
+"""Round-off of arc angles (rad). Negative angles above -ROUNDING count as 0."""
 TWO_PI = 2.0 * np.pi
 _Side = tuple[Array, Array, Array]
 

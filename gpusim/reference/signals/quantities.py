@@ -1,9 +1,9 @@
 """Quantities: signals that backends read from a state. Each quantity has a NumPy reader and a C++ expression.
 
-``device`` is the body of a C++ function. The arguments of this function are the world ``w``, the index ``i`` of an
-element, and ``out`` for the result. ``w`` has functions that return parameters, tables and the stored state.
-model/fields.py lists the names of the functions. The C++ function can also call the functions of
-cuda_kernels/signals/observe.cuh. backends/codegen/observe_header.py generates the kernels' switch over all quantities.
+``device`` is the body of a C++ function. The C++ function has the arguments ``w`` (world), ``i`` (index of an element)
+and ``out`` (result). ``w`` has functions that return parameters, tables and the stored state. model/fields.py lists the
+names of the functions. The C++ function can also call the functions of cuda_kernels/signals/observe.cuh.
+backends/codegen/observe_header.py generates the kernels' switch over all quantities.
 """
 
 from __future__ import annotations

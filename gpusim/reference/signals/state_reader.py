@@ -39,11 +39,12 @@ from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
-"""An acceleration counts as an impact if it increases by more than this factor from one kick to the next."""
+"""Increase of an acceleration from one kick to the next, as a factor, above which the acceleration counts as an
+impact."""
 SMALL = 0.02
-"""The reader advances a velocity even after an impact if the advance is below this fraction of the velocity."""
+"""The reader advances a velocity even after an impact if the advance is below SMALL times the velocity."""
 ROUGH = 0.5
-"""The reader extrapolates the acceleration of a site only if it changes by less than this fraction in a step."""
+"""Maximum relative change of a site's acceleration in a step for which the reader extrapolates the acceleration."""
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:

@@ -36,7 +36,7 @@ CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
 """Number of values that a write stores for each body: previous pose, changes of velocities, impact flags."""
 IMPACT = 3.0
-"""A velocity change counts as an impact if it exceeds this factor times the change in free fall."""
+"""A velocity change counts as an impact if it exceeds IMPACT times the change in free fall."""
 Operation = tuple[str, int, int, int]
 _COUNTED = [KINDS[kind] for kind in COUNTED]
 
@@ -418,7 +418,7 @@ class _Writer:
     def rate(self, i: int, j: int, column: int) -> None:
         """Write the rates of j coordinates of a joint: i, i + 1, ...
 
-        Before this write, the child gets the velocity change of the parent, as if child and parent were one rigid body.
+        The child first gets the velocity change of the parent, as if child and parent were one rigid body.
         """
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]

@@ -37,18 +37,18 @@ PASSES = 3
 RELAX_PASSES = 1
 # Maximum number of refreshes of the curvature bias in a solve.
 MOST_REFRESHES = 3
-# If a compliance changes by more than this fraction, the solver factors again.
+# Relative change of a compliance above which the solver factors again.
 STALE = 0.2
 # Rows with the slope D = 0 get D = LEAST_SLOPE / response, so that p = P up to round-off.
 LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
-# After this many factorizations in a substep, only one row switches its mode in each pass. The maximum number of
+# After CAREFUL_AFTER factorizations in a substep, only one row switches its mode in each pass. The maximum number of
 # factorizations is ``iterations`` + 2 (axis rows + clamped terms). After that, the solver leaves a residual.
 CAREFUL_AFTER = 4
-# Refreshes converge if each one multiplies the error, or the square root of its energy, by at most CONTRACTION. They
-# also converge if the residual of the rigid rows (m/s) is below ROUNDING.
+# Refreshes converge if each one multiplies the error, or the square root of its energy, by at most CONTRACTION.
+# Refreshes also converge if the residual of the rigid rows (m/s) is below ROUNDING.
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
-# A step has large rotations if the error after the first pass exceeds this fraction of the initial error. Measured
+# A step has large rotations if the error after the first pass exceeds FAR_SHARE times the initial error. Measured
 # fractions: 0.3 to 0.5 in a cracking whip, 2e-3 to 5e-3 at singular poses of a four-bar.
 FAR_SHARE = 0.05
 # Damping of the factor near singular poses, as a multiple of an estimate (Passes.guard) or of the previous damping.
@@ -63,10 +63,10 @@ RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-3
 # of the axis rows does not count. If more damping does not help, the joints restart without bias, and so without added
 # energy.
 GAIN = 0.5
-# The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because their energy is only
-# round-off.
+# The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because the energy of loose rows
+# is only round-off.
 LOOSE = 1e12
-# The passes end when the error of every row is below this (m/s).
+# The passes end when the error of every row is below SETTLED (m/s).
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
 

@@ -1,7 +1,7 @@
 """Stage relax: solve the velocities again after the drift.
 
 Before the drift, the contact rows allow an approach speed of ``gap/h``, so that a landing body ends on the surface.
-Touching points have a small compliance (contact_rows.py). After the drift, this stage makes the rows rigid and solves
+Touching points have a small compliance (contact_rows.py). After the drift, stage relax makes the rows rigid and solves
 again, from the last solution.
 
 Positions do not change.
