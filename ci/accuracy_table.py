@@ -142,7 +142,7 @@ def run_all(jobs: list[Job], processes: int) -> list[Job]:
     # A step of 8 substeps costs about eight steps. Start long jobs first, so that no process is idle at the end.
     jobs = sorted(jobs, key=lambda job: -job.settings.get("substeps", 1) / job.settings["dt"])
     done = []
-    # An executor raises if a worker is killed. A Pool would wait for it forever.
+    # An executor raises if a worker is killed. A Pool would wait for the worker forever.
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         for future in as_completed([pool.submit(measure, job) for job in jobs]):
             job = future.result()

@@ -173,7 +173,7 @@ def check_passive(m: Any, name: str, rng: np.random.Generator, row: dict[str, An
 
 
 def _references(m: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray | None, str]:
-    """Return MuJoCo's reference positions, and how they were computed."""
+    """Return MuJoCo's reference positions, and the method of their computation as text."""
     import mujoco as mj
 
     def run(integrator: int, step: float) -> np.ndarray | None:

@@ -200,7 +200,7 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
         rows.append({"case": linked, "result": _linked(steps)})
         print(f"{linked}: {rows[-1]['result']}", flush=True)
         failed += [linked] if rows[-1]["result"] != "same" else []
-    # always run the cases of LAUNCHES, because they are the purpose of the check
+    # always run the cases of LAUNCHES: the purpose of the check
     failed += [f"{name} not compiled in time" for name in left]
     return {"cases": rows, "left_out": left, "failed": ", ".join(failed)}
 

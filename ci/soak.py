@@ -63,7 +63,7 @@ def whole(name: str, steps: int, folder: Path) -> bool:
 
 
 def main() -> int:
-    """Run the soak test, or the second half of it."""
+    """Run the soak test, or its second half."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scene", default="krt100m")
     parser.add_argument("--steps", type=int, default=1_000_000)

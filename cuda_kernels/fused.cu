@@ -72,7 +72,7 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
         for (int id = 0; id < a->n_worlds; ++id) run(make_world(a, h, id, slab(a, steps > 0 ? 0 : id), 0, 1), steps);
         return;
     }
-    // Several pieces per thread balance worlds with more work.
+    // Each thread gets several pieces, to balance worlds with different amounts of work.
     const int piece = a->n_worlds < 8 * option ? 1 : a->n_worlds / (8 * option);
 #pragma omp parallel for num_threads(option) schedule(dynamic, piece)
     for (int id = 0; id < a->n_worlds; ++id)

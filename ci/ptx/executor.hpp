@@ -54,7 +54,7 @@ enum Kind { OUT_OF_BOUNDS, MISALIGNED, UNWRITTEN, RACE, BLOCK_RACE, DIVERGENT_BA
 extern "C" {
 void ptx_barrier(Thread* t, u32 site);
 void ptx_tile_barrier(Thread* t, u32 tile, u32 site);
-// Checks an access. Returns false if the caller must skip it.
+// Checks an access. Returns false if the caller must skip the access.
 bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site);

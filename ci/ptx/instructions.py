@@ -129,7 +129,7 @@ class Instructions(ABC):
         raise ValueError(text)
 
     def assign(self, target: str, value: str, kind: str) -> str:
-        """Return ``target = value``, where the value has the PTX type ``kind``. The target "_" discards it."""
+        """Return ``target = value``, where the value has the PTX type ``kind``. The target "_" discards the value."""
         if target == "_":
             return f"(void)({value});"
         name, have = self.register(target)

@@ -135,8 +135,8 @@ GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, do
     return true;
 }
 
-// Add the edge i, j of a removed face to the rim of the hole. If the rim already contains the edge, remove it. Return
-// the number of edges, or -1 if the capacity does not suffice.
+// Add the edge i, j of a removed face to the rim of the hole. If the rim already contains the edge, remove the edge.
+// Return the number of edges, or -1 if the capacity does not suffice.
 GPUSIM_FN int toggle_edge(unsigned char* rim, int edges, unsigned char i, unsigned char j) {
     for (int other = 0; other < edges; ++other) {
         if (rim[2 * other] != j || rim[2 * other + 1] != i) continue;

@@ -177,7 +177,7 @@ GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, i
             if (!s.best[0].found) s.best[0] = deepest;
             field_add_deepest(s, deepest);
             field_merge(s);
-            field_add_deepest(s, deepest);  // field_merge may have removed it
+            field_add_deepest(s, deepest);  // field_merge may have removed the deepest contact
         }
         field_put(field, s, deepest.n, out[s.known]);
         s.known = s.known + 1;

@@ -141,7 +141,7 @@ GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
     return 0.5 * (mesh_height(t, high) + mesh_height(t, low));
 }
 
-// Get a triangle. Return false if it does not reach the box and the ball around the shape.
+// Get a triangle. Return false if the triangle does not reach the box and the ball around the shape.
 GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t) {
     t.number = number;
     t.vertex = s.corners + 3 * number;

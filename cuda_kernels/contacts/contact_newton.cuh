@@ -80,7 +80,7 @@ GPUSIM_PHASE void condense_list(const World& w, int) {
     *w.condensed_count() = fits ? end : 0;
     *w.condensed_fits() = *w.condensed_failed() = 0;
 }
-// Mark R as invalid, because it depends on the factor.
+// Mark R as invalid, because R depends on the factor.
 GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
 GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && !*w.condensed_failed(); }
 // Return whether to skip the sweep before Newton's method, because a point is new or slides.

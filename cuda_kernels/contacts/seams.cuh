@@ -30,7 +30,8 @@ GPUSIM_FN double seam_height(const Shape& s, const double* y) {
     if (c.v > c.u) return low[0] + c.u * (up[1] - up[0]) + c.v * (up[0] - low[0]);
     return low[0] + c.u * (low[1] - low[0]) + c.v * (up[1] - low[1]);
 }
-// Return whether the distance between a point and a tile is at most ``space``. At sharp corners, it may be greater.
+// Return whether the distance between a point and a tile is at most ``space``. The test is less strict at sharp
+// corners.
 GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double space) {
     double y[3];
     Shape s;

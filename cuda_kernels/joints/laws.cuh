@@ -6,7 +6,7 @@
 // CLAMP_DOWN << 2 j.
 #define CLAMP_BITS (CLAMP_UP | CLAMP_DOWN)
 
-// Part of the law of an axis row that comes from one actuator. The array ``actuator_term`` stores it as doubles.
+// Part of the law of an axis row that comes from one actuator. The array ``actuator_term`` stores the part as doubles.
 struct ActuatorTerm {
     double impulse, slope;                             // P - D u
     double clamped_impulse, clamped_slope, clamped_bound;     // clamp(Ps - Ds u, -S, S), for kinds that are ``clamped``

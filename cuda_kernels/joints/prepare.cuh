@@ -94,7 +94,7 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
 }
 
 // Set the mean axis rates of the last two drifts. Right after a reset, use the velocities of the bodies. The rates
-// include the curvature bias. Without it, the force of a stiff damper would have a first-order error.
+// include the curvature bias. Without this bias, the force of a stiff damper would have a first-order error.
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
     const int element = w.axis_element()[k], mix = element - w.elements();
     w.axis_position()[k] = real(mix < 0 ? w.element_value()[element] : w.coupling_value()[mix]);

@@ -158,7 +158,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
     }
 }
 #endif
-// Return ``call`` with the number of rows n as a constant N, for the sizes of joint constraints.
+// Return the result of ``call``, with the number of rows n as a constant N. n must be a size of joint constraints.
 #define RETURN_BY_BLOCK(n, call)                                \
     do {                                                        \
         if ((n) == 6) { constexpr int N = 6; return call; }     \
@@ -182,7 +182,7 @@ template <class T> struct Three {
 };
 #endif
 
-// Loops over rows of a block. A GPU unrolls them, so that small arrays stay in registers.
+// Loops over rows of a block. A GPU compiler unrolls the loops, so that small arrays stay in registers.
 constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
 #if GPUSIM_GPU
 #define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MOST_ROWS; ++c) if (c < (n))
@@ -229,8 +229,8 @@ template <int N, class T> GPUSIM_FN void write_numbers(const T* from, T* out) {
     for (int c = 0; c < N; ++c) out[c] = from[c];
 #endif
 }
-// Return a pointer to N numbers of a slab. On a CPU, it points to the slab. On a GPU, it
-// points to the registers ``copy``.
+// Return a pointer to N numbers of a slab. The pointer points to the slab on a CPU, and to the registers ``copy`` on a
+// GPU.
 template <int N, class T> GPUSIM_FN const T* own_numbers(const T* from, T* copy) {
 #if PAIRED
     read_numbers<N>(from, copy);

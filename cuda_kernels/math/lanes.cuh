@@ -12,8 +12,8 @@
 #define ITEM_LANES GPUSIM_LANES
 #endif
 
-// Pointer into a slab. In shared memory, it is an offset, so that the compiler knows the address space. Assumptions
-// about the address space do not work: NVRTC 12.9 then deletes the code.
+// Pointer into a slab. For shared memory, the pointer is an offset, so that the compiler knows the address space.
+// Assumptions about the address space do not work: NVRTC 12.9 then deletes the code.
 template <class T> struct InSlab {
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
     int at;

@@ -67,7 +67,7 @@ extern __shared__ double shared_slab[];
 #else
 #define GPUSIM_SLAB base
 #endif
-// Array of a slab. In global memory, it is aligned to 16 bytes, so that the compiler may load two numbers at once.
+// Array of a slab. In global memory, arrays are aligned to 16 bytes, so that the compiler may load two numbers at once.
 template <class T> GPUSIM_FN T* slab_array(char* bytes) {
 #if GPUSIM_GPU && !GPUSIM_SHARED_SLAB
     __builtin_assume(reinterpret_cast<unsigned long long>(bytes) % 16 == 0);

@@ -18,7 +18,7 @@ GPUSIM_FN void point_at(const Ray& r, double s, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = along(r, k, s);
 }
 
-// Part of a line inside a convex body, and the faces at both ends. If enter > leave, it is empty.
+// Part of a line inside a convex body, and the faces at both ends. The part is empty if enter > leave.
 struct Span {
     double enter, leave;
     int enter_face, leave_face;

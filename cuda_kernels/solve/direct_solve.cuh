@@ -129,7 +129,7 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
 }
 #if !GPUSIM_WIDE
 // End the passes if the bias matches the velocities and no row has a residual. The guard stores the solution of the
-// first pass. If later refreshes diverge, the guard restores it.
+// first pass, and restores this solution if later refreshes diverge.
 GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
     if (*w.passes_left() <= 0) return;  // in the staged launch, other worlds may have remaining passes
@@ -226,7 +226,7 @@ GPUSIM_FN double gained_motion(const World& w) {
     }
     return driven > 0.0 ? sum - driven : sum;
 }
-// Check the first pass of loops. If it runs away, restart with a damped factor, and finally without bias.
+// Check the first pass of loops. If the pass runs away, restart with a damped factor, and finally without bias.
 GPUSIM_PHASE void guard_loops(const World& w, int) {
     if (*w.guard_action() != GUARD_KEEP) return;
     const double energy = *w.first_energy(), before = *w.factor_damping();

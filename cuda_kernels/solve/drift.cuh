@@ -13,7 +13,7 @@ GPUSIM_PHASE void store_velocity(const World& w, int b) {
         w.angular_momentum()[3 * b + k] = stored(w.momentum_kicked()[3 * b + k] + change[k]);
     }
 }
-// Store the velocities of the previous half steps. Signals compute velocities at t from them
+// Store the velocities of the previous half steps, because signals compute velocities at t from these velocities
 // (gpusim/reference/signals/state_reader.py).
 GPUSIM_FN void keep_velocity(const World& w, int b) {
     const double kick = *w.kick_before(), kick_before = *w.kick_before_last();

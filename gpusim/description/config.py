@@ -48,7 +48,7 @@ class SolverConfig(NamesMoved):
             penetration.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
 
     dt: float = 1e-3

@@ -40,7 +40,7 @@ class Texture:
         key: digest of the pixels.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
 
     pixels: Array = field(repr=False)

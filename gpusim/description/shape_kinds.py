@@ -84,7 +84,7 @@ class Line:
 class ShapeType(ABC):
     """Base class of a kind of shape, registered by ``name``. Kernels identify the kind by ``number``.
 
-    The methods get ``params`` after the builder has checked them. The file of each kind describes its parameters.
+    The builder checks ``params`` before it calls the methods. The file of each kind describes its parameters.
     """
 
     name: ClassVar[str]

@@ -63,7 +63,7 @@ def add_mimic(
         The coupling's index.
 
     Raises:
-        ModelError: a joint or coordinate does not exist, a number breaks a rule, or the leader cannot have a curve.
+        ModelError: a joint or coordinate does not exist, a number is invalid, or the leader cannot have a curve.
     """
     numbers = validate.numbers(self.element("coupling", label), "curve", curve, 3).tolist()
     if any(numbers):

@@ -1,4 +1,4 @@
-"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. The terms are segment lengths."""
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. A tendon adds its segment lengths."""
 
 from __future__ import annotations
 

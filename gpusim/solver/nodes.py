@@ -84,8 +84,8 @@ class Condition:
 
     Attributes:
         text: condition as a C++ expression with the world ``w``.
-        host: function that evaluates the condition from sizes and settings. With ``each_world``, it returns True if the
-            condition can be true in a world.
+        host: function that evaluates the condition from sizes and settings. With ``each_world``, ``host`` returns True
+            if the condition can be true in a world.
         each_world: whether each world evaluates the condition on the device.
         build: function that returns the value of the condition if it is constant in a build, else None.
     """

@@ -228,8 +228,8 @@ SOLVE_CONDENSED = (
     If(UNCONDENSED, run("condense_manifold condense_pair keep_condensed")),
     Whole("solve_condensed_contacts"),
 )
-# Solve contacts between the forward and the backward solve of the joints. The sweeps use conjugate gradients only if
-# they contain no joints.
+# Solve contacts between the forward and the backward solve of the joints. Sweeps without joints use conjugate
+# gradients.
 SWEEP_WITHIN = Routine("sweep_within", (
     If(ARTICULATED, run("split_change")),
     *run("start_direction_sum"),
@@ -291,7 +291,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             *run("correct_row correct_body count_pass"),
             If(AXES, (
                 REFIT, *run("want_mode"),
-                # Remove self-stress, because it must not make friction slip.
+                # Remove self-stress, because self-stress must not make friction slip.
                 If(REDUNDANT, (*run("judge_modes"), If(STRESSED, (
                     DROP_SELF_STRESS, *run("correct_body want_mode_again"),
                 )))),

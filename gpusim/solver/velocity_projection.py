@@ -73,8 +73,8 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 class Held:
     """Rates that the projection keeps.
 
-    If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. Otherwise it keeps three columns of
-    the twist of ``body``, from column ``first``.
+    If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. Otherwise, the projection keeps
+    three columns of the twist of ``body``, from column ``first``.
     """
 
     numbers: tuple[int, ...]

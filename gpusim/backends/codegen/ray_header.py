@@ -1,4 +1,4 @@
-"""Header for cuda_kernels/rays.cu: it casts rays by shape kind, and reports quantities of rays."""
+"""Header for cuda_kernels/rays.cu, which casts rays by shape kind, and reports quantities of rays."""
 
 from __future__ import annotations
 

@@ -306,7 +306,7 @@ def kernel_variants() -> Iterator[Variant]:
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
     # Models with some swept joints: the same phases in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
-    # Models with hydraulic circuits, and with all extra kinds.
+    # Models with hydraulic circuits and all extra actuator kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)
     # Models with wrapped ropes, in both number types.
     yield make_variant("fused.cu", double, double, True, shapes=1, wraps=True)

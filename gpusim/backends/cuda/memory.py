@@ -107,7 +107,10 @@ class CudaMemory(KernelBackend):
 
     @property
     def state(self) -> State:
-        """Return the state on the host. The caller may change the state. The next launch copies it to the device."""
+        """Return the state on the host.
+
+        The caller may change the state. The next launch copies the state to the device.
+        """
         self._pull()
         self._host_newer = True
         return self._state

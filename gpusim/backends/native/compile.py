@@ -315,7 +315,7 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
 
 
 def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
-    """Compile, and return the output of the compiler if it fails, else None."""
+    """Run the compiler. Return the output if the compiler fails, else None."""
     command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
     environment = os.environ | {"LC_ALL": "C"}  # error messages in English
     pipe = subprocess.PIPE

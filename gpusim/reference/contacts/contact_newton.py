@@ -355,7 +355,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply ``step`` in the worlds ``going``. Return a mask of the worlds in which it reduces the error, (K,)."""
+    """Apply ``step`` in the worlds ``going``. Return a mask of the worlds in which the step reduces the error, (K,)."""
     better, share = np.zeros_like(going), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * share, s.velocity - moved * share

@@ -1,8 +1,8 @@
 """Sweeps over manifolds. A sweep solves the impulses of all points one after another (Gauss-Seidel).
 
 A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. From
-this twist, the sweep solves the normal impulse and then the friction of each point. At the end, it solves the friction
-torques of the manifold.
+this twist, the sweep solves the normal impulse and then the friction of each point. At the end, the sweep solves the
+friction torques of the manifold.
 
 The sweep solves all manifolds of a list (manifolds.py) from the same velocities. Two manifolds of one color never share
 a moving body. Manifolds of the overflow may share a moving body. A body with n overflow manifolds is split into n

@@ -35,7 +35,7 @@ _OF_POINTS = (
 
 
 def find_manifolds(w: StepBuffers) -> None:
-    """Find the contact points of every pair, match them with the previous points, and store them in the state."""
+    """Find the contact points of every pair, match new and previous points, and store the new points in the state."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     state["pair_points"][:] = 0

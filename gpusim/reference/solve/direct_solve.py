@@ -149,14 +149,14 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
-        """Store the solution of the first pass. Restore it, or restart the passes, if the passes diverge.
+        """Store the solution of the first pass. If later passes diverge, restore this solution or restart the passes.
 
         Args:
             w: work arrays of the substep.
             energy: energy r x of the correction x of residual r, (num_worlds,).
             plain: energy with diag(A) instead of A, (num_worlds,).
         """
-        now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # refreshes change it
+        now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # refreshes change the bias
         with np.errstate(divide="ignore", invalid="ignore"):
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
@@ -430,7 +430,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
     new = _wanted_modes(w, system)
     differs = (new != mode) & ~w.layout.axis_swept
-    if self_stress.redundant(w).any() and differs.any():  # remove self-stress, because it must not make friction slip
+    if self_stress.redundant(w).any() and differs.any():  # self-stress must not make friction slip
         change = self_stress.drop(w, w.active[:, 0] & may & differs.any(axis=1))
         w.twist = w.twist + w.apply_impulse(change)
         again = _wanted_modes(w, system)
