@@ -25,7 +25,7 @@ GPUSIM_PHASE void run(const World& w, int steps) {
     else pose_world(w);
 }
 
-// Shared memory contains data of the previous kernel, so mark the search lists as invalid.
+// Mark the search lists as invalid, because shared memory contains data of the previous kernel.
 GPUSIM_FN void forget_search(const World& w) {
     if (w.tid == 0) *w.search_owner() = 0;
 }
@@ -50,7 +50,7 @@ static int thread_number() {
 #endif
 }
 #if defined(GPUSIM_TEAM)
-// Only for tests: ``option`` threads run each world and meet at the barriers.
+// Only for tests: ``option`` threads run each world, and wait for each other at barriers.
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
 #pragma omp parallel num_threads(option)
     try {

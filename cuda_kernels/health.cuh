@@ -16,7 +16,7 @@ GPUSIM_FN stored momentum_bound(const World& w, int b) {
 }
 GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.cause(), what * HEALTH_INDICES + index); }
 
-// An open loop has the lowest priority, because numbers that are too large may have opened it.
+// An open loop has the lowest priority, because too large numbers may have opened the loop.
 GPUSIM_PHASE void start_check(const World& w, int) {
     *w.cause() = *w.loop_open() >= OPEN_SUBSTEPS ? HEALTH_JOINT * HEALTH_INDICES : 0x7fffffff;
 }
@@ -34,7 +34,7 @@ template <class T> GPUSIM_FN double first_bad(const T* values, int count, T boun
         if (!(abs_(values[k]) < bound)) return values[k];
     return 0.0;
 }
-// Return the number that failed. For actuators, return 0.
+// Return the invalid number. For actuators, return 0.
 GPUSIM_FN double cause_value(const World& w) {
     const int what = *w.cause() / HEALTH_INDICES, b = *w.cause() % HEALTH_INDICES;
     if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);

@@ -26,7 +26,7 @@ GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
     c.distance = w.ray_range()[ray];
     c.shape = -1;
 }
-// Transform the ray to the frame of a shape. Return false if the ray cannot hit the shape before its current hit.
+// Transform the ray to the frame of a shape. Return false if the ray cannot hit the shape before the current hit.
 GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ray& r) {
     const int body = w.shape_body()[shape];
     const double radius = w.shape_radius()[shape];

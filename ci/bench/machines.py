@@ -7,7 +7,7 @@ Each scene runs with its own settings on the native backend with one thread:
 
 * with its schedule: real-time factor, maximum joint gap and penetration, and energy balance (gpusim.EnergyAudit)
 * with random commands that jump every 0.5 to 3 s
-* in many worlds with different commands. Some of the worlds must have the same bits as in a run alone
+* in many worlds with different commands, with a comparison of some worlds with runs alone
 
 The script adds the results to the existing JSON file. The exit code is 1 if a world fails, if bits differ, or if the
 relative error of an energy balance is 1 % or more.

@@ -166,7 +166,7 @@ class Counts {
     std::vector<u64> by_thread, by_warp, by_site;  // by_site: lines of global memory
     std::vector<Use> uses;
     u32 sites, phase = 1;
-    std::vector<u32> begun;  // accesses of each thread in this phase
+    std::vector<u32> begun;  // accesses of each thread since the last barrier
     std::vector<Access> log;
     std::vector<Cache> caches;
     Traffic traffic[MEMORIES];

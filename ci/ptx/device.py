@@ -88,7 +88,7 @@ class Function(fake_cupy.Function):
         self._module.loaded().launch(self._name, grid, block, packed, shared)
 
 
-# Source, included sources, defines, more options, architecture, NVRTC version.
+# Arguments of a compilation: source, included sources, defines, more options, architecture, NVRTC version.
 Part = tuple[str, dict[str, str], dict[str, str], tuple[str, ...], str, int]
 Sources = Callable[[], tuple[Part, ...]]
 # Arguments of ``compile_cuda``, by the path that it returned. The first launch of a kernel compiles the source.

@@ -29,7 +29,7 @@ const u32 RED_ZONE = 32;              // unused bytes around local arrays
 const u16 MANY = 0xffff;
 const u32 NO_SITE = 0xffffffff;
 const u32 WARP = 32;
-const u32 MOST_PASSES = 1u << 20;     // over the threads of blocks that do not end, before they count as hanging
+const u32 MOST_PASSES = 1u << 20; // maximum passes over the threads of unfinished blocks, which then count as hanging
 
 // One word of memory. ``allocated`` and ``written`` have a bit for each byte.
 struct Cell {

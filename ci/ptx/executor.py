@@ -231,9 +231,10 @@ class Executor:
         """Return the counts of a module since the previous call.
 
         Returns:
-            Four arrays. First: executions of each basic block, summed over all threads. Second: maximum executions over
-            the threads of a warp, summed over all warps. Third: lines of global memory by memory access (site). Fourth:
-            ``Traffic`` of counts.hpp for global, shared and local memory, and the bytes that each cache fetched.
+            Four arrays. First: executions of each basic block, summed over all threads. Second: executions by the
+            busiest thread of each warp, summed over all warps. Third: lines of global memory by memory access (site).
+            Fourth: ``Traffic`` of counts.hpp for global, shared and local memory, and the bytes that each cache
+            fetched.
         """
         blocks, sites, caches = self._counted[number]
         threads, warps = np.zeros((2, blocks), np.uint64)

@@ -7,7 +7,7 @@ GPUSIM_FN double oil_cylinder_position(const World& w, int k) {
     return double(w.axis_position()[w.oil_cylinder_axis()[k]]) - w.oil_cylinder_length_offset(k);
 }
 #if GPUSIM_COUPLED
-// Cylinder or motor of row ``row`` of circuit k. Node indices are indices in the circuit.
+// Cylinder or motor of row ``row`` of circuit k. Nodes are numbered per circuit.
 struct Consumer {
     int number, cylinder, node[2];
     double area[2];

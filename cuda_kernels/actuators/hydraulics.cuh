@@ -55,7 +55,8 @@ GPUSIM_FN double middle_stroke(double oil, double speed, double low, double high
 GPUSIM_FN void watch_void(const World& w, double size, int number) {
     if (size > OIL_LEAST_VOID) raise_to(w.void_peak(), tagged(size, number));
 }
-// Add the end cushions to P and D. They are one-sided springs in the last ``length`` of the stroke at both ends.
+// Add the end cushions to P and D. End cushions are one-sided springs in the last ``length`` of the stroke at both
+// ends.
 GPUSIM_FN void stroke_cushions(const World& w, int axis, double x, double low, double high, double stiffness, double damping,
                                    double length, double* impulse, double* slope) {
     if (!(stiffness + damping > 0.0)) return;

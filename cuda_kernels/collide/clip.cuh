@@ -81,7 +81,7 @@ GPUSIM_FN double square_distance(const double* p, const double* q) {
     return dot3(d, d);
 }
 
-// Return the deepest point. If several points are equally deep, return the first one.
+// Return the deepest point. If several points are equally deep, return the first point.
 GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
     double least = UNBOUNDED;
     for (int i = 0; i < count; ++i) least = min_(least, gap[i]);

@@ -167,7 +167,7 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
         set_point(a, c, middle, gap, out);
     }
     set_features(ids, out.count, out.feature);
-    return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise they do not overlap
+    return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise the polygons do not overlap
 }
 
 // Clip the polygon q of one shape to the face p of the other shape, and compute the gap of each corner. n is the

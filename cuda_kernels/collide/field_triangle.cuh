@@ -15,7 +15,7 @@
 #define FIELD_UPRIGHT 0.9999995  // cosine of the angle tolerance of surface normals
 #define FIELD_INSIDE 1e-9     // barycentric tolerance for points outside the rim of a triangle
 #define FIELD_CORNERS (FACE_CORNERS + 4)
-#define FIELD_SUPPORT 480     // feature numbers below this are corners of the shape. Numbers from FIELD_CELLS are cells
+#define FIELD_SUPPORT 480     // feature numbers: corners of the shape below FIELD_SUPPORT, cells from FIELD_CELLS
 #define FIELD_CELLS 512
 #define FIELD_FAR 0           // result of field_face: the shape is out of reach
 #define FIELD_MET 1           // the face contains the nearest point of the surface
@@ -29,8 +29,9 @@ struct FieldPoint {
 };
 
 // Input and state of a scan. Without `spread`, the scan finds the deepest contact (best[4]) whose normal differs from
-// the normals of the first `known` seeds. With `spread`, it finds the contacts near the normal of seed `known` that are
-// farthest in four directions (best[0..3]). With `most` > 1, `others` is true if another scan may find another normal.
+// the normals of the first `known` seeds. With `spread`, the scan finds the contacts near the normal of seed `known`
+// that are farthest in four directions (best[0..3]). With `most` > 1, `others` is true if another scan may find another
+// normal.
 struct FieldScan {
     const Shape *field, *body;  // `body` is in the frame of the field
     int columns, rows, first_column, last_column, first_row, last_row;
@@ -211,7 +212,7 @@ GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to
 }
 
 // Correct a contact whose foot is beyond a ridge: its gap is the distance from the nearest edge or corner (Ericson,
-// Real-Time Collision Detection, 2005, 5.1.5). Return false if the surface does not have the new normal there.
+// Real-Time Collision Detection, 2005, 5.1.5). Return false if the new normal is no normal of the surface.
 GPUSIM_SHARED bool field_past_ridge(const FieldScan& s, const FieldTriangle& t, double* p, double* n, double* gap) {
     double foot[3], core[3], to[3], along;
     // The distance from the point straight down to the triangle exceeds the distance from the plane by at most gap

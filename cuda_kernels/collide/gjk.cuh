@@ -179,7 +179,7 @@ GPUSIM_FN bool holds_point(const Simplex& s, const double* w) {
     return false;
 }
 
-// Compute the distance of the cores. The input v is minus a guess of the normal, of any length. The output v is the
+// Compute the distance of the cores. The input v is a guess of the negative normal, of any length. The output v is the
 // point nearest to the origin. FAR: the distance exceeds ``most``, and v separates the cores. OVERLAP: the distance is
 // below ``least``.
 GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, double most, double least, double* v, Simplex& s) {

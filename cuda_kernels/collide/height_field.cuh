@@ -70,7 +70,8 @@ GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
     if (!s.best[4].found) field_push_out(s, body.center);
 }
 
-// Choose two directions perpendicular to n, near the diagonals of the body axes, because boxes have corners there.
+// Choose two directions perpendicular to n, near the diagonals of the body axes, because boxes have corners at the
+// diagonals.
 GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     const double* m = s.body->turn;
     int best = 0;

@@ -25,7 +25,7 @@ GPUSIM_FN double mesh_step(const double* size, int k) {
     const double most = max_(max_(size[3] - size[0], size[4] - size[1]), size[5] - size[2]);
     return max_(size[3 + k] - size[k], max_(1e-6 * most, 1e-12)) / MESH_GRID;
 }
-// Get side k of the box of a node, in grid steps. 0 to 2: lower sides. 3 to 5: upper sides.
+// Get side k of the box of a node, in grid steps. k is 0 to 2 for lower sides, and 3 to 5 for upper sides.
 GPUSIM_FN int mesh_side(const int* node, int k) {
     const unsigned word = unsigned(node[k / 2]);
     return int(k % 2 ? word >> 16 : word & 65535u);

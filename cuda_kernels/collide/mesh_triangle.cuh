@@ -180,7 +180,7 @@ GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
     return false;
 }
 
-// Return whether a triangle is within this distance of a point.
+// Return whether the distance between a triangle and a point is at most ``distance``.
 GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double distance) {
     double lower[3], upper[3], corner[9], weight[3], v[3];
     for (int k = 0; k < 3; ++k) {

@@ -120,7 +120,7 @@ GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* s
     const double spread = sqrt_(half * half + m12 * m12), least = middle - spread;
     const double scale = p.a[0] + p.b[0] + p.a[2] + p.b[2] + abs_(p.f);
     if (least < 1e-10 * scale) {
-        // Use the absolute values of the eigenvalues. Along a convex axis, the step is Newton's step.
+        // Replace the eigenvalues by their absolute values. Along a convex axis, the step is Newton's step.
         const double low = max_(-least, 1e-3 * scale), high = max_(abs_(middle + spread), 1e-3 * scale);
         const double x = spread > 0.0 ? half / spread : 1.0, y = spread > 0.0 ? m12 / spread : 0.0;
         m11 = 0.5 * (low + high) + 0.5 * (high - low) * x;
@@ -147,7 +147,8 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
         if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
-        // Near a flat side, the points move far, but f changes very little. The method then stops by the change of f.
+        // Near a flat side, the points move far, but f changes very little. The method then stops if f changes very
+        // little.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
         if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
         double share = 1.0;

@@ -196,7 +196,8 @@ GPUSIM_FN int hull_face(const Shape& s, const double* d, double* cosine) {
     return best;
 }
 
-// Find the edge at a vertex that is most perpendicular to d. Return its other end, or -1 if no edge faces d.
+// Find the edge at a vertex that is most perpendicular to d. Return the other end of the edge, or -1 if no edge faces
+// d.
 GPUSIM_FN int hull_edge(const Shape& s, int vertex, const double* d) {
     int other = -1;
     double least = EDGE_SINE;
@@ -284,7 +285,7 @@ GPUSIM_FN int cone_facing(const Shape& s, const double* d, double* polygon, int*
     if (-d[2] >= FACE_COSINE) return cap_facing(radius, -half, d, polygon, ids);
     const double across = sqrt_(d[0] * d[0] + d[1] * d[1]);
     const double slant = sqrt_(radius * radius + 4.0 * half * half);
-    // Positive if the apex is farther along d than the rim.
+    // The value is positive if the apex is farther along d than the rim.
     const double rise = (2.0 * half * d[2] - radius * across) / slant;
     const bool side = abs_(rise) <= EDGE_SINE;
     double rim[2];

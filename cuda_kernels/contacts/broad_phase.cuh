@@ -267,7 +267,7 @@ GPUSIM_FN int large_number(const World& w, int i) {
     return -1;
 }
 GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
-// Find the partners of a large shape in one part of all shapes. Return their number, and
+// Find the partners of a large shape in one part of all shapes. Return the number of shapes, and
 // write the first ``room`` pairs.
 GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
@@ -297,7 +297,7 @@ GPUSIM_PHASE void find_neighbors(const World& w, int i) {
     if (large_number(w, i) >= 0) return;
     w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
-// Find the close shapes with higher indices. Return their number, and write the first ``room`` pairs.
+// Find the close shapes with higher indices. Return the number of shapes, and write the first ``room`` pairs.
 GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     const Boxes boxes = close_boxes(w);
     int count = 0;

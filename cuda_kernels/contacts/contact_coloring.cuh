@@ -5,7 +5,7 @@
 #include "broad_phase.cuh"
 
 GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
-// Return whether the direct solver solves this manifold through the joints of its bodies.
+// Return whether the direct solver solves a manifold through the joints of its bodies.
 GPUSIM_FN bool is_articulated(const World& w, int m) {
     return w.direct() && (w.body_articulated()[side_body(w, m, 0)] || w.body_articulated()[side_body(w, m, 1)]);
 }
@@ -32,7 +32,8 @@ GPUSIM_FN int first_free(unsigned low, unsigned high, int colors) {
         if (!((c < 32 ? low >> c : high >> (c - 32)) & 1u)) return c;
     return OVERFLOW;
 }
-// Return the lowest color that both bodies do not use. ``others``: other threads may color manifolds at the same time.
+// Return the lowest color that both bodies do not use. ``others`` is true if other threads may color manifolds at the
+// same time.
 GPUSIM_FN int free_color(const World& w, int m, bool others) {
     unsigned masks[2] = {0u, 0u};
     for (int side = 0; side < 2; ++side) {
@@ -133,7 +134,7 @@ GPUSIM_PHASE void enter_incidents(const World& w, int m) {
         if (w.dynamic()[b]) w.incident()[w.incident_start()[b] + take_number(w.incident_cursor() + b)] = m;
     }
 }
-// Return whether all earlier manifolds on the bodies of m have colors. Continue at ``side`` and ``n``.
+// Return whether all earlier manifolds on the bodies of m have colors. The search starts at ``side`` and ``n``.
 GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, int& n) {
     const unsigned own = rank_of(m, bits);
     for (; side < 2; ++side, n = 0) {
@@ -248,7 +249,7 @@ GPUSIM_PHASE void sort_overflow(const World& w, int b) {
     w.body_parts()[b] = w.part_start()[b + 1] - first;
     sort_numbers(w.part_side() + first, w.body_parts()[b]);
 }
-// Return the number of parts into which the mass of a body splits for this manifold.
+// Return the number of parts of a body's mass for a manifold (mass splitting).
 GPUSIM_FN real parts_of(const World& w, int m, int b) {
     return w.manifold_color()[m] == OVERFLOW ? real(max_(w.body_parts()[b], 1)) : real(1);
 }

@@ -3,7 +3,7 @@
 #include "contact_record.cuh"
 #include "../joints/curvature.cuh"
 
-// Access to some lanes of an item: as many lanes as a vector contains doubles.
+// Access to a part of an item's lanes. The part has as many lanes as a vector has doubles.
 template <class T> struct PartLane;
 template <> struct PartLane<double> {
     static MEMBER double load(const double* from) { return *from; }

@@ -109,7 +109,7 @@ template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1
         const N g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
         N x = max_(N(sqrt_(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22)), none);
         for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
-            // p = r/det(K + x). Using r for p avoids dividing by the determinant.
+            // p = r/det(K + x). The code uses r instead of p, to avoid a division by the determinant.
             const N a = k11 + x, c = k22 + x, r1 = c * g1 - k12 * g2, r2 = a * g2 - k12 * g1;
             const N square = r1 * r1 + r2 * r2, bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2;
             x = max_(N(x + (sqrt_(square) - most * (a * c - k12 * k12)) * square / (bend * most)), none);

@@ -320,7 +320,7 @@ GPUSIM_FN void list_unknowns(const World& w) {
     }
     *w.newton_unknowns() = unknowns;
 }
-// Return the maximum of |change - from|, converted to velocities.
+// Return the maximum of |change - from|, as a velocity.
 GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real* from) {
     real most = real(0);
     for (int at = 0; at < *w.condensed_count(); ++at)

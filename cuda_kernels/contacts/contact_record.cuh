@@ -178,7 +178,7 @@ template <class R> GPUSIM_FN void clear_record(R r, int first, int end) {
     const NUMBER(R) none[2] = {};
     for (int k = first; k < end; k += 2) put_numbers<2>(none, r + k);
 }
-// Item: records. Runs once per step, after stage color_contacts.
+// Item: records. The phase runs once per step, after stage color_contacts.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
     const int place = item * ITEM_LANES;

@@ -225,7 +225,7 @@ template <class R> GPUSIM_FN void invert_point(R r, R p, bool joined = false) {
     p[AT_INVERSE_MASS + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
     p[AT_INVERSE_MASS + 2] = joined ? one : choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
 }
-// Inputs of set_bias_point that all points of an item share.
+// Inputs of set_bias_point that are the same for all points of an item.
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // angular velocities of both bodies before the kick

@@ -319,7 +319,8 @@ GPUSIM_PHASE void extend_pair(const World& w, int item) {
         r[AT_TORQUE + j] = r[AT_WHOLE_SWEPT + j] = now + course;
     }
 }
-// Step numbers from ``first`` to ``end`` along their search direction. ``swept`` contains the values before the sweep.
+// Move the numbers from ``first`` to ``end`` along their search direction. ``swept`` contains the values before the
+// sweep.
 GPUSIM_FN void extend_numbers(real beta, int first, int end, real* now, real* direction, real* swept) {
     for (int i = first; i < end; ++i) {
         const real along = beta * direction[i], step = now[i] - swept[i];

@@ -68,7 +68,7 @@ GPUSIM_FN void set_tire(const World& w, int m, Lane r, const real* before) {
 template <class N> GPUSIM_FN N brush_share(N theta, N b) {
     const N one = Every<N>::of(real(1)), none = Every<N>::of(real(0)), c = one + b - theta;
     const auto sticks = c > none;
-    // Start from above, because the cubic is convex.
+    // Start Newton's method above the root, because the cubic is convex.
     N z = choose(sticks & (c < one), c, one);
     for (int step = 0; step < TIRE_STEPS; ++step) {
         const N square = z * z;

@@ -87,7 +87,8 @@ GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
         }
     return false;
 }
-// Return whether a tile extends beyond the plane through x with the normal n. A height field must extend near x.
+// Return whether a tile extends beyond the plane through x with the normal n. For a height field, only the surface near
+// x counts.
 GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const double* normal, double space) {
     SeamPlane p;
     Shape s;
@@ -110,7 +111,7 @@ GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const d
     return false;
 }
 GPUSIM_FN double seam_space(const World& w, int a, int b) { return min_(w.seam_reach()[a], w.seam_reach()[b]); }
-// Return whether a neighbor of a tile holds a point.
+// Return whether a point is in a neighbor of a tile.
 GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i)
         if (seam_holds(w, w.seam()[i], x, seam_space(w, tile, w.seam()[i]))) return true;
@@ -260,7 +261,7 @@ GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
     const int k = find_pair(w.pair_shapes(), *w.pair_count(), min_(neighbor, other), max_(neighbor, other));
     return k < 0 ? k : k - places_before(w.pair_shapes(), k);
 }
-// Return bits that mark the points that pair m with a soft law has in common with pair k of a neighbor.
+// Return bits that mark the common points of pair m and pair k of a neighbor, if the pairs have a soft law.
 GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     if (!(pair_law(w, m)[0] > 0.0) || pair_law(w, m) != pair_law(w, k)) return 0;
     double n[3], o[3];

@@ -240,7 +240,7 @@ GPUSIM_FN bool keeps_bias(const World& w, int row) {
     return (void)w, (void)row, false;
 #endif
 }
-// Store the bias of element e and of its row. ``angle`` is the larger rotation of both bodies.
+// Store the bias of element e and of its row. ``angle`` is the rotation of the body that rotates more.
 GPUSIM_FN void store_bias(const World& w, int e, real angle, real bias) {
     // Reduce the bias at large rotations, to keep the step stable.
     const mask far = angle > real(FULL_BIAS_BELOW);

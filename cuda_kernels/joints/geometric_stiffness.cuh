@@ -3,8 +3,8 @@
 #pragma once
 #include "rows.cuh"
 
-// Compute K of body b in world axes, and its growth g. K increases at once, but decreases over several steps. Return
-// false if the body needs no geometric stiffness.
+// Compute K of body b in world axes, and the growth g (geometric_stiffness.py). K increases at once, but decreases over
+// several steps. Return false if the body needs no geometric stiffness.
 GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) {
     for (int k = 0; k < 9; ++k) total[k] = real(0);
     const real kick = real(*w.kick_before());

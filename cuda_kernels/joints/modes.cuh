@@ -38,7 +38,7 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
     if (contact == AT_UPPER && rest > edge_below + slack) next = below;
     return next;
 }
-// Return the mode of axis k after its piece and its clamped terms have moved, each to an adjacent piece.
+// Return the next mode of axis k. The piece, and the state of each clamped term, changes by at most one step.
 GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS;
     const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
@@ -61,7 +61,7 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
-// Return whether the stopped or sticking axis k has another velocity than its stop, or than 0. A linearly dependent row
+// Return whether axis k is off its stop, or moves in the mode STICK. A linearly dependent row
 // with another velocity can force a row off its stop. The impulses without self-stress do not show such conflicts.
 GPUSIM_FN bool off_piece(const World& w, int k) {
     const int contact = w.mode()[k] & CONTACT_BITS;

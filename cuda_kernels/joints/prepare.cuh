@@ -79,7 +79,7 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
     w.coupling_value()[c] = value - w.coupling_offset()[c];
 }
 
-// Compute M^-1 J^T for one row of one side. The item is side * block + row.
+// Item: side * block + row. Compute M^-1 J^T for a row of a side.
 GPUSIM_PHASE void mass_row(const World& w, int i) {
     real row[6], matrix[9], copy[6];
     const int body = w.constraint_bodies()[i / w.block()];

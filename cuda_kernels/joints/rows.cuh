@@ -24,7 +24,7 @@ GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
 // Return whether the world has contacts. Builds for models without shapes contain no contact code.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 #endif
-// Return whether sweeps solve constraint c instead of the factor.
+// Return whether sweeps solve constraint c, instead of the direct solver.
 GPUSIM_FN bool is_swept(const World& w, int c) {
 #if GPUSIM_SWEPT
     return w.color_of()[c] != FACTORED;

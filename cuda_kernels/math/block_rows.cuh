@@ -3,7 +3,7 @@
 #pragma once
 #include "platform.cuh"
 
-// An item is a whole block on a CPU, and one row on a GPU.
+// An item of a phase is a whole block on a CPU, and one row on a GPU.
 #if GPUSIM_GPU || defined(GPUSIM_TEAM) || defined(GPUSIM_PLAIN)
 #define WHOLE_BLOCKS 0
 #else
@@ -158,7 +158,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
     }
 }
 #endif
-// Return the result of ``call``, with the number of rows n as a constant N. n must be a size of joint constraints.
+// Return the result of ``call`` with a constant N = n, for each number of rows n in a joint constraint.
 #define RETURN_BY_BLOCK(n, call)                                \
     do {                                                        \
         if ((n) == 6) { constexpr int N = 6; return call; }     \

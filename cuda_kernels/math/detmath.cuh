@@ -211,7 +211,7 @@ GPUSIM_FN double sin_of_short(Angle a) {
 
 GPUSIM_FN Angle quarter_ahead(Angle a) { return {a.hi, a.lo, a.quarters + 1}; }
 
-// Return whether sin(x) = x. The reduction would lose the sign of -0.
+// Return whether sin(x) = x. For -0, the reduction would lose the sign.
 GPUSIM_FN bool is_tiny_angle(double x) { return abs_(x) < 1.0e-9; }
 GPUSIM_FN bool is_angle(double x) { return abs_(x) <= MAX_ANGLE; }
 
@@ -397,7 +397,7 @@ GPUSIM_SHARED double expm1(double x) {
     const double t = 3.0 - q * half;
     const double e = z * ((q - t) / (6.0 - r * t));
     const double rest = (r * (e - c) - c) - z;  // e^r - 1 = r - rest
-    // 2^k (1 + r - rest) - 1. For k > 60, the 1 is far below an ulp.
+    // 2^k (1 + r - rest) - 1. For k > 60, the term -1 is far below an ulp.
     const double one = k > 60.0 ? 1.0 : 1.0 - power_of_two(-(int)k);
     return scale(one - (rest - r), (int)k);
 }

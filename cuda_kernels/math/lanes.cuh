@@ -28,7 +28,7 @@ template <class T> struct InSlab {
     MEMBER InSlab operator+(int k) const { return {at + k}; }
 #endif
 };
-// One record. The distance between its numbers is LANES.
+// One record. The distance between two numbers of a record is LANES.
 struct Lane {
     InSlab<real> first;
     MEMBER real& operator[](int k) const { return first[LANES * k]; }

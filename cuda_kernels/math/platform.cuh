@@ -12,7 +12,7 @@
 #define GPUSIM_KERNEL extern "C" __global__
 // At most 256 threads per block. Two blocks must fit into the registers of a multiprocessor.
 #define GPUSIM_BOUNDED_KERNEL extern "C" __global__ __launch_bounds__(256, 2)
-// A tile of a warp or a whole block computes a world.
+// Some threads of a warp (a tile) or all threads of a block compute a world.
 #define GPUSIM_BARRIER()                    \
     do {                                    \
         if (threads <= 32) __syncwarp(tile); \
@@ -37,7 +37,7 @@
 #endif
 #define GPUSIM_ROLLED
 #endif
-// 1: a build that links to collide.cu. 2: collide.cu itself. The linker finds shared functions by name.
+// GPUSIM_LINKED is 1 for a build that links to collide.cu, and 2 for collide.cu. The linker finds functions by name.
 #if !defined(GPUSIM_LINKED)
 #define GPUSIM_LINKED 0
 #endif
@@ -91,12 +91,12 @@ template <class T> GPUSIM_FN T* in_slab(T* p) { return in_global(p); }
 // Number types: ``real`` for the work arrays of a substep, ``stored`` for the arrays of the state.
 typedef GPUSIM_REAL real;
 typedef GPUSIM_STORED stored;
-// Types of conditions and integers that may differ between worlds. Code for groups of worlds (simd.cuh) uses these
-// types without branches.
+// Types of conditions and integers that may differ between worlds. Code for groups of worlds (simd.cuh) uses the types
+// without branches.
 typedef bool mask;
 typedef int whole;
 
-// Items of a phase are independent. To prove this, tests reverse the order of the items.
+// Items of a phase are independent. Tests reverse the order of the items, to check the independence.
 #if defined(GPUSIM_REVERSED)
 #define GPUSIM_ITEMS(count, first, stride) for (int i = (count) - 1 - (first); i >= 0; i -= (stride))
 #else
@@ -134,7 +134,7 @@ GPUSIM_FN int world_of(long long item, int each) {
 template <class T> GPUSIM_FN T max_(T a, T b) { return a > b ? a : b; }
 template <class T> GPUSIM_FN T min_(T a, T b) { return a < b ? a : b; }
 #if GPUSIM_GPU
-// NVRTC would replace such comparisons of constants by max and min, which may return +0 instead of -0 or vice versa.
+// NVRTC would replace comparisons with constants by max and min, which may return +0 instead of -0 or vice versa.
 #define GPUSIM_CHOICE(name, comparison, type, form, letter)                                     \
     GPUSIM_FN type name(type a, type b) {                                                       \
         type chosen;                                                                            \

@@ -118,7 +118,7 @@ template <class T> struct Wide {
     friend MEMBER Wide operator-(Wide a, Wide b) { return Wide(a.v - b.v); }
     friend MEMBER Wide operator*(Wide a, Wide b) { return Wide(a.v * b.v); }
     friend MEMBER Wide operator/(Wide a, Wide b) { return Wide(a.v / b.v); }
-    friend MEMBER Wide operator&(Wide a, Wide b) { return Wide(a.v & b.v); }  // for int
+    friend MEMBER Wide operator&(Wide a, Wide b) { return Wide(a.v & b.v); }  // for integers
     friend MEMBER Truth operator>(Wide a, Wide b) { return Truth::greater(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
     friend MEMBER Truth operator<(Wide a, Wide b) { return b > a; }
     friend MEMBER Truth operator>=(Wide a, Wide b) { return Truth::greater_equal(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
@@ -283,7 +283,7 @@ GPUSIM_FN Double atan2(Double y, Double x) {
     const Double angle = with_sign(hi + (sign * detail::atan_kernel(t) + lo), y);
     return choose(is_nan(x) | is_nan(y), Double(detail::double_nan()), angle);
 }
-// Float functions compute lane by lane, because there are few calls.
+// Float functions compute lane by lane, because kernels call them rarely.
 GPUSIM_FN Wide<float> sin(Wide<float> x) {
     for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::sin(float(x.v[l]));
     return x;

@@ -1,5 +1,5 @@
-// CPU vectors. Each operation acts on each lane separately. With AVX-512, comparisons use mask registers, because
-// compilers do not use them for their built-in vector types. Otherwise, a mask is a vector of integers.
+// CPU vectors. Each operation acts on each lane separately. With AVX-512, comparisons use mask registers. Compilers do
+// not use mask registers for built-in vector types. Otherwise, a mask is a vector of integers.
 #pragma once
 #include "platform.cuh"
 

@@ -1,12 +1,12 @@
 // Common code of the ray tests (rays/*.cuh). Each test returns the first s >= start at which the ray crosses the
-// surface, or NO_HIT. Each test also computes the outward normal at this s, of any length. NumPy:
+// surface, or NO_HIT. Each test also computes the outward normal at the hit, of any length. NumPy:
 // gpusim/shapes/casting.py.
 #pragma once
 #include "../collide/shape.cuh"
 
 #define NO_HIT det::detail::infinity()
 #define ROUND_SIDE -1  // code for a round side
-#define MOST_WALKS 64  // maximum steps from outside to a smooth surface. Usually, a few steps are enough
+#define MOST_WALKS 64  // maximum number of steps from outside to a smooth surface
 
 // Ray in the frame of a shape, with a direction of length 1. The origin is the point of the line nearest to the center
 // of the shape, to reduce cancellation. The ray begins at ``start``.

@@ -3,7 +3,7 @@
 #include "robotics_tree.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
-// Loop with independent iterations, for vector instructions. The bits do not change.
+// Loop with independent iterations, for vector instructions. The results do not change.
 #define SIDE_BY_SIDE _Pragma("omp simd")
 #else
 #define SIDE_BY_SIDE
@@ -40,7 +40,7 @@ GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targ
         }
     }
 }
-// Compute the distances to the limits. Fix coordinates at a limit if the errors push them beyond it.
+// Compute the distances to the limits. Fix coordinates at a limit if the errors push the coordinates beyond the limit.
 GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
     for (int j = 0; j < r.freedoms; ++j) {
         const int at = r.rate_at[j];
@@ -174,7 +174,7 @@ GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
         w.step[j] = w.start[j] + w.give[j] * sum;
     }
 }
-// Fix coordinates that the step moves beyond a limit. Return whether the function has fixed any.
+// Fix coordinates that the step moves beyond a limit. Return whether the function has fixed a coordinate.
 GPUSIM_FN bool fix_reached(const Robot& r, const RobotWork& w) {
     bool reached = false;
     for (int j = 0; j < r.freedoms; ++j) {

@@ -1,5 +1,5 @@
-// Kinematic tree in a posture: poses of bodies, axes of velocities, and rows of tasks and loops. One thread computes
-// one world. NumPy: gpusim/robotics/kinematics.py, elements.py and tasks.py.
+// Kinematic tree in a posture: poses of bodies, axes of velocities, and rows of tasks and loops. Each thread computes a
+// world. NumPy: gpusim/robotics/kinematics.py, elements.py and tasks.py.
 #pragma once
 #include "../math/rotations.cuh"
 #include "robot.cuh"

@@ -155,7 +155,7 @@ GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
     return dot3(axis, p.apart);
 }
-// Compute the direction d with the rate d . (relative angular velocity) of coordinate c. Mostly, d is the axis.
+// Compute the direction d of coordinate c. The rate is d . (relative angular velocity). For most kinds, d is the axis.
 GPUSIM_FN void turn_direction(const Kept& w, int c, double* u) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], owner = w.coordinate_owner()[c];
     turn_from_body(w, owner, w.coordinate_axis() + 3 * c, u);
@@ -309,7 +309,7 @@ GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     turn_back3(axes, side, out);
 }
 
-// Compute the sensor's origin relative to the center of mass, and the normal of the sole.
+// Compute the sensor's origin relative to the center of mass, and the sensor's z axis.
 GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) {
     const int site = w.contact_sensor_site()[i], body = w.contact_sensor_body()[i];
     double axes[9];

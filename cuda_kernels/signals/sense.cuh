@@ -3,8 +3,7 @@
 #include "../solve/contact_direct.cuh"
 #include "../solve/drift.cuh"
 
-// Compute the mean wrench of the child on the parent over the kicks so far, at the parent's joint point and in the
-// parent's joint frame.
+// Compute the mean wrench of the child on the parent over the kicks so far, in the parent's joint frame.
 GPUSIM_PHASE void sense_joint(const World& w, int i) {
     const int c = w.joint_sensor_constraint()[i], at = w.joint_sensor_coordinate()[i], n = w.block();
     const int a = w.coordinate_body_a()[at];

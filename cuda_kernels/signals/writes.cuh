@@ -4,7 +4,7 @@
 
 struct Write {
     const double* value;  // written values of the world
-    double* memory;       // REMEMBERED numbers of each body: its pose before (7), change of its velocities (6), lift (6), impacts (2)
+    double* memory; // REMEMBERED numbers of each body: previous pose (7), velocity change (6), advance (6), impacts (2)
 };
 GPUSIM_FN void center_offset(const Kept& w, int b, double* out) {
     turn_from_body(w, b, w.body_center() + 3 * b, out);

@@ -148,7 +148,7 @@ template <class V> GPUSIM_FN void joint_rows_six(const World& w, int m, int c, c
         }
     for (int row = 0; row < 6; ++row) (sum[row] * w.scale()[c * 6 + row]).store(out + V::WIDTH * row);
 }
-// W replaces Y pivot by pivot.
+// The loop replaces Y by W, pivot by pivot.
 template <class V> GPUSIM_FN void solve_six(const World& w, int m, int n) {
     constexpr int COLUMNS = V::COUNT, STEP = 6 * V::WIDTH;
     const int count = w.path_count()[n];

@@ -324,7 +324,7 @@ GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
 }
 GPUSIM_PHASE void want_mode(const World& w, int k) { ask_for_mode(w, k, false); }
 GPUSIM_PHASE void want_mode_again(const World& w, int k) { ask_for_mode(w, k, true); }
-// In loops, find the modes again without self-stress if any would change.
+// In loops, find the modes again without self-stress if a mode would change.
 GPUSIM_PHASE void judge_modes(const World& w, int) {
     *w.stressed() = *w.changed();
     *w.changed() = 0;

@@ -56,7 +56,7 @@ GPUSIM_PHASE void resume_passes(const World& w, int) {
     *w.refreshes() = most_refreshes(w);
     *w.first_axis() = NO_AXIS;
 }
-// An axis with a bound that drives it away from a limit had an impact. Discard its rate before the impact.
+// An axis with a bound that drives it away from a limit had an impact. Discard the axis rate before the impact.
 GPUSIM_PHASE void store_rate(const World& w, int k) {
     w.axis_velocity()[k] = stored(w.rate_next()[k]);
     const bool left = w.velocity_lower()[k] > limit_rate_of(w, k, 0) || w.velocity_upper()[k] < limit_rate_of(w, k, 1);

@@ -190,7 +190,7 @@ class ContactLaw:
             )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
-        """Check that the choices use all given parameters, and that the parameters are positive and complete."""
+        """Check that the law uses every given parameter, that all parameters are valid, and that none is missing."""
         used = {name for choice in choices for name in choice.uses}
         for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)

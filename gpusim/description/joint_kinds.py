@@ -88,7 +88,7 @@ class Coordinate:
         angle, in the other body.
     middle_turn: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
         child. ``other`` is the axis of the first rotation, in the parent. The three axes are right-handed.
-    chord: 2 sin(t/2) for the angle t between an axis in the parent and the same axis in the child, for cone limits.
+    chord: 2 sin(t/2), for cone limits. t is the angle between an axis in the parent and in the child.
     """
 
     kind: str

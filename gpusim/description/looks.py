@@ -29,8 +29,8 @@ class Texture:
         pixels: sRGB colors (uint8). An image is (height, width, 3 or 4), with the top row first. A cube is (6, n, n,
             3), with the faces +x, -x, +y, -y, +z, -z, oriented as in OpenGL. Floats from 0 to 1 and gray images
             (height, width) are also valid. The surface has a hole where the fourth channel (opacity) is below 128.
-        repeat: number of repetitions of the image in each direction, per unit of the texture coordinates, or per m for
-            a projected image.
+        repeat: number of repetitions of the image in each direction, per unit of texture coordinates. For a projected
+            image, the number is per m.
         mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. Each side
             of a box and the side of a cylinder show the whole image. "projected" projects the image along z, with its
             center on the z axis. Planes and height fields are always projected. The viewer stretches a cube of images

@@ -34,8 +34,8 @@ class Ball(JointType):
 
     The coordinates are the components and the length of the rotation vector.
 
-    With ``params["cone_axis"]`` (unit vector in the joint frame), a fifth coordinate is the chord of the angle between
-    this axis in the parent and in the child.
+    With ``params["cone_axis"]`` (unit vector in the joint frame), the joint has a fifth coordinate: the chord of the
+    angle between the cone axis in the parent and the cone axis in the child.
     """
 
     name: ClassVar[str] = "ball"

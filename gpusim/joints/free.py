@@ -88,8 +88,8 @@ def add_joint_free(
 ) -> int:
     """Add a free joint.
 
-    Damping, friction and armature act on the linear and angular velocity of the child's joint frame, along the axes of
-    the parent's joint frame (like MuJoCo's free joint).
+    Damping, friction and armature act on the velocities of the child's joint frame, along the axes of the parent's
+    joint frame. MuJoCo's free joint is the same.
 
     Args:
         damping: viscous damping of translations (N s/m) and rotations (N m s/rad), one number or six.

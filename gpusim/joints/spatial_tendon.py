@@ -1,4 +1,4 @@
-"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. A tendon adds its segment lengths."""
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. The coordinate is the total length."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ class CudaBackend(CudaCapture):
     Args:
         model, state, parameters, config, real, launch: see KernelBackend.
         device: number of the GPU, 0 by default.
-        fast: whether the compiler fuses multiplies with adds. True is faster, but the results differ from results on a
-            CPU.
+        fast: whether the compiler fuses multiplies with adds. ``fast=True`` is faster, but the results differ from
+            results on a CPU.
         specialize: True specializes the first build for the sizes of this model. False specializes no build. By
             default, the backend specializes the full build if a fused launch has at least SPECIALIZED_FROM worlds.
 

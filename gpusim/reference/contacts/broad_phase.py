@@ -138,7 +138,7 @@ def _widest_axis(center: Array) -> int:
 
 
 def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield index pairs (n, n + 1), (n, n + 2), ..., (n, n + counts[n]) for every n, in batches of about _TOGETHER."""
+    """Yield index pairs (n, n + 1), ..., (n, n + counts[n]) for every n, in batches of about _TOGETHER."""
     part = np.cumsum(counts) // _TOGETHER
     for places in np.split(np.arange(counts.size), np.flatnonzero(np.diff(part)) + 1):
         own = counts[places]

@@ -159,7 +159,7 @@ def _share(theta: Array, b: Array) -> Array:
     one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
     c = one + b - theta
     sticks = c > 0.0
-    # Start from above, because the cubic is convex.
+    # Start Newton's method above the root, because the cubic is convex.
     z = np.where(sticks & (c < one), c, one)
     for _ in range(TIRE_STEPS):
         square = z * z

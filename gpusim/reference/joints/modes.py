@@ -83,7 +83,7 @@ def turn_shares(late: Array, further: Array) -> Array:
     """Return the reverse velocity at which a sliding row sticks, as a fraction of the velocity change due to friction.
 
     Args:
-        late: (num_worlds,) True for worlds with a minimum reverse velocity. In all other worlds, the minimum is 0.
+        late: (num_worlds,) True for worlds with a positive result. For all other worlds, the result is 0.
         further: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
     """
     return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)

@@ -44,7 +44,7 @@ def update_rows(w: StepBuffers, worlds: Array) -> None:
 def set_times(w: StepBuffers, h: float) -> None:
     """Set the duration of the drift, the duration of the previous substep, and the kick time.
 
-    The kick covers the second half of the last substep and the first half of this substep, so velocities are at half
+    The kick covers the second half of the last substep and the first half of the coming substep. Velocities are at half
     steps (leapfrog). With ``semi_implicit``, the kick covers the whole coming substep.
     """
     w.h = h

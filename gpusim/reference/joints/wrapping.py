@@ -1,12 +1,12 @@
 """Paths of ropes that wrap around spheres and cylinders, their lengths, and the rates of these lengths.
 
-A path consists of a straight line from the first end to the surface, an arc on the surface, and a straight line to the
-second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the arc
-is a helix. MuJoCo uses the same paths.
+A path has three parts: a straight line from the first end to the surface, an arc on the surface, and a straight line to
+the second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the
+arc is a helix. MuJoCo uses the same paths.
 
-Both lines have the same angle t to the circle. r is the radius, d_a and d_b are the distances of the
-ends from the center, and G is the angle between the ends, seen from the center. Newton's method solves this equation
-for t, and starts at pi/2:
+Both lines have the same angle t to the circle. r is the radius. d_a and d_b are the distances of the ends from the
+center. G is the angle between the ends, seen from the center. Newton's method solves this equation for t, and starts at
+pi/2:
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """

@@ -97,6 +97,6 @@ def _store(w: StepBuffers, worlds: Array) -> None:
         ("axis_velocity", w.rate_next),
     ):
         state[name][worlds] = values[worlds]
-    # An axis with a bound that drives it away from a limit had an impact. Discard its rate before the impact.
+    # An axis with a bound that drives it away from a limit had an impact. Discard the axis rate before the impact.
     left = worlds[:, None] & ((w.law.velocity_lower > limit_rates(w, 0)) | (w.law.velocity_upper < limit_rates(w, 1)))
     state["axis_velocity_before"][left] = state["axis_velocity"][left]
