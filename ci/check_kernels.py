@@ -148,7 +148,7 @@ class Job:
     options: tuple[str, ...] = ()
     """Options of NVRTC."""
     outer: tuple[str, ...] = ()
-    """Functions that are in other parts."""
+    """Functions that other linked parts contain."""
     nvrtc: int = NVRTC_MAJOR
 
 

@@ -12,7 +12,7 @@ from gpusim.bench.workloads import WORLDS
 PAIRS = 160
 """Buffer capacity for close pairs of shapes. Newton checks more pairs than MuJoCo."""
 STEPS = 2
-"""Number of steps in a graph: one from the first to the second state, and one back."""
+"""Number of steps in a CUDA graph. Newton alternates between two states, so the number is even."""
 
 
 def newton(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:

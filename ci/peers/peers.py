@@ -72,7 +72,7 @@ def _run_peer(
                 continue
             log(f"peer {name}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
             records.append(time_case(name, case, options.seconds))
-    except Exception as error:  # an error of a peer must not stop the benchmark
+    except Exception as error:  # an error of another simulator must not stop the benchmark
         note = f"failed: {type(error).__name__}: {error}"[:200]
         records.append(PeerRecord(name, package_version(name), note=note))
     return records

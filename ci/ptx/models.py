@@ -136,7 +136,7 @@ MODELS = {
     "muscles": Run(muscles, 5e-3, 6),
     "hydraulic_lift": Run(lambda: machine("hydraulic_lift"), 2e-3, 6),
     "dc_motor_rig": Run(lambda: machine("dc_motor_rig"), 2e-3, 6),
-    # The model has loops. One block per world corrects their positions in both launches.
+    # The model has loops. One block per world corrects the loops in both launches.
     "boom_crane": Run(
         lambda: machine("boom_crane"), 2e-3, 6, builds=(("fused", "direct", "float32"), ("staged", "direct", "float32"))
     ),

@@ -22,7 +22,7 @@ class BadCommands:
 
     def __init__(self, model: Model, drivers: Mapping[str, str]) -> None:
         self._labels = {column: label for label, column in model.controls.items()}
-        # Programs of command delays are no diagrams of the user.
+        # Skip the programs that delay commands, because they are not diagrams of the user.
         diagrams = {diagram.label for diagram in model.diagrams}
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 

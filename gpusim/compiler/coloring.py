@@ -11,8 +11,8 @@ import numpy as np
 
 from gpusim.typing import Array
 
-# Codes that replace a color. OVERFLOW: sweeps solve the constraint first, with split masses. FACTORED: sweeps skip the
-# constraint.
+# Values of ``color_of`` for constraints without a color. OVERFLOW: sweeps solve the constraint first, with split
+# masses. FACTORED: sweeps skip the constraint.
 OVERFLOW, FACTORED = -1, -2
 
 

@@ -34,7 +34,7 @@ larger than a grid cell. LARGE is the maximum number of large shapes."""
 
 @dataclass
 class ContactTopology:
-    """Index arrays of shapes. Body indices are as in Topology: the world is the last body."""
+    """Arrays of shapes for contacts. Body indices are as in Topology: the world is the last body."""
 
     labels: list[str]
     kind: Array

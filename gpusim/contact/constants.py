@@ -10,7 +10,7 @@ from gpusim.contact.material import COMBINE
 FLIGHT, SLIDING, STICKING = range(3)
 """Modes of a contact point. A sticking point rolls if its surfaces are round."""
 MODES = ("flight", "sliding", "sticking")
-# Codes that replace a color.
+# Values of the array manifold_color for manifolds without a color.
 OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
 
 # Fraction of a sticking point's slip that each substep corrects.

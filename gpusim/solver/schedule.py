@@ -31,7 +31,7 @@ from gpusim.solver.nodes import (
 )
 from gpusim.solver.phases import PHASES
 
-# Conditions that the host and the build evaluate.
+# Conditions that depend only on sizes and settings, and may be constant in a build.
 DIRECT = Condition("direct", "w.direct()", lambda s: bool(s["direct"]), build=lambda b: b.direct)
 COLORED = Condition("colored", "!w.direct()", lambda s: not s["direct"], build=lambda b: not b.direct)
 SEMI_IMPLICIT = Condition("semi_implicit", "w.semi_implicit()", lambda s: bool(s["semi_implicit"]))

@@ -304,7 +304,7 @@ def kernel_variants() -> Iterator[Variant]:
                     yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
     # Models in staged launch evaluate signals with a fused build that has the same number of lanes.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
-    # Models with some swept joints: the same phases in another order.
+    # Models with some swept joints. Their kernels run the same phases in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits and all extra actuator kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)

@@ -46,7 +46,7 @@ SAME = 1e-3
 LEAN = 1e-3
 """Sine of the angle tolerance for normals of the surface."""
 INSIDE = 1e-9
-"""Maximum distance from the triangle for a point that counts as inside, relative to the grid spacing."""
+"""Distance tolerance of the test whether a point is inside a triangle, relative to the grid spacing."""
 _PRISM = Faces(
     first=np.array([0, 3, 6, 10, 14, 18]),
     vertex=np.array([0, 1, 2, 5, 4, 3, 0, 3, 4, 1, 1, 4, 5, 2, 2, 5, 3, 0]),
@@ -308,7 +308,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
     if least > margin:
         return [], np.inf
     corners, ids = body.facing(-n)
-    corners = corners[::-1] - radius * n  # counterclockwise seen from above
+    corners = corners[::-1] - radius * n  # the corners are counterclockwise, seen from above
     ids = ids[::-1]
     own = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
     loop = Loop(corners[:, :2], own)

@@ -15,7 +15,7 @@ from gpusim.reference.collide.separation import Approach, Pair
 from gpusim.typing import Array
 
 SLACK = 1e-7
-"""Maximum distance outside a polygon for a point that counts as inside, relative to the extent of the shapes."""
+"""Distance tolerance of the test whether a point is inside a polygon, relative to the extent of the shapes."""
 TIE = 1e-6
 """Difference below which two gaps or distances count as equal, relative to the extent of the shapes."""
 PASSING = 1e-5

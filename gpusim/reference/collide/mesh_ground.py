@@ -20,9 +20,9 @@ from gpusim.reference.collide.shapes import Polytope, TriangleMesh
 from gpusim.typing import Array
 
 INSIDE = 1e-6
-"""Maximum distance from the rim of a triangle for a point that counts as on the rim, relative to the shape's size."""
+"""Distance tolerance of the test whether a point is on the rim of a triangle, relative to the shape's size."""
 FLAT = 1e-6
-"""Maximum sine of the angle between a plane and the direction to a point that counts as on the plane."""
+"""Angle tolerance (sine) of the test whether a point is on a plane."""
 LOOK = 1e-3
 """Distance from an open edge at which the code looks for other triangles, relative to the shape's size."""
 _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]), normal=np.zeros((2, 3)))

@@ -206,7 +206,8 @@ def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Ar
         up |= np.where(above, CLAMP_UP << 2 * number, 0)
         down |= np.where(below, CLAMP_DOWN << 2 * number, 0)
         excess = excess + np.where(above, effort - term.most, np.where(below, effort + term.most, 0.0))
-    # Clamp only the terms on the side with the greater total excess.
+    # Let the excess be the effort beyond a bound. Clamp only at the bound (upper or lower) with the greater total
+    # excess.
     return np.where(excess > 0.0, up, np.where(excess < 0.0, down, up | down))
 
 

@@ -390,5 +390,5 @@ def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Return the number of every quantity, by the ``id`` of the object."""
+    """Return the numbers of all quantities. The keys are ``id(quantity)``."""
     return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

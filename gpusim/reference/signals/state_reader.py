@@ -183,7 +183,7 @@ class StateReader:
         return euler_angles.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
 
     def turn_axis(self, i: Any) -> Array:
-        """Return the axes of the rotations or translations of coordinates, in the world frame, (num_worlds, n, 3)."""
+        """Return the rotation or translation axis of each coordinate, in the world frame, (num_worlds, n, 3)."""
         middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_TURN])[:, None]
         return np.where(middle, self.turn_direction(i), self.axis(i))
 

@@ -310,7 +310,7 @@ class _Writer:
             self.state[name][self.worlds, i] += j * rate
 
     def forget_contacts(self, i: int, j: int, column: int) -> None:
-        """Reset the age of contact points on body i. The next step then ignores their history."""
+        """Reset the age of contact points on body i. The next step then ignores the history of the points."""
         shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
         listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
         mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
