@@ -2,7 +2,7 @@
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-PTX must not have instructions without a result that IEEE 754 defines (``ci/ptx/forms.py``).
+IEEE 754 must define the result of each instruction in the PTX (``ci/ptx/forms.py``).
 
 Registers, stack, spills and memory accesses must be within ``ci/kernel_limits.json``. ``--limits`` rewrites this file
 with the current values, rounded up.
@@ -287,7 +287,7 @@ def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
-    """Link the variants with several parts for an architecture. Return their resources as text.
+    """Link the variants with several parts for an architecture. Return the resources of the variants as text.
 
     Raises:
         CompileError: the parts do not fit together.

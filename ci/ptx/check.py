@@ -37,9 +37,8 @@ from gpusim.backends.codegen.header import TILE_GAP  # noqa: E402
 from gpusim.compile_cache import CompileError  # noqa: E402
 
 WORLDS = 3
-# Threads of a world with a separate block. The number is larger than the backend's choice for small models, because
-# items of one thread cannot race with each other. Some fused cases have two worlds per block, each with a part of a
-# warp.
+# Threads of a world with a separate block. The backend would use fewer threads for small models, but items of one
+# thread cannot race with each other. Some fused cases have two worlds per block, each with a part of a warp.
 THREADS, TILE = 128, 16
 IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
 # Models with a specialized build in fused launch, as for many worlds.

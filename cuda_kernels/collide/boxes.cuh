@@ -21,7 +21,8 @@ struct BoxPair {
     const double *a, *b;             // half extents
     double face_gap[6], size;
 };
-// Best separating axis, gap, and sine for edges. Codes: 0..2 faces of A, 3..5 faces of B, 6 + 3 i + j edges.
+// Best separating axis, gap, and sine for edges. Axes 0 to 2 are faces of A, axes 3 to 5 are faces of B, and axis 6 + 3
+// i + j is a pair of edges.
 struct BoxAxis {
     int code;
     double gap, sine;

@@ -59,7 +59,8 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
     for (int row = at.row; row < at.end; ++row) product_row(w, at.block, row);
 }
 
-// Set ``weak`` if a pivot is below a fraction of the row's response to its own impulse (``least``, null in trees).
+// Set ``weak`` if a pivot is below ``least``, a fraction of the row's response to its own impulse. Trees have no
+// ``least``.
 GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
     if (least) raise_where(mask(pivot < in_slab(least)[row]), in_slab(weak), real(1));
 }

@@ -283,7 +283,7 @@ GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
     *response = w.response()[axis];
     return solve_row(w, axis, speed - *response * w.solved()[row], *response, &mode) - speed;
 }
-// Find the maximum residual of the rows, and the maximum impulse change that solves a soft row.
+// Find the maximum residual of the rows, and the maximum impulse change that would solve a soft row.
 GPUSIM_PHASE void left_row(const World& w, int row) {
     const int c = row / w.block(), place = row - c * w.block(), coupled = coupled_number(w, c);
     if (!is_swept(w, c) || place >= w.constraint_rows()[c]) return;

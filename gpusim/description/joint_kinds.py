@@ -38,7 +38,7 @@ UNITS = {TRANSLATION: "m", DISTANCE: "m", CHORD: "m"} | dict.fromkeys(
     (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN), "rad"
 )
 COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
-"""Kinds of angles whose full rotations the state counts (array ``angle``)."""
+"""Kinds of angles for which the state counts full rotations (array ``angle``)."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class DotRow:
     linear: bool
     c0: float = 0.0
     on_world: bool = False
-    """True if ``u`` is fixed in the world. The rows of a point that is locked in all directions have such vectors."""
+    """True if ``u`` is fixed in the world. Three such rows lock a point in all directions."""
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class ShapeType(ABC):
     """True if contact points do not rotate with the body within a step, because the shape rolls."""
     single: ClassVar[bool] = False
     """True if the shape has only one contact point with a plane or a convex shape. With terrain and meshes, the shape
-    can have more."""
+    can have several contact points."""
     level: ClassVar[int] = 1
     """Level of the kernel build that contains the kind. A model uses a build with the highest level of its shape kinds,
     at least 1."""
