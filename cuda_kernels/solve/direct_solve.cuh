@@ -330,7 +330,7 @@ GPUSIM_PHASE void judge_modes(const World& w, int) {
     *w.changed() = 0;
     *w.first_axis() = NO_AXIS;
 }
-// Switching all rows at once is fast but may cycle. After many switches, switch only the first row (least-index rule).
+// Switching all rows at once is fast but may cycle. After many switches, switch only the row with the lowest index.
 GPUSIM_PHASE void switch_mode(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const bool careful = *w.switches() >= CAREFUL_AFTER;

@@ -18,7 +18,7 @@ WORLD = -1
 
 
 class Named:
-    """Base class of records with a label. ``word`` is the word for such a record in messages."""
+    """Base class of records with a label. ``word`` is the noun for the record in messages."""
 
     word: ClassVar[str]
     label: str

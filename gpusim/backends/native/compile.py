@@ -61,7 +61,7 @@ LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may install OpenMP later
 # Time limits (s). A one-line program takes 0.1 s, and all kernels take 4 to 20 s, or more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
-# Patterns in the output of a compiler that was killed or ran out of disk space, for sources without an error.
+# Patterns for the output of a compiler that was killed or ran out of disk space. The source then has no error.
 _FULL = re.compile(r"no space left|file too large|quota exceeded", re.IGNORECASE)
 _KILLED = re.compile(r"\bkilled\b|memory exhausted|out of memory|cannot allocate memory|ended with -\d", re.IGNORECASE)
 

@@ -422,8 +422,8 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     """Move rows that are outside their piece of the law to the adjacent piece.
 
-    Switching all rows at once is fast but may cycle. After many switches, a world therefore switches only its first
-    row. The least-index rule always terminates (Murty 1974).
+    Switching all rows at once is fast but may cycle. After many switches, a world therefore switches only the row with
+    the lowest index. The least-index rule always terminates (Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
