@@ -138,7 +138,7 @@ class StepBuffers:
         return self.step_last[:, None].astype(self.real)
 
     def refresh_parameters(self) -> None:
-        """Recompute the values that depend on parameters. Call this method after a write of parameters."""
+        """Recompute the values that depend on parameters. Call ``refresh_parameters`` after a write of parameters."""
         self.derived = derived_parameters(self.topology, self.parameters, self.real)
         self._take_derived()
         self._take_parameters()

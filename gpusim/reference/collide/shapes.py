@@ -1,7 +1,7 @@
 """Shapes of the narrow phase: support functions and facing features.
 
 Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point. The core of a capsule is a
-segment along z. The core of a wheel is a disk in the plane z = 0. All other shapes are their own core. All
+segment along z. The core of a wheel is a disk in the plane z = 0. The core of any other shape is the shape itself. All
 functions of this file work in the shape's frame, in m.
 """
 

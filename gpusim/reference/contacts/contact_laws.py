@@ -167,7 +167,7 @@ def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
     x = max_(np.sqrt(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22), real(0))
     for _ in range(FRICTION_PASSES):
         a, c = k11 + x, k22 + x
-        # p = r/det(K + x). Using r for p avoids dividing by the determinant.
+        # p = r/det(K + x). The code uses r instead of p, to avoid a division by the determinant.
         r1, r2 = c * g1 - k12 * g2, a * g2 - k12 * g1
         square = r1 * r1 + r2 * r2
         bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2

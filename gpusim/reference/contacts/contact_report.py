@@ -77,7 +77,7 @@ class Contacts:
         normal: (n, 3) unit normal from A to B.
         gap: (n,) distance along the normal, m, negative for penetration.
         force: (n, 3) force of A on B, N.
-        normal_force: (n,) component of the force along the normal, N. It is never negative.
+        normal_force: (n,) component of the force along the normal, N, never negative.
         friction_force: (n,) magnitude of the tangential component of the force, N.
         mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A sticking point of a round surface
             rolls.

@@ -290,7 +290,8 @@ def _set_bias_points(
     turning, turn_share = cross(rates, later), _turn_share(w, rates)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
-    # The code recomputes points on rolling surfaces in every substep. It knows their normals and the bodies' rotations.
+    # The code recomputes points on rolling surfaces in every substep, so the normals and the rotations of the bodies
+    # are known.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)

@@ -136,7 +136,7 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
         a, b = (int(i) for i in s["pair_shapes"][k, m])
         near = [*(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
         for old in (old for pair in near for old in before.get(pair, [])):
-            # If the pair with the other tile has several manifolds, use the one with the same normal.
+            # If the pair with the other tile has several manifolds, use the manifold with the same normal.
             turned = abs(float(c.before_pair_normal[k, old] @ s["pair_normal"][k, m])) < SEAM_CONE
             if turned and contact.manifolds[c.before_pair_shapes[k, old]].max() > 1:
                 continue

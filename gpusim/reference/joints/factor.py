@@ -55,7 +55,8 @@ class Factor:
         # Every row needs a nonzero pivot, even if the row is unused or its bodies cannot move.
         shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping * share) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
-        # Free axis rows have a compliance of 1e30. Without the scale, their round-off would change other rows.
+        # Free axis rows have a compliance of 1e30. Without the scale, the round-off of free rows would change other
+        # rows.
         one = dtype.type(1.0)
         self.scale = None if not t.axis_row.size else np.sqrt(np.where(own > 0.0, own / shown, one))
         if self.scale is not None:

@@ -5,8 +5,8 @@ the second end. On a sphere, the arc is in the plane through both ends and the c
 arc is a helix. MuJoCo uses the same paths.
 
 Both lines have the same angle t to the circle. r is the radius. d_a and d_b are the distances of the ends from the
-center. G is the angle between the ends, seen from the center. Newton's method solves this equation for t, and starts at
-pi/2:
+center. G is the angle between the ends, seen from the center. Newton's method solves the following equation for t, and
+starts at pi/2:
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """
