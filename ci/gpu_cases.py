@@ -112,7 +112,7 @@ class Builds:
             else:
                 modules = "gpusim.backends.cuda.builds.CudaBuilds.modules"
                 stack.enter_context(mock.patch(modules, lambda builds, variants: [self.note(v) for v in variants]))
-                if why_missing("cuda"):  # a rehearsal for an architecture without a GPU
+                if why_missing("cuda"):  # record the builds of a GPU that this machine lacks
                     from ci.ptx.device import imported
                     from tests.unit import fake_cupy
 

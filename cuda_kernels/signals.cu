@@ -1,4 +1,4 @@
-// Signals, writes and resets on a GPU. The kernels use only the stored state. So all models with the same number types
+// Signals, writes and resets on a GPU. The kernels use only the stored state. All models with the same number types
 // and actuator kinds share a build.
 #include "signals/writes.cuh"
 #include "make_world.cuh"

@@ -1,7 +1,7 @@
 // Box against box, by the separating axis test with 6 faces and 9 pairs of edges. For a face axis, the routine clips
 // the incident face against the reference face. For an edge axis, two edges cross in one point. Resting boxes must keep
-// the same axis from step to step. The gaps of two nearly parallel axes differ only by the square of the angle. So a
-// later axis replaces a nearly parallel earlier axis only if its gap is better by BOX_PREFER.
+// the same axis from step to step. The gaps of two nearly parallel axes differ only by the square of the angle. A later
+// axis replaces a nearly parallel earlier axis only if the gap of the later axis is greater by BOX_PREFER.
 #pragma once
 #include "box_polygons.cuh"
 #include "convex.cuh"

@@ -1,8 +1,8 @@
 // Contacts of the triangles of a height field with a convex shape, in the frame of the field. A point of the shape
-// above or below a triangle makes contact with the face. The gap is along the normal of the triangle. For a
-// point above the surface, the foot of the perpendicular must be on or below the surface. The scan keeps a contact at
-// an edge or corner only if the normal is between the normals of the adjacent triangles. So edges in a plane or valley
-// cause no ghost collisions.
+// above or below a triangle makes contact with the face. The gap is along the normal of the triangle. A point above the
+// surface counts only if the foot of its perpendicular to the triangle is on or below the surface. The scan keeps a
+// contact at an edge or corner only if the normal is between the normals of the adjacent triangles. Edges in a plane or
+// valley cause no ghost collisions.
 #pragma once
 #include "field_triangle.cuh"
 

@@ -1,7 +1,7 @@
 // Contact of two smooth shapes (sphere, ellipsoid, superellipsoid).
 //
 // At the contact, both surface gradients are parallel to the line between the nearest points (Kosenko, Gerasimov and
-// Stavrovskiy 2015, eq. 1). So the unit normal n minimizes
+// Stavrovskiy 2015, eq. 1). The unit normal n minimizes
 //   f(n) = h_A(n) + h_B(n) - n.d,   h: support functions (the shapes are symmetric), d: from A's center to B's,
 // -f is the gap along n. Newton's method starts from the normal of the last step. Each step must reduce f.
 #pragma once

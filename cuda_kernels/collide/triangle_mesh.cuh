@@ -1,7 +1,7 @@
 // Triangle mesh against convex shapes (gpusim/reference/collide/mesh_ground.py). The search for manifolds is the same
 // as for height fields. The normal of a triangle points to the side that contains most of the shape. A shape that
 // penetrates a triangle makes contact with its face if no surface next to the triangle is a shorter way out. The code
-// keeps contacts at edges and corners only if no adjacent triangle rises above the plane of contact. So edges inside a
+// keeps contacts at edges and corners only if no adjacent triangle rises above the plane of contact. Edges inside a
 // plane or valley cause no ghost collisions.
 #pragma once
 #include "mesh_triangle.cuh"

@@ -136,7 +136,7 @@ struct Angle {  // hi + lo in about [-pi/4, pi/4], and the number of subtracted 
 };
 
 // Cody-Waite reduction for |x| <= 1e6. pi/2 has three parts of 33 bits and a tail, so a part times n < 2^20 is exact.
-// So the result is accurate near multiples of pi/2, although most digits cancel.
+// The result is accurate near multiples of pi/2, although most digits cancel.
 GPUSIM_FN Angle reduce_exactly(double x) {
     const double n = round_small(x * TWO_OVER_PI);
     const Sum a = subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11);

@@ -1,5 +1,5 @@
 // One number of WORLD_LANES worlds, in a CPU vector. Wide phases use the types of this file instead of real, double and
-// int (simd_group.cuh). Lanes are independent, and each operation has the same order as for one world. So the bits of a
+// int (simd_group.cuh). Lanes are independent, and each operation has the same order as for one world. The bits of a
 // world do not depend on other worlds. Comparisons return a Truth: a mask with one entry per lane.
 #pragma once
 #include "platform.cuh"

@@ -25,8 +25,8 @@ static inline void join_team(int tid, int threads) {
     team_member = TeamMember{0, 12345u + unsigned(tid)};
     if (tid == 0) team_report[0] = threads;
 }
-// A thread's line must stay valid until all threads reach the next barrier. So two consecutive barriers use separate
-// arrays.
+// A thread's line must stay valid until all threads reach the next barrier. Two consecutive barriers therefore use
+// separate arrays.
 static inline void team_barrier(int tid, int threads, int line) {
     TeamMember& own = team_member;
     int* lines = team_line[own.round++ & 1];

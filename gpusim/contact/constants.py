@@ -27,9 +27,9 @@ PUSH_SHARE = 0.2
 POINT_FLOOR, POINT_LEAST = 1e-3, 1e-6
 # Minimum additional compliance along the tangents of points on jointed bodies, as a fraction of the mean response.
 TANGENT_FLOOR = 1e-2
-# Resting points on bodies with joints act as stiff springs with the compliance SOFT_JOINED times their response. So a
-# machine loads redundant supports evenly. The weight compresses the springs by about 0.7 SOFT_JOINED g h^2 (3e-8 m at h
-# = 1 ms). A point is rigid if it approaches faster than REST_WEIGHTS h g.
+# Resting points on bodies with joints act as stiff springs with the compliance SOFT_JOINED times their response. These
+# springs distribute the load of a machine evenly over redundant supports. The weight compresses the springs by about
+# 0.7 SOFT_JOINED g h^2 (3e-8 m at h = 1 ms). A point is rigid if it approaches faster than REST_WEIGHTS h g.
 SOFT_JOINED, REST_WEIGHTS = 5e-3, 2.0
 # Stage relax solves a point on jointed bodies again if ``carried`` exceeds PUSHED_OUT gamma p.
 PUSHED_OUT = 2.0

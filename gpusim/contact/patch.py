@@ -54,7 +54,8 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
     Args:
         eps: sliding speed divided by a w, at least 0 and finite, (n,).
     """
-    # The integrand has a kink at the ring with v = w rho a. So integrate (Gauss-Legendre) separately on both sides.
+    # The integrand has a kink at the ring with v = w rho a. Integrate (Gauss-Legendre) separately on both sides of the
+    # kink.
     x, weight = np.polynomial.legendre.leggauss(_RADII // 2)
     cut = np.clip(eps, 0.0, 1.0)[:, None]
     rho = np.concatenate([cut * (x + 1) / 2, cut + (1 - cut) * (x + 1) / 2], axis=1)

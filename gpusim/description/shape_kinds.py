@@ -187,7 +187,7 @@ class ShapeType(ABC):
         """Find where rays first cross the surface, from outside or from inside (see shapes/casting.py).
 
         Returns:
-            The first crossing ``s >= start`` of each ray (m), (n,), infinite without a hit. Also the outward normals at
+            The first crossing ``s >= start`` of each ray (m), (n,), infinite without a hit; and the outward normals at
             the crossings, (n, 3), of any length.
 
         Raises:

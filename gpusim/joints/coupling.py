@@ -126,7 +126,7 @@ def add_linear_coupling(
 ) -> int:
     """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train.
 
-    Each coordinate gets a common force times its factor. So the coupling does no work.
+    Each coordinate gets a common force times its factor. The coupling does no work.
 
     Args:
         terms: list of (joint, factor) or (joint, axis, factor). The function replaces a tendon by its terms.

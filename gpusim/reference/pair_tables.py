@@ -42,7 +42,7 @@ class PairTables:
         return np.where(row >= 0, own, a), np.where(row >= 0, own, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return the material columns of both shapes for friction, and the rule that combines them, (n,) each."""
+        """Return the material columns of both shapes for friction, and their combination rule, (n,) each."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)

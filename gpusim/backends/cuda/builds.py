@@ -57,7 +57,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build, and its compilations: one, one for each part to link, or none if the build is in the cache."""
+    """A build and its compilations: one in total, one per part to link, or none if the build is in the cache."""
 
     variant: Variant
     jobs: list[_Job]

@@ -65,8 +65,8 @@ SPOILED = 0xFF
 SPINS = "3000"
 # Maximum total size of the slabs of all groups that run at once (bytes). With larger slabs, worlds run one by one.
 MOST_GROUP_BYTES = 4 << 30
-# Target duration (s) and maximum number of steps of one launch. Each launch loads the worlds into the caches. So a
-# launch has at least FEW_STEPS steps, unless they take longer than PATIENCE seconds.
+# Target duration (s) and maximum number of steps of one launch. Each launch loads the worlds into the caches. A launch
+# has at least FEW_STEPS steps, unless FEW_STEPS steps take longer than PATIENCE seconds.
 PIECE, MOST_STEPS = 0.05, 1_000_000
 PATIENCE, FEW_STEPS = 0.5, 10
 # Loaded libraries of this process, by digest of the build.

@@ -20,9 +20,9 @@ tau is the time constant of a damper:
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
-So F = -G C e/l with one unknown factor G. G depends on the velocity after the impulse, so the sweep solves for G. theta
-is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. So theta = 1 - z, and z solves the cubic
-equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s to theta = 1.
+The force is F = -G C e/l with one unknown factor G. G depends on the velocity after the impulse, so the sweep solves
+for G. theta is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. theta = 1 - z, and z solves
+the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s to theta = 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. The torque of rolling
 resistance is at most f R N with the coefficient f. The tread of width b is a row of springs with the total radial

@@ -1,8 +1,7 @@
 """Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/compiler/seams.py).
 
-The narrow phase treats each pair of shapes separately. So edges and side faces of a tile give contacts even if a
-neighbor tile covers them. ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop``
-removes the marked contacts.
+The narrow phase treats each pair of shapes separately, so covered edges and side faces of a tile also give contacts.
+``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes the marked contacts.
 
 *Shared contacts.* With a soft law, duplicate points would double the force. ``judge`` also marks points that two tiles
 have in common. The code ignores manifolds of the neighbor that other tiles cover.

@@ -1,8 +1,8 @@
 """Stage prepare, second part: geometric stiffness of light bodies under tension.
 
 A pulling force F at the moment arm r acts like a rotational spring with the stiffness (r.F) 1 - sym(r F^T). Let omega
-be the natural frequency of this spring and the body's inertia I. Explicit steps diverge if omega h > 2. So the solver
-uses the inertia
+be the natural frequency of this spring and the body's inertia I. Explicit steps diverge if omega h > 2. To stay stable,
+the solver uses the inertia
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K).
@@ -10,8 +10,8 @@ uses the inertia
 The code stiffens bodies with g > 0.3 if at least two constraints pull on the body. F comes from the impulses of the
 last substep.
 
-A sudden change of the inertia would excite vibrations. So s increases continuously from zero. K increases at once, but
-decreases over several steps.
+s increases continuously from zero, because a sudden change of the inertia would excite vibrations. K increases at once,
+but decreases over several steps.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
 CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
 # A joint beyond its limit recovers LIMIT_RECOVERY of the error in each substep, with at most LIMIT_SPEED (m/s, rad/s).
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
-# Near a dead point of a loop, a fast return to the limit would make other joints rotate very fast. So a joint in a loop
-# returns with at most LOOP_SPEED. The limit then acts like a damper.
+# Near a dead point of a loop, a fast return to the limit would make other joints rotate very fast. LOOP_SPEED is
+# therefore the maximum speed of a joint in a loop that returns to its limit. The limit then acts like a damper.
 LOOP_SPEED = 0.02
 
 

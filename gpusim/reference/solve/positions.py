@@ -3,8 +3,8 @@
 In every substep, the direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factor of the velocity solve.
 C contains the position errors. The correction is linear, so after a rotation by theta, an error of about L theta^2
 remains. L is the model's usual lever (limits.py). Near a singular pose of a loop, a tiny error would cause a large
-rotation, which would open the joints. So the solver scales corrections of loops to ``theta^2 <= error / L`` (a trust
-region). The solver repeats the correction with a new factor of the rigid rows at the corrected pose.
+rotation, which would open the joints. The solver therefore scales corrections of loops to ``theta^2 <= error / L`` (a
+trust region). The solver repeats the correction with a new factor of the rigid rows at the corrected pose.
 """
 
 from __future__ import annotations
