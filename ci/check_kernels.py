@@ -50,7 +50,7 @@ ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
 # NVRTC of gpusim[cuda13]. The PTX of NVRTC 13 is different, because the optimizer is different.
 NEXT_MAJOR, NEXT_ARCH = 13, "compute_90"
-# Together, these builds contain every phase, every shape, both solvers and both launches.
+# Together, the builds in NEXT_VARIANTS contain every phase, every shape, both solvers and both launches.
 NEXT_VARIANTS = (
     "fused direct float32 in float64 with all contacts",
     "staged colored float32 with all contacts 32 side by side, part 1",

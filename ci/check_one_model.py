@@ -363,7 +363,7 @@ def _moving_mass(m: Any) -> float:
 def limit_time(seconds: float) -> None:
     """End the current stage when the process has used ``seconds`` of processor time.
 
-    After that, all later stages end immediately.
+    After this time, all later stages end immediately.
     """
 
     def end(number: int, frame: Any) -> None:

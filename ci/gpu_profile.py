@@ -84,7 +84,7 @@ def nsight(limit: float) -> dict[str, Any]:
 
 
 def read_metrics(lines: Iterable[str]) -> dict[str, str]:
-    """Return metrics and values with units from Nsight Compute's table. Skip its messages, which start with ``==``."""
+    """Return metrics and values with units from the table in the lines. Skip messages, which start with ``==``."""
     table = csv.DictReader(line for line in lines if line.startswith('"'))
     return {
         f"{row['Section Name']}: {row['Metric Name']}": f"{row['Metric Value']} {row['Metric Unit']}".strip()

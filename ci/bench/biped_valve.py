@@ -66,7 +66,7 @@ WEAKER = ("friction 15 N m", "friction 20 N m", "110 degrees, radius 0.2 m, 10 m
 
 
 def turned(given: dict[str, Any]) -> dict[str, float]:
-    """Run a case. Return its results by column."""
+    """Run a case, and return the results by column."""
     given = dict(given)
     dt = given.pop("dt", None)
     scene, values = load_scene("biped_valve", **given), scene_values("biped_valve", **given)

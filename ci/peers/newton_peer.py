@@ -32,7 +32,7 @@ def _reads(own: PeerModel) -> bool:
 
 
 def _steps(own: PeerModel, worlds: int) -> Callable[[int], None]:
-    """Return a function that steps many worlds. The worlds have settled before."""
+    """Settle many worlds, and return a function that steps the worlds."""
     import mujoco
     import warp
 

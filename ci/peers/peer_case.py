@@ -23,7 +23,7 @@ class PeerRecord:
         case, worlds: the case that ran.
         step_us, spread, world_steps: as in ``runner.Record``.
         note: settings, or the reason if the case has no results.
-        extra: additional results of the case. For a pile, they are the results of ``piles.figures``.
+        extra: additional results of the case. For a pile, ``extra`` contains the results of ``piles.figures``.
     """
 
     peer: str
@@ -72,7 +72,7 @@ class PeerModel:
         text: MJCF.
         commands: maximum absolute value of the random commands. Every world has different commands. The commands are
             constant, or change after every ``hold`` steps.
-        settle, restart, hold: as of ``workloads.Case``.
+        settle, restart, hold: as in ``workloads.Case``.
         places: capacity of the buffers of ``mujoco_warp`` for contacts and constraint rows in each world. Default: the
             value that ``mujoco_warp`` chooses.
         note: integrator and solver, if they are not MuJoCo's defaults.

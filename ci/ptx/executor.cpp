@@ -172,7 +172,7 @@ void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
     else if (c.read_epoch == x.epoch && c.reader != t.tid)
         report(RACE, site, c.read_site, t, c.reader);
     const bool again = c.write_epoch == x.epoch;
-    // In one epoch a plain write takes precedence over an atomic one.
+    // In one epoch a plain write takes precedence over an atomic write.
     c.atomic = atomic && !(again && !c.atomic);
     c.writer = again && c.writer != t.tid ? MANY : (u16)t.tid;
     c.write_epoch = x.epoch;

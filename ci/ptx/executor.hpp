@@ -154,7 +154,7 @@ INLINE f64 abs_(f64 x) { return __builtin_fabs(x); }
 INLINE f32 abs_(f32 x) { return __builtin_fabsf(x); }
 INLINE f64 sqrt_(f64 x) { return __builtin_sqrt(x); }
 INLINE f32 sqrt_(f32 x) { return __builtin_sqrtf(x); }
-// PTX's min and max ignore a NaN. With two zeros of different sign, this maximum is the positive zero. PTX does not
+// PTX's min and max ignore a NaN. For two zeros of different sign, the function returns the positive zero. PTX does not
 // define the result, so the executor reports a note.
 template <class T> ACCESS T greatest_number(Thread* t, T a, T b, u32 site) {
     if (a != a) return b;

@@ -38,8 +38,8 @@ FLAGS = (
 )  # fmt: skip
 HERE = Path(__file__).resolve().parent
 FOLDER = "ptx"
-# In the order of enum Kind in executor.hpp. The last two are notes. PTX copies whole structures, including unwritten
-# parts, and does not define which of two zeros is the maximum.
+# In the order of enum Kind in executor.hpp. The last two kinds are notes. PTX copies whole structures, including
+# unwritten parts, and does not define which of two zeros is the maximum.
 KINDS = (
     ("out of bounds", "misaligned", "unwritten memory read", "race between threads", "race between blocks")
     + ("divergent barrier", "whole number divided by zero", "conversion out of range")
@@ -194,7 +194,8 @@ class Executor:
         """Reset the executor and its findings.
 
         Args:
-            seed: random seed for the order of blocks, and of threads between barriers. 0: the order of their numbers.
+            seed: random seed for the order of blocks, and of threads between barriers. With 0, blocks and threads run
+                in the order of their numbers.
             poison: byte that fills fresh shared and local memory.
         """
         self._library.ptx_configure(ctypes.c_uint64(seed), poison)

@@ -49,7 +49,7 @@ _ALLOWED = {
     "cvta": r"(to\.)?(local|global|shared)\.u64",
     "ld": rf"((global|local|shared)\.)?(nc\.)?(v[24]\.)?{_ANY}|param\.(v[24]\.)?{_ANY}|volatile\.global\.[bsu]32",
     "st": rf"((global|local|shared)\.)?(v[24]\.)?{_ANY}|param\.(v[24]\.)?{_ANY}|volatile\.global\.[bsu]32",
-    # relaxed.gpu is the default, and newer compilers write relaxed.gpu
+    # relaxed.gpu is the default, which newer compilers write explicitly
     "atom": r"(relaxed\.gpu\.)?((global|shared)\.)?(add|min|max|or|and|xor|exch)\.[sub](32|64)",
     "red": r"(relaxed\.gpu\.)?((global|shared)\.)?(add|min|max|or|and|xor)\.[sub](32|64)",
     "bar": r"sync|warp\.sync",

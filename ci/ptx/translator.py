@@ -1,5 +1,5 @@
-"""Translator of a PTX module to C++. It writes a function for each PTX function, and a statement for each
-instruction."""
+"""Translator of a PTX module to C++. Each PTX function becomes a C++ function, and each instruction becomes a
+statement."""
 
 from __future__ import annotations
 

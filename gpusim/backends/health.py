@@ -25,7 +25,7 @@ from gpusim.typing import Array
 
 # Maximum valid number in the state. Products of larger numbers could overflow.
 GREATEST = 1e100
-# Maximum valid velocity. No machine is as fast, and the square does not overflow in float32.
+# Maximum valid velocity. All machines are slower, and the square of GREATEST_SPEED does not overflow in float32.
 GREATEST_SPEED = 1e9
 
 

@@ -55,12 +55,13 @@ PASS_SETTLED = 1e-6
 # (reference/contacts/search_direction.py). If friction impulses grow without limit, g is the same in every sweep.
 STEADY = 0.9999
 # Newton's method for contacts ends if the distance between impulses and projections is below NEWTON_SETTLED times the
-# greatest impulse. If a step reduces the squared distance to more than NEWTON_SLOW of its value, the limit is
-# CONVERGED. The method takes at most NEWTON_PASSES steps, and halves each step up to NEWTON_HALVINGS - 1 times. The
-# rows of the equations are scaled to about 1. The method adds NEWTON_DAMPING to their diagonal, so redundant points
-# share a load. If no step helps, the method multiplies the damping by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. A jam
-# has no solution, and its impulses change velocities by 1e2 to 1e5 times the initial error. In moving robots, the ratio
-# is at most 3. Above NEWTON_GAIN, the solver uses sweeps, because the number of sweeps limits the impulses.
+# greatest impulse. If the squared distance after a step is above NEWTON_SLOW times its value before the step, the limit
+# is CONVERGED instead of NEWTON_SETTLED. The method takes at most NEWTON_PASSES steps, and halves each step up to
+# NEWTON_HALVINGS - 1 times. The rows of the equations are scaled to about 1. The method adds NEWTON_DAMPING to the
+# diagonal of the equations, so redundant points share a load. If no step helps, the method multiplies the damping by
+# NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. A jam has no solution, and the impulses of a jam change velocities by 1e2 to
+# 1e5 times the initial error. In moving robots, impulses change velocities by at most 3 times the initial error. Above
+# NEWTON_GAIN times the initial error, the solver uses sweeps, because the number of sweeps limits the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 NEWTON_DAMPING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
 NEWTON_PASSES, NEWTON_HALVINGS = 20, 8

@@ -246,7 +246,7 @@ class Tire(ContactLaw):
         width: tread width, m. With a width above 0, the tread of a leaning wheel causes a torque.
 
     Raises:
-        ModelError: a parameter is out of range. Or the tire has a width or radial damping, but no radial stiffness.
+        ModelError: a parameter is out of range, or the tire has a width or radial damping, but no radial stiffness.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ class Parameter:
     signal: bool = True
     """Whether the parameter is a signal. Table points and indices are not signals."""
     default: float | None = None
-    """Value for files of machines that were saved before the parameter existed. None if every file has a value."""
+    """Default value for machine files that are older than the parameter. None if every file has a value."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class StateVariable:
     doc: str
     initial: Callable[[dict[str, Any]], float] = field(default=lambda params: 0.0)
     may_be_unset: bool = False
-    """True if NaN means that the first step computes the value."""
+    """True if an initial value of NaN means that the first step computes the value."""
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,13 @@ class StepBuffers(Protocol):
     rate_old: Array
     rate_next: Array
     response: Array
-    """Change of the row velocity per unit impulse. Not available in the first ``evaluate`` of a substep."""
+    """Change of the row velocity per unit impulse. The first ``evaluate`` of a substep cannot use ``response``."""
     law: Any
     force: Array
     torque: Array
     term_forces: dict[str, Array]
     scratch: dict[str, Array]
-    """Data that a kind keeps within the substep."""
+    """Data that a kind of actuator keeps within the substep."""
     groups: dict[str, Group]
     """All actuators by kind, for kinds that interact."""
     circuit: Any
@@ -213,7 +213,7 @@ class StateReader(Protocol):
 
 
 class AxisMaker(Protocol):
-    """Factory of axis rows. Actuators use the factory at finalize."""
+    """Factory of axis rows, for actuators at finalize."""
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
@@ -294,8 +294,9 @@ class ActuatorType:
     command."""
     readings: ClassVar[tuple[Reading, ...]] = ()
     picture: ClassVar[str | None] = None
-    """Picture in the viewer. "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``, ``body_b`` and
-    ``point_b``. "motor_can" and "torsion_coil" need ``joint``. None if the kind has no picture."""
+    """Picture in the viewer. The pictures "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``,
+    ``body_b`` and ``point_b``. The pictures "motor_can" and "torsion_coil" need ``joint``. None if the kind has no
+    picture."""
     nonlinear: ClassVar[bool] = False
     """True if the law is nonlinear in the row velocity."""
     clamped: ClassVar[bool] = False

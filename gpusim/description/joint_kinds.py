@@ -79,9 +79,10 @@ class Coordinate:
     translation: distance along ``axis`` (in the parent's axes) from ``point_a`` to ``point_b``.
     angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), counted over full rotations. The angle goes
         from ``ref_a`` (in the parent's axes) to ``ref_b`` (in the child's axes).
-    distance: distance from ``point_a`` to ``point_b``. With a ``path``, the length of a rope along this path.
-    rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` is its index.
-        ``frame_a`` and ``frame_b`` are the joint's axes in the bodies, 3x3.
+    distance: distance from ``point_a`` to ``point_b``. With a ``path``, the coordinate is the length of a rope along
+        the path.
+    rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` is the index of the
+        component. ``frame_a`` and ``frame_b`` are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``. Each term is a coordinate of another joint, multiplied by a factor.
     outer_turn: first or last Euler angle. ``axis`` is as for an angle. ``other`` is the axis of the last or first Euler

@@ -81,7 +81,7 @@ class Texture:
 
 @dataclass(frozen=True)
 class Look:
-    """Surface appearance of a visual. None selects the value in the mesh file, or the viewer's default without a value.
+    """Surface appearance of a visual. None selects the value in the mesh file, or else the viewer's default.
 
     Attributes:
         alpha: opacity, 0 (invisible) to 1.

@@ -16,8 +16,8 @@ import numpy as np
 from gpusim.typing import Array
 
 COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
-"""Indices in a program's persistent values. COUNT: number of samples so far. The others: index of the world, time
-origin (s), number of samples at the time origin, period of the last sample (s), time of the last reading (s)."""
+"""Indices in a program's persistent values. COUNT: number of samples so far. The other indices: index of the world,
+time origin (s), number of samples at the time origin, period of the last sample (s), time of the last reading (s)."""
 HEAD = 6
 EARLY = 1e-6
 """Time before the due time at which a sample is already due, as a fraction of the period."""

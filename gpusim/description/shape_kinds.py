@@ -167,7 +167,7 @@ class ShapeType(ABC):
     def unit(self, params: Params) -> tuple[Params, Array]:
         """Return the parameters of the unit shape, and the stretch factors along x, y and z, (3,).
 
-        The defaults are ``params`` and ones.
+        By default, the function returns ``params`` and ones.
 
         The viewer draws all shapes with the same unit shape together.
         """

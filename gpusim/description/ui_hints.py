@@ -19,8 +19,8 @@ class CommandMap:
         time_constant: time constant of a first-order lag of the command (s), or 0 for no lag.
         integrate: whether the command is the rate of the activation, in the activation's unit per second.
         activation_lower, activation_upper: range of the activation.
-        activation: initial activation. With None, a lag starts at the initial command. An integrator starts at the
-            activation that maps to the actuator's initial value.
+        activation: initial activation. If ``activation`` is None, a lag starts at the initial command, and an
+            integrator at the activation that maps to the actuator's initial value.
     """
 
     factor: float = 1.0

@@ -40,7 +40,7 @@ class Wrap:
 
     @property
     def inside(self) -> bool:
-        """Return whether the rope runs through the inside. With the side point on another body, return False."""
+        """Return whether the rope runs through the inside. Return False if the side point is on another body."""
         if self.side is None or self.side_body not in (None, self.body):
             return False
         return math.dist(self.side, self.xform.position) < self.radius

@@ -38,13 +38,14 @@ def add_spatial_tendon(
     """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon).
 
     Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope. The
-    tendon's coordinate excludes segments with constant length: those between two points of one body, without a wrap.
+    tendon's coordinate excludes segments between two points of one body without a wrap, because the length of such a
+    segment is constant.
 
     Args:
         path: points as (body, point in the body frame in m). Put a :class:`gpusim.Wrap` between two points if the rope
             may wrap around a surface there. Put a :class:`gpusim.Pulley` between two branches of the path.
-        limit_lower, limit_upper: limits of the length (m). If you write a limit at run time, it moves to the new value
-            over the next step, like a winch.
+        limit_lower, limit_upper: limits of the length (m). If you write a limit at run time, the limit moves to the new
+            value over the next step, like a winch.
         damping, friction, armature, limit_restitution, label, solver: see :meth:`add_tendon`.
 
     Returns:

@@ -82,8 +82,8 @@ def add_tendon(
     Args:
         terms: list of (joint, factor) or (joint, axis, factor). The function replaces a tendon in the list by its
             terms.
-        limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, it moves to the new
-            value over the next step, like a winch.
+        limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, the limit moves to the
+            new value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).
         friction: dry friction (N or N m).
         armature: inertia that moves with the sum (kg or kg m2).

@@ -29,7 +29,7 @@ KINDS = {
     TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6, OUTER_TURN: 7,
     MIDDLE_TURN: 8,
 }  # fmt: skip
-"""Codes of coordinate kinds. A frame has no value, only the pose of the child's joint frame."""
+"""Codes of coordinate kinds. A coordinate of kind "frame" has no value, only the pose of the child's joint frame."""
 COLUMNS = {
     "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
     "arm_b": "double", "axis": "double", "other": "double", "frame_a": "double", "frame_b": "double",

@@ -315,8 +315,8 @@ DIRECT_SOLVE = Routine("direct_solve", (
         # The compliance of a point depends on its response. For articulated bodies, the response needs the factor.
         If(CONDENSABLE, run("condense_list")),
         If(ARTICULATED, (FACTORIZE, *run("count_path start_paths merge_path solve_path respond_path keep_factor"))),
-        # Start with the bias of the kicked velocities. Without joint impulses, a warm start of contacts would give a
-        # foot a large velocity.
+        # Start with the bias for the velocities after stage kick. Without joint impulses, a warm start of contacts
+        # would give a foot a large velocity.
         CURVATURE,
         *run("hold_bias"),
         If(SWEPT, run("start_contact_sweeps prepare_constraint warm_row warm_body")),

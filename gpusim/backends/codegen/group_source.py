@@ -86,7 +86,8 @@ class _Writer:
     def _kind(self, node: Node) -> str:
         """Return "wide" for a node that runs for all worlds at once, and "alone" for a node that runs world by world.
 
-        Return "mixed" for a node with both, "own" for an "alone" node with a condition of each world, "" for no node.
+        Return "mixed" for a node with parts of both kinds, "own" for an "alone" node whose condition differs per world,
+        and "" if the build skips the node.
         """
         if isinstance(node, If) and node.when.build(self.build) is False:
             return ""
@@ -105,7 +106,7 @@ class _Writer:
 
     def _nodes(self, nodes: Sequence[Node]) -> Iterator[str]:
         kinds = [(self._kind(node), node) for node in nodes]
-        # "mixed" tests the condition first, and copies no arrays if no world runs the node.
+        # The code of a "mixed" node tests the condition first, and copies no arrays if no world runs the node.
         kinds = [("mixed" if kind == "own" else kind, node) for kind, node in kinds if kind]
         at = 0
         while at < len(kinds):

@@ -52,7 +52,7 @@ class Variant:
     generated: dict[str, str]
     defines: dict[str, str] = field(default_factory=dict)
     everywhere: bool = True
-    """Whether the compile check compiles this build for all architectures. Otherwise, only for the newest
+    """Whether the compile check compiles this build for all architectures, instead of only for the newest
     architecture."""
     options: tuple[str, ...] = ()
     """Additional NVRTC options of this build."""
@@ -304,7 +304,7 @@ def kernel_variants() -> Iterator[Variant]:
                     yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
     # Models in staged launch evaluate signals with a fused build that has the same number of lanes.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
-    # Models with some swept joints. Their kernels run the same phases in another order.
+    # Models with some swept joints. The kernels of such models run the same phases in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits and all extra actuator kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)
@@ -316,7 +316,7 @@ def kernel_variants() -> Iterator[Variant]:
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
     yield make_variant("fused.cu", double, double, True, shared=True)
     yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
-    # Parts that quick builds of models with contacts link to. The quick builds are below.
+    # Separately compiled parts of the quick builds of models with contacts.
     yield from map(collide_variant, "123")
     # Models with triangle meshes.
     yield replace(make_variant("fused.cu", single, single, False, shapes=3), everywhere=False)

@@ -148,7 +148,7 @@ class LibraryNvrtc:
 
     def __init__(self, path: str) -> None:
         if hasattr(os, "add_dll_directory") and os.path.dirname(path):
-            os.add_dll_directory(os.path.dirname(path))  # NVRTC finds its builtins there
+            os.add_dll_directory(os.path.dirname(path))  # so that NVRTC finds its builtins
         _load_builtins(Path(path))
         self._library = ctypes.CDLL(path)
         self._library.nvrtcGetErrorString.restype = ctypes.c_char_p

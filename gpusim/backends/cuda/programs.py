@@ -34,7 +34,8 @@ class ProgramLaunch:
 
         Args:
             given: input signals on the device (worlds, inputs).
-            parameters: parameters on the host (1 or worlds, parameters). The backend copies changes to the device.
+            parameters: parameters on the host (1 or worlds, parameters). The backend copies changed parameters to the
+                device.
         """
         self._backend.launch_on_commands(self._kernel, THREADS, lambda: self._arguments(given, parameters))
 
