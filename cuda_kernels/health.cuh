@@ -34,7 +34,7 @@ template <class T> GPUSIM_FN double first_bad(const T* values, int count, T boun
         if (!(abs_(values[k]) < bound)) return values[k];
     return 0.0;
 }
-// Return the invalid number. For actuators, return 0.
+// Return the invalid number, or 0 if the invalid number belongs to an actuator.
 GPUSIM_FN double cause_value(const World& w) {
     const int what = *w.cause() / HEALTH_INDICES, b = *w.cause() % HEALTH_INDICES;
     if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);

@@ -92,7 +92,7 @@ template <class T, class F> GPUSIM_FN char* gather_parameter(int count, char* ou
 struct Group {
     World lane[WORLD_LANES];
     wide::World all;
-    long long spare;   // offset from an array of the group to its backup. The backup restores skipped worlds
+    long long spare;   // offset from an array of the group to its backup. Skipped worlds get the backup back
     unsigned running;  // bits of the existing worlds that have not failed
     GroupSet in_worlds, in_vectors;
     GroupPlace place[64 * GROUP_WORDS];

@@ -91,8 +91,8 @@ GPUSIM_FN double plane_gap(const FieldTriangle& t, const double* p) {
     return (p[0] - t.corner[0]) * t.n[0] + (p[1] - t.corner[1]) * t.n[1] + (p[2] - t.corner[2]) * t.n[2];
 }
 
-// Return whether the surface falls from a point towards the grid corner (column, row), seen along n. Return true
-// outside the field.
+// Return whether the surface falls from a point towards the grid corner (column, row), seen along n. Return true if the
+// corner is outside the field.
 GPUSIM_FN bool field_falls(const FieldScan& s, const double* from, const double* n, int column, int row) {
     if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return true;
     double to[3];

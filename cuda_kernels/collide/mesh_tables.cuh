@@ -5,7 +5,7 @@
 #define MESH_LEAF 4      // triangles in a leaf
 #define MESH_GRID 65535.0  // steps of the grid for box sides, along each side of the mesh
 
-// The tree contains the first num_solid triangles. The other triangles belong to neighbor shapes.
+// The tree contains the first num_solid triangles. All later triangles belong to neighbor shapes.
 struct MeshTables {
     const int *corners, *beyond, *fan_start, *nodes, *fan;  // corners, neighbors, triangles of vertices, tree
     int num_solid, num_nodes;

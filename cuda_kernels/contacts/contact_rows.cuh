@@ -266,7 +266,7 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const N most = inputs.joined ? none : choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
     const auto apart = gap > most;
     const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
-    // A trial step needs no terms of the drift.
+    // A trial step needs no values for the drift.
     const bool trial = *w.forward_only();
     const N yields = inputs.softness * p[AT_MASS];
     const auto deep = inputs.joined ? over > real(0) : over > real(NO_FORCE);

@@ -28,7 +28,7 @@ GPUSIM_FN void bristle_step(double h, double turn, double* kept, double* gain) {
     *kept = 1.0 / total;
     *gain = h * rest / total;
 }
-// Set the values of bristles and camber torque. ``before``: relative twist before the kick.
+// Set the values that determine a tire's friction force and camber torque. ``before``: relative twist before the kick.
 GPUSIM_FN void set_tire(const World& w, int m, Lane r, const real* before) {
     const double *law = pair_law(w, m), h = w.h, kick = kick_time(w);
     const int side = wheel_side(w, m), shape = w.pair_shapes()[2 * m + side];

@@ -286,7 +286,8 @@ GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
         w.fixed[j] = w.above[j] = w.step[j];
     }
 }
-// Shorten the errors of levels below the first priority to max_way. ``whole`` keeps the full errors.
+// Shorten the errors of levels below the first priority to max_way. The array ``whole`` stores the errors before the
+// change.
 GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
     for (int a = 0; a < r.rows; ++a) w.whole[a] = w.error[a];
     for (int level = 2; level < r.levels; ++level) {
