@@ -28,7 +28,7 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
         if (lower > dead) next = AT_LOWER;
         if (upper < -dead) next = AT_UPPER;
     }
-    // Piece next to each stop, and friction at the boundary between stop and piece.
+    // Mode after the release of each stop, and friction at which the axis leaves the stop.
     int above = lower > real(0) ? SLIDE_UP : (lower < real(0) ? SLIDE_DOWN : STICK);
     int below = upper < real(0) ? SLIDE_DOWN : (upper > real(0) ? SLIDE_UP : STICK);
     if (!rubs) above = below = FREE;
