@@ -52,9 +52,9 @@ def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-#: A float32 run may be this much worse than float64, or this much (m, rad or share) off, whichever is larger.
+#: The error of a float32 run may exceed the error of float64 by this factor, or up to this value (m, rad or share).
 FLOAT32_FACTOR, FLOAT32_ERROR = 3.0, 1e-5
-# Allowed error difference of native float64 from NumPy: five equal digits, or round-off.
+# Maximum difference between the errors of native float64 and NumPy: five equal digits, or round-off.
 SAME_SHARE, SAME_ERROR = 1e-5, 1e-10
 
 
@@ -104,7 +104,7 @@ def _digits(found: float, expected: float) -> str:
 
 
 def native_failures(jobs: Sequence[Any]) -> dict[str, list[str]]:
-    """Return, for each row of the native table, the columns whose errors exceed the limits."""
+    """Return the columns with errors above the limits, for each row of the native table."""
     failures: dict[str, list[str]] = {}
     for row in dict.fromkeys(job.row for job in jobs):
         cells = {job.column: job for job in jobs if job.row == row}

@@ -1,12 +1,12 @@
-"""Measure the simulator against every reference solution and write the table of figures.
+"""Compare the simulator with every reference solution, and write a table of the errors.
 
     python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out ci/bench]
     python ci/accuracy_table.py --backend native [--kept ci/bench/accuracy.json]
 
 It prints Markdown and writes ``accuracy.md`` and ``accuracy.json``, including the name of the machine. The exit code is
-1 if a figure in the "direct" column exceeds its limit. ``--quick`` simulates only one second of every case.
+1 if an error in the column "direct" exceeds its limit. ``--quick`` simulates only one second of every case.
 
-``--kept`` reuses NumPy's figures from an earlier table if it has them.
+``--kept`` reuses NumPy's errors from an earlier table.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def all_jobs() -> list[Job]:
 
 
 def native_jobs() -> list[Job]:
-    """Return the judged rows on NumPy and on the native backend in both precisions."""
+    """Return the rows that have limits, on NumPy and on the native backend in both precisions."""
     jobs = []
     for job in all_jobs():
         if job.judged:
@@ -89,7 +89,7 @@ def native_jobs() -> list[Job]:
 
 
 def take_kept(jobs: list[Job], path: Path) -> list[Job]:
-    """Fill NumPy's jobs with results from an earlier table, and return the filled jobs.
+    """Fill NumPy's jobs with results from an earlier table. Return the filled jobs.
 
     Running all of NumPy's jobs takes an hour.
     """
@@ -105,7 +105,7 @@ def take_kept(jobs: list[Job], path: Path) -> list[Job]:
 
 
 def _side_by_side(section: str, row: str, case: str, settings: dict[str, Any], bar: bars.Bar, note: str) -> list[Job]:
-    """Return one row of hydraulics, motors or springs: direct, and the other solver settings at the same step."""
+    """Return a row of hydraulics, motors or springs: direct solver, and other settings with the same step size."""
     jobs = [Job(section, row, "direct", case, settings, bar, True, note)]
     other: dict[str, dict[str, Any]] = {
         "colored 20": {"joint_solver": "colored", "iterations": 20},
@@ -139,10 +139,10 @@ def measure(job: Job) -> Job:
 
 def run_all(jobs: list[Job], processes: int) -> list[Job]:
     """Run all jobs in several processes, the longest first. Print a line of progress for each job."""
-    # A step of 8 substeps costs about eight steps: start these first so that no process idles at the end.
+    # A step of 8 substeps costs about eight steps. Start long jobs first, so that no process is idle at the end.
     jobs = sorted(jobs, key=lambda job: -job.settings.get("substeps", 1) / job.settings["dt"])
     done = []
-    # An executor raises if a worker is killed. A Pool would wait for it forever.
+    # An executor raises if a worker is killed. A Pool would wait for the worker forever.
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         for future in as_completed([pool.submit(measure, job) for job in jobs]):
             job = future.result()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make gpusim/builder/builder_methods.pyi, which shows the builder's methods to type checkers and editors.
+"""Make gpusim/builder/builder_methods.pyi, the builder's methods for type checkers and editors.
 
     python ci/builder_stub.py --write
     python ci/builder_stub.py --check
@@ -31,7 +31,7 @@ _HEAD = '''"""The methods of ModelBuilder that other files attach; made by ci/bu
 
 
 def stub() -> str:
-    """Return the text of the stub: signature and first docstring line of every method that the package attaches."""
+    """Return the text of the stub: signature and first docstring line of the builder methods from other modules."""
     attached = [f for f in vars(BuilderMethods).values() if isinstance(f, FunctionType)]
     methods = sorted((f for f in attached if f.__module__.startswith("gpusim.")), key=lambda f: f.__name__)
     modules = {"TypeVar": "typing", "Callable": "collections.abc"}
@@ -80,7 +80,7 @@ def _method(function: Callable[..., Any]) -> str:
 
 
 def _filled(parts: list[str]) -> str:
-    """Break the parameters into lines of limited length, without splitting one."""
+    """Break the parameters into lines of limited length. Keep each parameter on one line."""
     lines = [""]
     for part in parts:
         if len(lines[-1]) + len(part) > 104:
@@ -108,7 +108,10 @@ def _literal(value: Any) -> str:
 
 
 def _modules(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the module of each name in a function's annotations: its own, or those that its file imports from."""
+    """Return the module of each name in a function's annotations.
+
+    The module is the function's module, or an imported module.
+    """
     nodes = list(ast.walk(ast.parse(Path(inspect.getfile(inspect.unwrap(function))).read_text(encoding="utf-8"))))
     source = {node.name: function.__module__ for node in nodes if isinstance(node, ast.ClassDef)}
     source |= {

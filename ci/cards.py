@@ -1,4 +1,4 @@
-"""GPUs for which instruction counts and kernel builds are made, with figures from NVIDIA's data sheets."""
+"""GPUs for instruction counts and kernel builds, with numbers from NVIDIA's data sheets."""
 
 from __future__ import annotations
 

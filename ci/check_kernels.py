@@ -1,14 +1,14 @@
-"""Compile every variant of the kernels for every architecture with NVRTC 12. This needs no GPU.
+"""Compile every variant of the kernels for every architecture with NVRTC 12. The script needs no GPU.
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-PTX may only have instructions whose result IEEE 754 defines (``ci/ptx/forms.py``).
+IEEE 754 must define the result of each instruction in the PTX (``ci/ptx/forms.py``).
 
 Registers, stack, spills and memory accesses must be within ``ci/kernel_limits.json``. ``--limits`` rewrites this file
-with the current figures, rounded up.
+with the current values, rounded up.
 
-The table has the resources of each kernel. The exit code is 1 if a variant does not compile or exceeds its limits, or
-if its PTX has another instruction. It is also 1 if NVRTC 12 is missing, unless ``--allow-missing`` is given.
+The table has the resources of each kernel. The exit code is 1 if a variant does not compile, exceeds its limits, or has
+a forbidden instruction in its PTX. The exit code is also 1 if NVRTC 12 is missing, except with ``--allow-missing``.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from gpusim.backends.cuda.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc  # n
 from gpusim.compile_cache import CompileError, cached, digest, found  # noqa: E402
 from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E402
 
-# NVRTC 12.9 optimizes differently from this one on. As a virtual architecture it only yields PTX.
+# First architecture for which NVRTC 12.9 optimizes differently. For a virtual architecture, NVRTC only makes PTX.
 NEWER = "compute_100"
-# Every build is compiled for the last one, and one build for the others: NVRTC 12 writes the same PTX for all before
-# sm_100, and the allowed instructions exist from sm_70 on.
+# The script compiles every build for the last architecture, and one build for each other architecture. NVRTC 12 writes
+# the same PTX for all architectures before sm_100. The allowed instructions exist since sm_70.
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
-# NVRTC of gpusim[cuda13]. Its PTX is from another optimizer.
+# NVRTC of gpusim[cuda13]. The PTX of NVRTC 13 is different, because the optimizer is different.
 NEXT_MAJOR, NEXT_ARCH = 13, "compute_90"
-# Together these contain every phase and shape, both solvers and both launches.
+# Together, the builds in NEXT_VARIANTS contain every phase, every shape, both solvers and both launches.
 NEXT_VARIANTS = (
     "fused direct float32 in float64 with all contacts",
     "staged colored float32 with all contacts 32 side by side, part 1",
@@ -61,17 +61,17 @@ NEXT_VARIANTS = (
 )
 MAX_JOBS = 2
 FAULTS_SHOWN = 5
-# ptxas spends its time on registers. The front end's PTX does not change. ptxas accepts the option from 12.8 on.
+# Without the search for registers, ptxas is fast. The PTX is the same. ptxas accepts the option since version 12.8.
 FAST, FAST_FROM = "--ptxas-options=--Ofast-compile=min", (12, 8)
 
-# Folder of the cache, and the code that decides about a result.
+# Folder of the cache, and the sources that affect a result.
 FOLDER, CODE = "checked", [Path(__file__), *(ROOT / "ci" / "ptx" / name for name in ("reader.py", "forms.py"))]
 
 # Linker of the CUDA toolkit, to check that the driver can link the parts.
 LINKER = "nvlink"
 
 LIMITS = Path(__file__).with_name("kernel_limits.json")
-# Figures are rounded up to these multiples, after an increase: ptxas is not deterministic, and sources get longer.
+# The script rounds limits up to multiples, because ptxas is not deterministic and sources grow.
 ROUNDED = {"registers": 8, "stack": 256, "spills": 256, "local": 100, "generic": 50}
 INCREASE = {"spills": 1.01}
 MOST_REGISTERS = 255
@@ -94,9 +94,9 @@ class Kernel:
         registers: number of registers per thread.
         shared: bytes of static shared memory per block.
         stack: bytes of stack.
-        spills: bytes of spill loads and stores, summed over the kernel and the functions that it calls.
-        local, generic: numbers of instructions of the kernel and of these functions that access local memory, or use
-            generic addresses. 0 if the PTX was not checked.
+        spills: bytes of spill loads and stores in the kernel and in the functions that it calls.
+        local, generic: numbers of instructions in the kernel and its functions with access to local memory, and with
+            generic addresses. 0 without a check of the PTX.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Kernel:
 class Result:
     """One variant compiled for one architecture.
 
-    ``accesses`` has the figures "local" and "generic", summed over all functions of the variant.
+    ``accesses`` contains "local" and "generic" of :class:`Kernel`, summed over all functions of the variant.
     """
 
     variant: str
@@ -121,20 +121,20 @@ class Result:
     kernels: list[Kernel] = field(default_factory=list)
     accesses: dict[str, int] = field(default_factory=dict)
     spills: int = 0
-    """Spills of all its functions, bytes: registers that do not fit, and those that a function saves for its caller."""
+    """Spills in all functions of the variant (bytes), including registers that a function saves for its caller."""
     error: str = ""
     cubin: bytes = b""
     """Cubin of a variant with linked parts, or of a part."""
 
     def figures(self) -> dict[str, int]:
-        """Return the resources of the variant: maxima over its kernels, or sums over all of its functions."""
+        """Return the resources of the variant, as maxima over its kernels or as sums over its functions."""
         most = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
         return most | {"spills": self.spills} | self.accesses
 
 
 @dataclass(frozen=True)
 class Job:
-    """A variant and an architecture, in a form that can be sent to another process."""
+    """A variant and an architecture, in a form for another process."""
 
     variant: str
     main: str
@@ -142,13 +142,13 @@ class Job:
     defines: dict[str, str]
     arch: str
     forms: bool = False
-    """Whether to check its instructions."""
+    """Whether to check the instructions of the PTX."""
     full: bool = False
-    """Whether ptxas runs as for users."""
+    """Whether ptxas optimizes fully, as for users."""
     options: tuple[str, ...] = ()
     """Options of NVRTC."""
     outer: tuple[str, ...] = ()
-    """Functions of other parts."""
+    """Functions that other linked parts contain."""
     nvrtc: int = NVRTC_MAJOR
 
 
@@ -188,7 +188,7 @@ def compile_job(job: Job) -> Result:
 
 
 def _compile(job: Job, sources: dict[str, str], nvrtc: Nvrtc, result: Result) -> None:
-    # source lines in the PTX change no instruction
+    # adds source lines to the PTX, and does not change instructions
     extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]
     extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
     if job.arch.startswith("compute_"):
@@ -208,7 +208,7 @@ def _compile(job: Job, sources: dict[str, str], nvrtc: Nvrtc, result: Result) ->
 
 
 def _ptx(nvrtc: Nvrtc, main: str, sources: dict[str, str], options: list[str]) -> str:
-    """Return only PTX, for a virtual architecture."""
+    """Return the PTX for a virtual architecture."""
     compiled = nvrtc.compile(main, sources, options)
     if compiled.cubin is None:
         raise CompileError(f"{main} by {nvrtc.name}: {compiled.log}")
@@ -216,7 +216,7 @@ def _ptx(nvrtc: Nvrtc, main: str, sources: dict[str, str], options: list[str]) -
 
 
 def count_accesses(module: Module, result: Result) -> None:
-    """Count the accesses to local memory and by generic addresses, for each kernel and for all functions together."""
+    """Count accesses to local memory and accesses with generic addresses, for each kernel and for all functions."""
     counts = {
         name: {
             "local": sum(s.name.startswith(("ld.local", "st.local")) for s in function.instructions()),
@@ -240,13 +240,13 @@ def reported_forms(module: Module, outer: Sequence[str] = ()) -> str:
 
 
 def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: bool = False) -> list[Result]:
-    """Compile every variant for every architecture, in this order.
+    """Compile every variant for every architecture.
 
     Args:
         variants: objects with ``name, main, generated, defines``.
         archs: e.g. ``["sm_90"]``.
-        jobs: number of processes, at most MAX_JOBS. With 1, the kernels are compiled in this process.
-        full: run ptxas at the optimization level that users get.
+        jobs: number of processes, at most MAX_JOBS. With 1, compile in this process.
+        full: run ptxas with the optimization level of a full build.
     """
     variants = list(variants)
     everywhere = [v for v in variants if getattr(v, "everywhere", True)]
@@ -260,7 +260,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
 
 
 def look_at_next(variants: Iterable[Any], jobs: int) -> list[Result]:
-    """Check the PTX that the next version of NVRTC makes of variants.
+    """Check the PTX of variants from the next version of NVRTC.
 
     Raises:
         NvrtcMissingError: this NVRTC is not installed.
@@ -276,7 +276,7 @@ def _run(todo: Sequence[Job], jobs: int) -> list[Result]:
     jobs = min(jobs, MAX_JOBS, len(todo))
     if jobs <= 1:
         return [compile_job(job) for job in todo]
-    # not forked: libraries that are already loaded may have threads
+    # do not fork, because libraries that are already loaded may have threads
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(compile_job, todo))
 
@@ -287,7 +287,7 @@ def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
-    """Link the variants that consist of several parts for an architecture. Return their resources as text.
+    """Link the variants with several parts for an architecture. Return the resources of the variants as text.
 
     Raises:
         CompileError: the parts do not fit together.
@@ -339,7 +339,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def limits_of(result: Result) -> dict[str, int]:
-    """Return the limits for a variant: its figures with some room."""
+    """Return the limits for a variant: its values plus a margin."""
     figures = {name: int(value * INCREASE.get(name, 1.0)) for name, value in result.figures().items()}
     limits = {name: -(-value // ROUNDED[name]) * ROUNDED[name] for name, value in figures.items()}
     return limits | {"registers": min(limits["registers"], MOST_REGISTERS)}
@@ -360,7 +360,7 @@ def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) ->
 
 
 def _reported_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: bool) -> list[str]:
-    """Compare with the limits file, or write it."""
+    """Compare the results with the limits file, or write the file."""
     content = json.loads(LIMITS.read_text(encoding="utf-8"))
     version = ".".join(map(str, nvrtc))
     if write:
@@ -379,7 +379,10 @@ def _aligned(column: Sequence[str], left: bool) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None = None) -> int:
-    """Run the check and return the exit code. ``variants`` replaces the project's own."""
+    """Run the check and return the exit code.
+
+    ``variants``: variants to check, by default all variants of the project.
+    """
     options = _parser().parse_args(arguments)
     try:
         nvrtc = load_nvrtc(NVRTC_MAJOR)
@@ -420,7 +423,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
 
 
 def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
-    """Check the PTX of the next NVRTC, and return the number of faulty variants."""
+    """Check the PTX of the next NVRTC. Return the number of variants with errors."""
     try:
         results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
     except NvrtcMissingError as error:
@@ -433,7 +436,7 @@ def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
 
 
 def diagram_variant() -> Any:
-    """Return the build of a diagram with 200 blocks of different types. Each diagram has a separate build."""
+    """Return the build of a diagram with 200 blocks of different types."""
     from ci.bench.mixed_diagram import cart, mixed_diagram
     from gpusim.backends.codegen.variants import program_variant
     from gpusim.simulation import Simulation
@@ -450,7 +453,7 @@ def sized_variants() -> Iterator[Any]:
     from gpusim.simulation import Simulation
 
     for name, build, shared in (("boom", MODELS[BOOM], True), ("humanoid", humanoid, False)):
-        with mock.patch("gpusim.backends.native.backend.load_library"):  # only the sizes are needed
+        with mock.patch("gpusim.backends.native.backend.load_library"):  # the code needs only the sizes
             own: Any = Simulation(build().finalize(), backend="native", launch="fused").backend
         known = own.real, own.stored, own.sizes, own.direct, own.kinds
         variant = model_variant("fused.cu", *known, specialize=True, shared=shared)

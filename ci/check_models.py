@@ -1,10 +1,10 @@
-"""Load other people's models and compare them with MuJoCo.
+"""Load models of other projects, and compare them with MuJoCo.
 
     python ci/check_models.py --models DIR [DIR ...] [--only GLOB] [--write ci/bench/models.md] [--json FILE]
 
-The script finds all model files below the folders, and skips copies with the same content. It runs
-``ci/check_one_model.py`` for each file, one process at a time. It prints one table with a row for each folder, and
-every failure with its reason.
+The script finds all model files below the folders, and skips copies with the same content. The script runs
+``ci/check_one_model.py`` for each file, one process at a time. The output is a table with a row for each folder, and a
+list of failures with reasons.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ONE = Path(__file__).with_name("check_one_model.py")
 SUFFIXES = {".xml", ".urdf", ".sdf", ".world", ".usd", ".usda", ".usdc"}
 FK, MASS_MATRIX, MASS, PASSIVE, GAP, HEIGHT, FALL = 1e-12, 1e-6, 1e-9, 1e-4, 1e-3, 0.02, 1e-3
 REPEATS = 0.005
-"""Maximum change of MuJoCo's own height, m."""
+"""Maximum change of MuJoCo's height for models whose height repeats, m."""
 COLUMNS = (
     *("folder", "files", "compiled", "loaded", "mass", "kinematics", "mass matrix", "exact", "smooth motion"),
     *("5 s fine", "gap < 1 mm", "height", "standing", "rigid", "us/step", "MuJoCo"),
@@ -43,7 +43,7 @@ REASONS = {
 WALL = 10.0
 """Maximum wall time for one file, as a multiple of its processor time."""
 TESTS = ("mujoco_warp/", "test_data/", "newton/tests/")
-"""Parts of the paths of files that test a simulator."""
+"""Parts of paths that identify files for tests of a simulator."""
 
 
 def files(folders: list[Path], only: str) -> Iterator[tuple[Path, Path]]:
@@ -171,7 +171,7 @@ def _heights(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def report(rows: list[dict[str, Any]]) -> str:
-    """Return the whole page."""
+    """Return the whole page as Markdown."""
     lines = ["# Models of others", "", _introduction(), "", *table(rows), ""]
     real = [r for r in rows if "exact" in r and not any(part in f"{r['folder']}/{r['file']}" for part in TESTS)]
     exact = sum(r["exact"] for r in real)
@@ -195,7 +195,7 @@ def report(rows: list[dict[str, Any]]) -> str:
         if (found := faults(r)) and (name := f"{r['folder']}/{r['file']}")
     ] or ["None."]
     lines += ["", "## Heights that differ, mm", "", *_heights(rows)]
-    # A folder's path says nothing on another machine.
+    # The path of a folder has no meaning on another machine.
     missing = [
         f"* {r['folder']}/{r['file']}: " + re.sub(r"/\S+/(?=[^/\s]+)", "", r["not_compiled"])
         for r in rows

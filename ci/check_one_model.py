@@ -1,9 +1,9 @@
-"""Compare one model file with MuJoCo and print a row of JSON. ``check_models.py`` runs this script for many files.
+"""Compare a model file with MuJoCo, and print a row of JSON. ``check_models.py`` runs this script for many files.
 
     python ci/check_one_model.py FILE [seconds of life [most processor time, s]]
 
-For MJCF files, it compares mass, kinematics and mass matrix at random postures, smooth motion, and a run with contacts.
-Files of other formats are only loaded and run.
+For MJCF files, the script compares masses, kinematics and mass matrix at random postures, smooth motion, and a run with
+contacts. For other formats, the script only loads the file and runs the model.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ POSTURES, SHARE_OF_LIMITS = 3, 0.9
 PASSIVE_SECONDS, PASSIVE_STEP = 0.5, 1e-3
 LIFE_STEP, LIFE_CPU_SECONDS = 2e-3, 12.0
 NUDGE, MUJOCO_CPU_SECONDS = 1e-6, 0.5
-"""Starts that test whether MuJoCo's height repeats are off by NUDGE, m or rad. Slower models are not tested."""
+"""NUDGE: offset of the initial coordinates for the test whether MuJoCo's height repeats (m or rad). The script skips
+the test for slow models."""
 
 
 def random_posture(m: Any, rng: np.random.Generator, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return random qpos and qvel: within the joint limits, or within 0.5 rad and 0.2 m around qpos0."""
+    """Return random qpos and qvel, within the joint limits, or within 0.5 rad and 0.2 m of qpos0."""
     import mujoco as mj
 
     q, v = np.array(m.qpos0), np.zeros(m.nv)
@@ -64,7 +65,7 @@ def random_posture(m: Any, rng: np.random.Generator, share: float) -> tuple[np.n
 
 
 def bodies_of(m: Any, report: Any, builder: Any) -> dict[int, str]:
-    """Return the labels of MuJoCo's bodies by index, without kinematic and merged bodies."""
+    """Return the labels of bodies by index in MuJoCo, without kinematic and merged bodies."""
     found = {}
     kinematic = {b.label for b in builder.bodies if b.kinematic}
     names = list(report.link_frames)
@@ -144,7 +145,7 @@ def check_kinematics(m: Any, name: str, rng: np.random.Generator, row: dict[str,
 
 
 def check_passive(m: Any, name: str, rng: np.random.Generator, row: dict[str, Any]) -> None:
-    """Compare smooth motion: no contacts, actuators, limits, dry friction or equalities."""
+    """Compare smooth motion, without contacts, actuators, limits, dry friction and equalities."""
     import mujoco as mj
 
     off = mj.mjtDisableBit
@@ -172,7 +173,7 @@ def check_passive(m: Any, name: str, rng: np.random.Generator, row: dict[str, An
 
 
 def _references(m: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray | None, str]:
-    """Return MuJoCo's reference positions, and how they were computed."""
+    """Return MuJoCo's reference positions, and the method of their computation as text."""
     import mujoco as mj
 
     def run(integrator: int, step: float) -> np.ndarray | None:
@@ -196,7 +197,7 @@ def _references(m: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray | None
 
 
 def check_life(m: Any, name: str, seconds: float, row: dict[str, Any]) -> None:
-    """Run the whole model in gpusim and in MuJoCo for some seconds, from the keyframe "home" or the first keyframe."""
+    """Run the model in gpusim and in MuJoCo for some seconds. Start at the keyframe "home" or the first keyframe."""
     import mujoco as mj
 
     keys = [mj.mj_id2name(m, mj.mjtObj.mjOBJ_KEY, k) or f"key{k}" for k in range(m.nkey)]
@@ -220,7 +221,7 @@ def check_life(m: Any, name: str, seconds: float, row: dict[str, Any]) -> None:
 
 
 def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, row: dict[str, Any]) -> None:
-    """Add MuJoCo's mean height of the bodies, and its spread, to the row.
+    """Add the mean height of the bodies in MuJoCo, and its spread, to the row.
 
     MuJoCo runs with the contact settings of the file, and with rigid contacts.
     """
@@ -243,7 +244,7 @@ def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, r
 
 
 def _spread(m: Any, key: int | None, seconds: float, bodies: list[int], level: float) -> float:
-    """Return how much MuJoCo's height changes with half the step and with slightly different starts (m)."""
+    """Return the change of MuJoCo's height with half the step and with slightly different initial coordinates (m)."""
     variants = [mujoco_run(m, key, seconds, split=2), *(mujoco_run(m, key, seconds, seed=seed) for seed in (1, 2))]
     return float(np.max(np.abs([d.xpos[bodies, 2].mean() - level for d in variants])))
 
@@ -354,7 +355,7 @@ def check(path: Path, seconds: float) -> dict[str, Any]:
 
 
 def _moving_mass(m: Any) -> float:
-    """Return the mass of all bodies that joints carry, kg."""
+    """Return the mass of all bodies with joints, kg."""
     moves = [int(m.body_weldid[b]) != 0 and m.body_mocapid[m.body_weldid[b]] < 0 for b in range(m.nbody)]
     return float(m.body_mass[moves].sum())
 
@@ -362,7 +363,7 @@ def _moving_mass(m: Any) -> float:
 def limit_time(seconds: float) -> None:
     """End the current stage when the process has used ``seconds`` of processor time.
 
-    All later stages then end at once.
+    After this time, all later stages end immediately.
     """
 
     def end(number: int, frame: Any) -> None:

@@ -1,12 +1,12 @@
-"""Compare the speed of two checkouts on the native backend with each other, and with MuJoCo.
+"""Compare the speeds of two checkouts on the native backend, and the speed of MuJoCo.
 
     python ci/compare_speed.py OLD NEW [--case NAME]... [--turns 7] [--specialize] [--mujoco] [--write FILE]
 
 ``OLD`` and ``NEW`` are folders of checkouts. Each case runs in a separate process for each checkout, on one thread. The
-processes run alternately, so other work on the computer slows all of them down equally. The table has the median CPU
-time of a world-step of each checkout, the ratio of these times, and whether both checkouts end with the same bits. With
-``--specialize``, kernels in NEW are compiled with the sizes of the model as constants. ``--mujoco`` adds MuJoCo's time
-(Euler, Newton) for cases whose model is also available as MJCF (ci/peers).
+processes run alternately, so other work on the computer slows both checkouts equally. The table contains the median CPU
+time for a step of one world in each checkout, the ratio of the two times, and whether the final bits are the same. With
+``--specialize``, the kernels in NEW have the sizes of the model as constants. ``--mujoco`` adds MuJoCo's time (Euler,
+Newton) for cases whose model is also available as MJCF (ci/peers).
 """
 
 from __future__ import annotations
@@ -105,7 +105,10 @@ def mujoco_stepper(name: str, worlds: int) -> tuple[Callable[[int], None], Calla
 
 
 def work(case: str, which: str) -> None:
-    """Read numbers of steps from standard input, run them, and print the time per world-step (microseconds)."""
+    """Read numbers of steps from standard input.
+
+    Run the steps, and print the time per step of one world (microseconds).
+    """
     name, _, count = case.partition(":")
     worlds = int(count or 1)
     made = mujoco_stepper(name, worlds) if which == "mujoco" else gpusim_stepper(name, worlds, which == "specialize")

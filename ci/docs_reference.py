@@ -58,7 +58,7 @@ def table(head: str, rows: Iterable[Iterable[str]]) -> str:
 
 
 def builder() -> str:
-    """Return the page of all methods of ModelBuilder, including those defined in other modules."""
+    """Return the page of all methods of ModelBuilder, including methods from other modules."""
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
     bases = gpusim.ModelBuilder.__mro__[:3]  # the class, methods from other modules, and the dictionary format
     for name in sorted({name for base in bases for name in vars(base)}):
@@ -161,7 +161,7 @@ def signals() -> str:
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
-    """Return the value that an option takes: its metavar, choices or type."""
+    """Return the value of an option for the table: its metavar, choices or type."""
     hint = hints[option.name]
     types = [t for t in (typing.get_args(hint) or (hint,)) if t is not type(None)]
     if option.metavar:
@@ -205,7 +205,7 @@ def cli() -> str:
 
 
 def _pictures() -> dict[str, str]:
-    """Return the options that draw each scene's picture, from ci/make_gallery.sh."""
+    """Return the options of ci/make_gallery.sh for the picture of each scene."""
     script = (Path(__file__).parent / "make_gallery.sh").read_text(encoding="utf-8")
     lines = script.split("<<'SCENES'\n", 1)[1].split("SCENES", 1)[0].splitlines()
     return {line.split()[0]: line.strip() for line in lines if line.strip()}

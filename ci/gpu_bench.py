@@ -31,13 +31,13 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
     def leave_all(*running: Any) -> None:
         leave(bench_result(facts, [*records, *running], peers, left) | {"failed": "not finished"})
 
-    # write after each case, so that a time limit does not lose finished figures
+    # write after each case, so that results are not lost at a time limit
     for name in names:
         if late():
             left.append(name)
             continue
         try:
-            # most important for a GPU first: most worlds, and other simulators with the first workload
+            # the most important cases for a GPU come first: most worlds, and other simulators with the first workload
             cases = sorted(chosen_cases([name], options.quick), key=lambda case: -case.worlds)
             ended: list[Any] = []
 
@@ -61,10 +61,10 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
 
 
 def _workloads(options: argparse.Namespace) -> list[str]:
-    """Return the workloads to run: the requested ones, or those that fit into the time."""
+    """Return the workloads to run: the requested workloads, or as many workloads as fit into the time."""
     if options.workloads:
         return str(options.workloads).split(",")
     piles = ["pile_1000", "pile_100000", "pile_8000"] if options.backend == "cuda" else []
-    # on a GPU each scene of "latency" is a separate build, for which there is no time
+    # skip "latency" on a GPU, because a build for each scene takes too long
     latency = [] if options.backend == "cuda" else ["latency"]
     return ["humanoid", "many_worlds", *piles, *latency, "rows", "joint_grid"]

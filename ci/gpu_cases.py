@@ -1,4 +1,4 @@
-"""Cases of ci/gpu_check.py, and the builds that they need. A case is a model with number type, solver and launch."""
+"""Cases of ci/gpu_check.py, and their builds. A case is a model with number type, solver and launch."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ LAUNCHES: tuple[Case, ...] = (
 )
 """Cases of the first launches."""
 PAIRS: tuple[tuple[Case, Case], ...] = ((LAUNCHES[0], LAUNCHES[2]), (LAUNCHES[1], LAUNCHES[3]))
-"""Two models with one build and different sizes, in global and in shared memory.
+"""Two models of different sizes that share a build, in global and in shared memory.
 
-The second needs more shared memory than a kernel has by default.
+The second model needs more shared memory than a kernel has by default.
 """
 
 
 SLOW = ("robot_arm", "biped_walk", "krt100m", "omni_vehicle", "mecanum_vehicle", "biped_valve", "excavator", "rtk_m")
-"""Scenes that take seconds to build, or tens of milliseconds per step."""
+"""Scenes with builds of several seconds, or with steps of tens of milliseconds."""
 
 
 def all_cases() -> list[Case]:
@@ -66,11 +66,11 @@ def name_of(case: Case) -> str:
 
 
 REHEARSED = "h100"
-"""The card whose launches determine the builds if there is no GPU."""
+"""The card that determines the launches and builds on a computer without a GPU."""
 
 
 def attributes_of(card: str) -> dict[str, int]:
-    """Return the attributes of a GPU that determine its launches, by the names that CuPy uses."""
+    """Return the attributes of a GPU that determine its launches, by CuPy's names."""
     from ci.cards import CARDS
 
     gpu = CARDS[card].gpu
@@ -93,7 +93,7 @@ class Builds:
         self.case: Case | None = None
 
     def note(self, variant: Any) -> Any:
-        """Record a requested build and return a stand-in for its module."""
+        """Record a requested build, and return a placeholder for its module."""
         key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
         self.found.setdefault(key, (variant, []))[1].extend([] if self.case is None else [self.case])
         return SimpleNamespace(get_function=lambda name: SimpleNamespace())
@@ -112,23 +112,23 @@ class Builds:
             else:
                 modules = "gpusim.backends.cuda.builds.CudaBuilds.modules"
                 stack.enter_context(mock.patch(modules, lambda builds, variants: [self.note(v) for v in variants]))
-                if why_missing("cuda"):  # a rehearsal for an architecture
+                if why_missing("cuda"):  # record the builds of a GPU that this machine lacks
                     from ci.ptx.device import imported
                     from tests.unit import fake_cupy
 
-                    # the launch shape of worlds on the card determines their builds
+                    # the launch shape on the card determines the builds
                     stack.enter_context(mock.patch.dict(fake_cupy.Device.attributes, attributes_of(REHEARSED)))
-                    # nothing runs, and the slabs of 8192 worlds take gigabytes
+                    # no kernel runs, and the slabs of 8192 worlds would take gigabytes
                     slabs = "gpusim.backends.cuda.backend.CudaBackend._ensure_slabs"
                     stack.enter_context(mock.patch(slabs, lambda backend, count: None))
-                    # not mock.patch.dict: it forgets modules imported meanwhile, which breaks NumPy
+                    # mock.patch.dict would remove modules that are imported meanwhile, and break NumPy
                     stack.enter_context(imported("cupy", fake_cupy))
                     stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
             yield
 
 
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
-    """Return each build that the cases launch on a backend, with its cases.
+    """Return the builds that the cases launch on a backend. Return the cases of each build.
 
     Builds of LAUNCHES come first.
     """
@@ -137,15 +137,15 @@ def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
     builds = Builds()
     with builds.instead(backend):
         for builds.case in cases:
-            with contextlib.suppress(Exception):  # the step that runs the case reports the error
+            with contextlib.suppress(Exception):  # ignore the error, because the step that runs the case reports it
                 own = simulation_of(builds.case, backend, WORLDS)[0].backend
-                wraps = own.sizes["wraps"] > 0  # made on the first access to signals
+                wraps = own.sizes["wraps"] > 0  # the first access to signals requests the build
                 own.build(signals_variant(own.real, own.stored, own.kinds, wraps))
     return sorted(builds.found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
 
 
 def bench_builds(quick: bool) -> list[Any]:
-    """Return the specialized builds of benchmarks with many worlds, and builds with clocks for the profiled cases."""
+    """Return the specialized builds for benchmarks with many worlds, and the builds with clocks for profiles."""
     from gpu_profile import PROFILED, profiled_cases
 
     from gpusim.backends.codegen.variants import clocked_variant
@@ -157,7 +157,7 @@ def bench_builds(quick: bool) -> list[Any]:
     names = [name for name in PROFILED if not name.startswith("pile_")]
     with builds.instead("cuda"):
         for case in chosen_cases(names, quick):
-            with contextlib.suppress(Exception):  # as above
+            with contextlib.suppress(Exception):  # see Builds
                 if case.build not in models:
                     models = {case.build: case.build().finalize()}
                 own = make_simulation(case, models[case.build], "cuda", Options("cuda")).backend

@@ -1,11 +1,11 @@
-"""Run the checks that need a GPU: compile, launch, compare bits with the CPU, benchmark, test.
+"""Run all checks on a GPU: compile, launch, compare bits with the CPU, benchmark, test.
 
 The script ci/gpu_check.sh starts this program.
 
 Every check step runs in a separate process with a time limit. A failure, a hang or a crash does not affect the next
-steps. A step prints its progress and writes its figures to a JSON file, which this program collects. The program
-imports only the standard library, numpy and gpusim. The builds of the first launches and of the
-benchmarks are compiled first. All other builds are compiled after the benchmarks.
+steps. A step prints its progress, and writes its results to a JSON file. The main process collects the files. The
+program imports only the standard library, numpy and gpusim. The step "compile" starts with the builds of the first
+launches and of the benchmarks. All other builds follow after the benchmarks.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ STEPS = {
 CASE_SECONDS = 3.0
 """Time limit of one case in the comparison of bits, s."""
 LAUNCH_STEPS = 40
-SANITIZED, SANITIZED_STEPS = 2, 2  # of LAUNCHES, from the first; a sanitizer takes a hundred times as long
+SANITIZED, SANITIZED_STEPS = 2, 2  # number of LAUNCHES, which take 100 times as long
 SANITIZERS = ("synccheck", "racecheck")
 BEGIN = time.monotonic()  # start of this process
-ENOUGH = 0.9  # share of its limit after which a step starts nothing new
+ENOUGH = 0.9  # fraction of its time limit after which a step starts no more work
 CHECK_EVERY = 50  # steps between two comparisons of bits
 COMMAND_EVERY = 10
 
@@ -92,7 +92,7 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
         return report | {"unready": unready, "failed": failed}
 
     end = _end(options)
-    # not forked: the driver may have threads
+    # do not fork, because the driver may have threads
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         done = pool.imap_unordered(_compile, [(n, variant, arch) for n, (arch, variant, _) in enumerate(wanted)])
         with contextlib.suppress(multiprocessing.TimeoutError):
@@ -111,7 +111,7 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
 def _wanted(
     options: argparse.Namespace, cases: list[Case], arch: str, bench: bool
 ) -> list[tuple[str, Any, list[Case]]]:
-    """Return architecture, build and its cases in the order of compilation."""
+    """Return tuples (architecture, build, cases of the build) in the order of compilation."""
     from gpusim.backends import why_not
 
     own = [(arch, *build) for build in builds_of(cases, "cuda")] if arch else []
@@ -119,7 +119,7 @@ def _wanted(
     timed = [(arch, variant, []) for variant in bench_builds(options.quick)] if arch and bench else []
     native = []
     if not why_not("native"):
-        # all are compared with native's fused launch; a rehearsal also launches them on native
+        # every case needs native's fused launch for comparison; a rehearsal also launches the case on native
         asked = [as_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
         for variant, launching in builds_of(list(dict.fromkeys(asked)), "native"):
             launched = () if options.backend == "cuda" else launching
@@ -164,7 +164,7 @@ def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
 
 
 def _end(options: argparse.Namespace) -> float:
-    """Return the time after which this step starts nothing new."""
+    """Return the time after which this step starts no more work."""
     return BEGIN + ENOUGH * float(options.limit)
 
 
@@ -200,13 +200,13 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
         rows.append({"case": linked, "result": _linked(steps)})
         print(f"{linked}: {rows[-1]['result']}", flush=True)
         failed += [linked] if rows[-1]["result"] != "same" else []
-    # these cases are the purpose of the check
+    # always run the cases of LAUNCHES: the purpose of the check
     failed += [f"{name} not compiled in time" for name in left]
     return {"cases": rows, "left_out": left, "failed": ", ".join(failed)}
 
 
 def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
-    """Compare two models that share a build and step alternately."""
+    """Step two models with the same build alternately, and compare their bits with native."""
     try:
         pairs = [[simulation_of(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
         for _ in range(2):
@@ -216,13 +216,13 @@ def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
         for case, first, second in zip(cases, *pairs, strict=True):
             if name := first_difference(first, second):
                 return f"{case[0]}: {name} differs"
-    except Exception as error:  # any error belongs in the report
+    except Exception as error:  # the report contains every error
         return f"{type(error).__name__}: {error}"[:300]
     return "same"
 
 
 def _linked(steps: int) -> str:
-    """Compare a model with contacts whose build is linked from parts."""
+    """Compare a model with contacts. The build of the model is linked from parts."""
     case = LAUNCHES[0]
     with mock.patch.dict(os.environ, {"GPUSIM_CUDA_BUILD": "quick"}):
         try:
@@ -233,7 +233,7 @@ def _linked(steps: int) -> str:
                 return f"not linked: {why}"
             if name := first_difference(*sims):
                 return f"{case[0]}: {name} differs"
-        except Exception as error:  # any error belongs in the report
+        except Exception as error:  # the report contains every error
             return f"{type(error).__name__}: {error}"[:300]
     return "same"
 
@@ -269,7 +269,7 @@ def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
 def step_tests(options: argparse.Namespace) -> dict[str, Any]:
     """Run the tests that need a GPU."""
     marker = "gpu" if options.backend == "cuda" else "not gpu and not nightly"
-    # the project's options are for pytest-xdist, which may be missing
+    # ignore the options of the project, because they need pytest-xdist
     command = [sys.executable, "-m", "pytest", "-o", "addopts=", "--import-mode=importlib", "-q", "-m", marker]
     command += ["-p", "no:cacheprovider", "tests/parity" if options.backend == "cuda" else "tests/parity/test_lanes.py"]
     missing = [name for name in ("pytest", "scipy") if importlib.util.find_spec(name) is None]
@@ -300,7 +300,7 @@ def step_tests(options: argparse.Namespace) -> dict[str, Any]:
 def step_bits(options: argparse.Namespace) -> dict[str, Any]:
     """Compare the bits of every scene on the native and the cuda backend.
 
-    A rehearsal compares fused with staged launch.
+    A rehearsal compares the fused launch with the staged launch.
     """
     from gpusim.backends import why_not
 
@@ -317,7 +317,7 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
         if name in unready or time.monotonic() > end:
             left.append(name)
             continue
-        # staged launches of small worlds are slow, and fewer steps show as much
+        # staged launches of small worlds are slow, and a few steps are enough
         steps = options.steps // 5 if cuda and case[3] == "staged" else options.steps
         result = _compare(case, options.backend, steps, limit=CASE_SECONDS)
         print(f"{name}: {result}", flush=True)
@@ -364,7 +364,7 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY, lim
                 return f"same in {done + COMMAND_EVERY} of {steps} steps"
     except ModuleNotFoundError as error:
         return f"skipped: {error}"
-    except Exception as error:  # any error belongs in the report, and the next scene runs
+    except Exception as error:  # the report contains every error, and the next scene runs
         return f"{type(error).__name__}: {error}"[:300]
     return "same"
 
@@ -382,7 +382,7 @@ RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 
 
 def run_step(name: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
-    """Run one check step in a separate process and return its figures."""
+    """Run one check step in a separate process and return its results."""
     file = _step_file(options, name)
     file.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--step", name, "--backend", options.backend, "--out", str(options.out)]
@@ -421,7 +421,7 @@ def _leave(options: argparse.Namespace, result: dict[str, Any]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all steps, or one of them in this process. Return the exit code."""
     options = _parser().parse_args(arguments)
-    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # as in a long run
+    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # specialized kernels, as in a long run
     options.out.mkdir(parents=True, exist_ok=True)
     if options.step:
         return _run_here(options)
@@ -450,7 +450,7 @@ def _run_here(options: argparse.Namespace) -> int:
     """Run one step in this process and leave its result."""
     try:
         result = RUN[options.step](options)
-    except Exception as error:  # any error belongs in the report
+    except Exception as error:  # the report contains every error
         traceback.print_exc()
         file = _step_file(options, options.step)
         result = json.loads(file.read_text()) if file.is_file() else {}

@@ -1,10 +1,10 @@
-"""Test a GPU in about two minutes: its properties, a small model compared with NumPy, and times by launch shape.
+"""Test a GPU in about two minutes: print its properties, compare a small model with NumPy, and time launch shapes.
 
     python ci/gpu_preflight.py
 
-The times are those of a world-step of the workloads boom and humanoid of ``gpusim bench``. They are measured for
-several numbers of threads per world and of warps per multiprocessor. Each figure is written at once to
-$OUT/preflight.json (default: this folder). Cached cubins are not compiled again.
+The times are for a step of one world in the workloads boom and humanoid of ``gpusim bench``. The script varies the
+number of threads per world and the number of warps per multiprocessor. The script writes each result immediately to
+$OUT/preflight.json (default: this folder). It uses cached cubins.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TIMED_STEPS, TIMES = 10, 3
 
 
 def first_cases() -> list[Case]:
-    """Return the cases of the boom and of the humanoids that have the most worlds."""
+    """Return the case of the boom and the case of the humanoids with the maximum number of worlds."""
     booms = [case for case in chosen_cases(["many_worlds"], False) if case.name.startswith("boom")]
     humanoids = chosen_cases(["humanoid"], False)
     most = max(case.worlds for case in booms)
@@ -59,7 +59,7 @@ def greatest_difference(case: Case) -> float:
 
 
 def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
-    """Yield the name and the launch shape of all shapes that fit the GPU. The backend's default shape comes first."""
+    """Yield the names and launch shapes that fit the GPU. The backend's default shape comes first."""
     own = backend._shape
     for lanes in dict.fromkeys((own.lanes, *LANES)):
         block = max(LEAST_BLOCK, lanes)
@@ -73,7 +73,7 @@ def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
 
 
 def world_step(sim: Any) -> float:
-    """Return the time of a world-step (ns), as the median of several launches."""
+    """Return the time for a step of one world (ns), as the median of several launches."""
     times = []
     for _ in range(TIMES):
         synchronize(sim)
@@ -85,7 +85,7 @@ def world_step(sim: Any) -> float:
 
 
 def times_by_shape(case: Case) -> Iterator[tuple[str, float]]:
-    """Yield the name of each launch shape and its time per world-step (ns)."""
+    """Yield the name of each launch shape, and its time for a step of one world (ns)."""
     sim: Any = make_simulation(case, case.build().finalize(), "cuda", Options("cuda"), specialize=True)
     sim.step(case.settle or COMPARED_STEPS)
     command(sim, 1, case.hold > 0)

@@ -1,8 +1,8 @@
-"""Profile a step on the GPU: time by stage and routine of benchmark cases, and metrics of NVIDIA's Nsight Compute.
+"""Profile steps of benchmark cases on the GPU: times of stages and routines, and metrics of NVIDIA's Nsight Compute.
 
 In fused launch, separate builds measure the time of each routine. In staged launch, CUDA events measure the time of
-every kernel (gpusim/bench/phases.py). Nsight Compute profiles one launch of the usual build, if it is installed and is
-allowed to read the GPU's performance counters.
+every kernel (gpusim/bench/phases.py). Nsight Compute profiles one launch of the usual build. Nsight Compute must be
+installed, and needs permission to read the GPU's performance counters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 PROFILED = {"many_worlds": ("boom with cylinder", "standing biped"), "humanoid": ("humanoid lying",), "pile_100000": ()}
-"""Cases by workload, empty for the whole workload."""
+"""Cases by workload. An empty list selects all cases of the workload."""
 STEPS = 10
 NSIGHT = "ncu"
 SECTIONS = ("SpeedOfLight", "Occupancy", "WarpStateStats", "MemoryWorkloadAnalysis")
@@ -54,20 +54,20 @@ def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
         sim.step(case.settle)
         command(sim, 0)
         stages, kernels = profile(sim, STEPS)
-    except Exception as error:  # any error belongs in the report, and the next case runs
+    except Exception as error:  # the report contains every error, and the next case runs
         return {"error": f"{type(error).__name__}: {error}"[:300]}
     return {"launch": sim.backend.launch, "dtype": sim.dtype, "stages": stages, "kernels": kernels}
 
 
 def nsight(limit: float) -> dict[str, Any]:
-    """Return Nsight Compute's metrics of a launch, or the reason why it measured none."""
+    """Return Nsight Compute's metrics of a launch, or a text with the reason if it has no metrics."""
     program = shutil.which(NSIGHT)
     if program is None:
         return {"skipped": f"{NSIGHT} is not installed"}
     from gpusim.backends.cuda.backend import MOST_STEPS
 
     settled = -(-_nsight_case().settle // MOST_STEPS)
-    # Nsight Compute would lock the clocks of a card that others may share
+    # by default, Nsight Compute locks the clocks of the card, which others may use
     command = [program, "--clock-control", "none", "--csv", "--page", "details", "--kernel-name", "run_worlds"]
     command += ["--launch-skip", str(settled), "--launch-count", "1"]
     command += [word for section in SECTIONS for word in ("--section", section)]
@@ -84,7 +84,7 @@ def nsight(limit: float) -> dict[str, Any]:
 
 
 def read_metrics(lines: Iterable[str]) -> dict[str, str]:
-    """Return metrics and values with units from Nsight Compute's table. Its own messages start with ``==``."""
+    """Return metrics and values with units from the table in the lines. Skip messages, which start with ``==``."""
     table = csv.DictReader(line for line in lines if line.startswith('"'))
     return {
         f"{row['Section Name']}: {row['Metric Name']}": f"{row['Metric Value']} {row['Metric Unit']}".strip()
@@ -146,7 +146,7 @@ def _nsight_case() -> Any:
 
 
 def _run_for_nsight() -> None:
-    """Run the settling launches and one to profile."""
+    """Run the launches that settle the worlds, and one launch to profile."""
     from gpusim.bench.runner import Options, make_simulation
 
     case = _nsight_case()

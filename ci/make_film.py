@@ -1,8 +1,8 @@
-"""Make the film of the README, docs/gallery/film.webp: three scenes in sequence. It needs no screen and no GPU.
+"""Make the film of the README, docs/gallery/film.webp: three scenes in sequence. The script needs no screen and no GPU.
 
     python ci/make_film.py [--out FILE.webp] [--fps 12] [--size 480x270] [--quality 60]
 
-``gpusim render`` (``pip install "gpusim[video]"``) renders each scene into a temporary MP4 file. This takes some
+``gpusim render`` (``pip install "gpusim[video]"``) renders each scene into a temporary MP4 file. The script takes some
 minutes on two cores. The script fails if the film would be larger than 4 MB.
 """
 

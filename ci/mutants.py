@@ -1,8 +1,8 @@
-"""Break the code in one place at a time and check that a test notices: ``python ci/mutants.py [--only NAME]``.
+"""Break the code in one place at a time, and check that a test fails: ``python ci/mutants.py [--only NAME]``.
 
 The script works in a copy of the checkout in a temporary folder. Each mutant (a deliberate fault) names the test that
-must fail. The test must pass without the mutant. The exit code is 1 if a mutant survives, and 2 if a mutant could not
-be tried. Kernels with mutants are compiled and cached.
+must fail. The test must pass without the mutant. The exit code is 1 if the test of a mutant passes (the mutant
+survives), and 2 if a mutant cannot run. The cache keeps the kernels of mutants.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HYDRAULICS_KERNEL = "cuda_kernels/actuators/hydraulics.cuh"
 
 @dataclass(frozen=True)
 class Mutant:
-    """Deliberate fault, and the test file and ``-k`` filter of the test that must notice it.
+    """Deliberate fault, with the test file and the ``-k`` filter of the test that must fail.
 
     Each change is a file, a text that occurs once in this file, and its replacement.
     """
@@ -151,13 +151,13 @@ def run_tests(copy: Path, mutant: Mutant) -> int:
     own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
     environment = {**os.environ, **own}
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
-    # A skipped test or a kernel that does not compile proves nothing.
+    # A skipped test, or a kernel that does not compile, does not count as a failure of the test.
     ran = (" failed" if done.returncode else " passed") in done.stdout and "does not compile" not in done.stdout
     return done.returncode if ran else 3
 
 
 def judge(copy: Path, mutant: Mutant) -> str:
-    """Return "killed", "SURVIVED", or why the mutant could not be tried. Restore the copy afterwards."""
+    """Return "killed", "SURVIVED", or the reason if the mutant cannot run. Restore the copy afterwards."""
     if code := run_tests(copy, mutant):
         return f"NOT TRIED: its tests end with {code} without it"
     try:
@@ -172,7 +172,7 @@ def judge(copy: Path, mutant: Mutant) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try the mutants and return 0 if all are killed, 1 if one survived, 2 if one could not be tried."""
+    """Run the mutants. Return 0 if all are killed, 1 if one survived, 2 if one could not run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--only", choices=[m.name for m in MUTANTS], metavar="NAME", help="try this one")

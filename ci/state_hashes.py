@@ -1,14 +1,14 @@
-"""Write or check hashes of the states of all scenes, to detect changes of results by refactoring.
+"""Write or check hashes of the states of all scenes, to detect whether a refactoring changes results.
 
     python ci/state_hashes.py --write     # before a change
     python ci/state_hashes.py --check     # after it: lists every case whose bits differ, exit code 1
 
-A case is a scene (or the model of :func:`robot`, which has joints and contacts) on a backend with a number type, a
-joint solver, a scheme and a launch. Two worlds with different gravities run 200 steps with the scene's schedule. Piles
-on NumPy run 10 steps. The hash covers named state arrays: poses, velocities, impulses, angles, the actuators'
-variables, and voids in oil if a model has any. A new state array therefore does not change the hash. NumPy's bits
-depend on its version and on the processor. NumPy's hashes are therefore compared only on a machine of the type that
-wrote them. The hashes of the kernels are the same everywhere. The exit code is 2 if nothing was compared.
+A case is a scene or the model of :func:`robot`, on a backend, with a number type, joint solver, scheme and launch. Two
+worlds with different gravities run 200 steps with the scene's schedule. Piles on NumPy run 10 steps. The hash covers
+named state arrays: poses, velocities, impulses, angles, the actuators' variables, and voids in oil if a model has any.
+A new state array therefore does not change the hash. NumPy's bits depend on the version of NumPy and on the processor.
+The script therefore compares NumPy's hashes only on the type of machine that wrote the hashes. The hashes of the
+kernels are the same on all machines. The exit code is 2 if the script compared nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":  # not in processes that import this module: their children would round differently
+if __name__ == "__main__":  # not in processes that import this module, because their children would round differently
     # Some scenes compute commands with NumPy, whose AVX-512 functions round differently.
     os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR")
 
@@ -41,12 +41,12 @@ HEAP = 10
 ARRAYS = ("position", "orientation", "linear_velocity", "angular_momentum", "impulse", "angle", "contact_impulse")
 ROBOT = "robot"
 KERNELS_ALONE = {"card_house", "excavator", "krt100m", "pile", "pyramid", "rattleback", "tippe_top"}
-"""Scenes whose contacts take NumPy minutes, one pair after another."""
+"""Scenes for which NumPy needs minutes, because of many contact pairs."""
 Case = tuple[str, str, str, str, str, str]
 
 
 def robot(ball: bool = True) -> ModelBuilder:
-    """Return two legs with servos that stand on box feet, and a ball that rolls against one: joints and contacts."""
+    """Return a model with joints and contacts: two legs with servos and box feet, and a ball that rolls against one."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     hip = b.add_body(xform=Transform((0, 0, 0.85)), label="hip")
@@ -109,7 +109,7 @@ def state_hash(case: Case) -> str:
 
 
 def machine() -> str:
-    """Return the properties of this machine that NumPy's bits depend on."""
+    """Return the properties of this machine that affect NumPy's bits."""
     return f"numpy {np.__version__}, {platform.machine()}, {platform.python_version_tuple()[1]}"
 
 

@@ -1,1 +1,1 @@
-"""The stages of the step in CUDA C++; this package holds their sources as data."""
+"""CUDA C++ sources of the stages of a step, as package data."""

@@ -11,7 +11,7 @@ GPUSIM_FN double start_error(const World& w, int row) {
 GPUSIM_FN double tagged(double value, int index) {
     return choose(value > 0.0, with_last_bits(value, TAG_MASK, TAG_MASK - index), value);
 }
-// Measure the gap and the rotation error of joint c. Poses that the user has just set do not count.
+// Measure the gap and the rotation error of joint c. Ignore poses that the user has just set.
 GPUSIM_PHASE void left_joint(const World& w, int c) {
     const mask counts = (*w.step_last() > 0.0) & (*w.posed() == 0);
     if (!any(counts)) return;
@@ -27,13 +27,14 @@ GPUSIM_PHASE void left_joint(const World& w, int c) {
     raise_where(counts, w.joint_tilt_peak(), tagged(turn, c));
 }
 #if !GPUSIM_WIDE
-// Compute the largest impulse change of a sweep, relative to the largest load. Tiny changes count as 0.
+// Compute the largest impulse change of a sweep, relative to the largest load. For a tiny change, the result is 0.
 GPUSIM_FN void leave_contacts(const World& w) {
     const bool counts = *w.largest_load() > real(0) && *w.contact_change() > real(w.contact_change_least());
     *w.contact_left() = counts ? *w.contact_change() / *w.largest_load() : real(0);
     *w.contact_change() = *w.largest_load() = real(0);
 }
-// Report a world to the host when it exceeds another limit. Contacts count after several bad substeps in a row.
+// Report a world to the host when it exceeds another limit. Report contacts only after several consecutive bad
+// substeps.
 GPUSIM_FN void watch_accuracy(const World& w) {
     *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
     *w.loop_open() = *w.loop_gap() > w.loop_gap_limit() ? *w.loop_open() + 1 : 0;

@@ -1,5 +1,5 @@
-// Stage actuate: applied forces, and the laws of axis rows (gpusim/reference/joints/actuate.py). The folder actuators/
-// has one file for each kind of actuator.
+// Stage actuate: applied forces, and the laws of axis rows (gpusim/reference/joints/actuate.py). Each actuator kind has
+// a file in actuators/.
 #pragma once
 #include "joints/laws.cuh"
 
@@ -8,7 +8,7 @@ GPUSIM_FN void clear_term(ActuatorTerm& own) {
     own.lower = -1.0 / 0.0;
     own.upper = 1.0 / 0.0;
 }
-// Return the mean command during the kick. The kick covers half of the last substep and half of the next one.
+// Return the mean command during the kick. The kick covers half of the last substep and half of the coming substep.
 GPUSIM_SHARED double mean_command(const World& w, double before, double now) {
     if (w.semi_implicit()) return now;
     const double last = h_prev(w);

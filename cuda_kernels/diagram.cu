@@ -1,5 +1,5 @@
-// Program of a diagram (gpusim/control). diagram.cuh, which gpusim generates, computes one sample. The first stored
-// number counts samples, and the second is the index of the world.
+// Program of a diagram (gpusim/control). gpusim generates diagram.cuh, which computes a sample. The first stored number
+// counts samples, and the second is the index of the world.
 #include "math/platform.cuh"
 #include "math/detmath.cuh"
 
@@ -46,7 +46,7 @@ GPUSIM_SHARED double normal_number(double seed, double world, double sample, dou
     return sqrt(-2.0 * det::log(first)) * det::cos((2.0 * det::PI) * second);
 }
 
-// With this many worlds or more, a CPU uses several threads.
+// Minimum number of worlds for which a CPU uses several threads.
 #define MANY_WORLDS 64
 #include "diagram.cuh"
 #include "signals/diagram_clock.cuh"
@@ -73,7 +73,7 @@ GPUSIM_KERNEL void run_diagram(
 }
 
 #if !GPUSIM_GPU
-// Return whether a sample is due in a world, or its period has changed.
+// Return whether a sample is due in a world, or whether the period has changed.
 GPUSIM_KERNEL int somewhere_due(
     const double* time, const double* par, int par_stride, const double* numbers, int count, double shortest, int worlds
 ) {

@@ -1,7 +1,7 @@
 // Fused launch: one kernel runs all substeps. On a GPU, a world belongs to a tile (some threads of a warp) or to a
 // whole block. On a CPU, a world belongs to one thread. If ``steps`` is above zero, the kernel runs steps, and each
-// tile has a slab. With FORWARD and POSE, the results stay in the slab of each world. With GPUSIM_SHARED_SLAB, the
-// slabs are in shared memory, and the kernel only runs steps.
+// tile has a slab. With FORWARD and POSE, each world has a slab, which contains the results. With GPUSIM_SHARED_SLAB,
+// the slabs are in shared memory, and the kernel only runs steps.
 #if !defined(__CUDACC__) && !defined(GPUSIM_TEAM)
 #define GPUSIM_ONE_THREAD  // for each world
 #endif
@@ -25,7 +25,7 @@ GPUSIM_PHASE void run(const World& w, int steps) {
     else pose_world(w);
 }
 
-// Shared memory contains data of the previous kernel, so mark the search lists as invalid.
+// Mark the search lists as invalid, because shared memory contains data of the previous kernel.
 GPUSIM_FN void forget_search(const World& w) {
     if (w.tid == 0) *w.search_owner() = 0;
 }
@@ -50,7 +50,7 @@ static int thread_number() {
 #endif
 }
 #if defined(GPUSIM_TEAM)
-// Only for tests: ``option`` threads run each world and meet at the barriers.
+// Only for tests: ``option`` threads run each world, and wait for each other at barriers.
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
 #pragma omp parallel num_threads(option)
     try {
@@ -72,7 +72,7 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
         for (int id = 0; id < a->n_worlds; ++id) run(make_world(a, h, id, slab(a, steps > 0 ? 0 : id), 0, 1), steps);
         return;
     }
-    // Several pieces per thread balance worlds with more work.
+    // Each thread gets several pieces, to balance worlds with different amounts of work.
     const int piece = a->n_worlds < 8 * option ? 1 : a->n_worlds / (8 * option);
 #pragma omp parallel for num_threads(option) schedule(dynamic, piece)
     for (int id = 0; id < a->n_worlds; ++id)

@@ -1,6 +1,6 @@
-// Health check of a world after a step (gpusim/backends/health.py): all numbers must be finite and not
-// too large. The health word is 0, or 1 + the lowest code of a failure. The code is cause *
-// HEALTH_INDICES + index of body or actuator.
+// Health check of a world after a step (gpusim/backends/health.py): all numbers must be finite and not too large. The
+// health word is 0, or 1 + the lowest code of a failure. The code is cause * HEALTH_INDICES + index of the body or
+// actuator.
 #pragma once
 #include "joints/rows.cuh"
 
@@ -16,7 +16,7 @@ GPUSIM_FN stored momentum_bound(const World& w, int b) {
 }
 GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.cause(), what * HEALTH_INDICES + index); }
 
-// An open loop has the lowest priority, because numbers that are too large may have opened it.
+// An open loop has the lowest priority, because too large numbers may have opened the loop.
 GPUSIM_PHASE void start_check(const World& w, int) {
     *w.cause() = *w.loop_open() >= OPEN_SUBSTEPS ? HEALTH_JOINT * HEALTH_INDICES : 0x7fffffff;
 }
@@ -34,7 +34,7 @@ template <class T> GPUSIM_FN double first_bad(const T* values, int count, T boun
         if (!(abs_(values[k]) < bound)) return values[k];
     return 0.0;
 }
-// Return the number that failed. For actuators, only the index is known.
+// Return the invalid number, or 0 if the invalid number belongs to an actuator.
 GPUSIM_FN double cause_value(const World& w) {
     const int what = *w.cause() / HEALTH_INDICES, b = *w.cause() % HEALTH_INDICES;
     if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);
@@ -49,8 +49,8 @@ GPUSIM_FN void report_failure(const World& w) {
     in_global(w.args()->health_value)[w.id] = cause_value(w);
     count_one(in_global(w.args()->failed));
 }
-// Blame a body that was too fast at the start of the step. This cause has priority, because
-// other failures follow from it.
+// Blame a body that was too fast at the start of the step. HEALTH_STARTED has priority, because a high initial speed
+// causes other failures.
 GPUSIM_PHASE void check_start(const World& w, int b) {
     if (*w.cause() != 0x7fffffff && !all_fine(w.twist_before() + 6 * b, 6)) blame(w, HEALTH_STARTED, b);
 }

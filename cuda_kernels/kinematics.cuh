@@ -3,7 +3,7 @@
 #include "kept.cuh"
 #include "math/rotations.cuh"
 
-// Signal lists often contain several signals of the same body. A CPU thread caches results for this many bodies.
+// Number of bodies whose results a CPU thread caches, because a signal list often has several signals of a body.
 #define FOUND_BODIES 32
 struct Found {
     int rotation_of[FOUND_BODIES], turning_of[FOUND_BODIES];

@@ -1,6 +1,6 @@
-// Rays of sensors: find the first shape that a ray hits (gpusim/reference/signals/rays.py). The build
-// is separate, so that the kernels of the step contain no rays. gpusim generates ray_shapes.cuh, which
-// selects the file of a shape kind.
+// Rays of sensors: find the first shape that a ray hits (gpusim/reference/signals/rays.py). This file has a separate
+// build, so that the kernels of the step contain no rays. ray_shapes.cuh selects the file of a shape kind. gpusim
+// generates ray_shapes.cuh.
 #include "kinematics.cuh"
 #include "contacts/shape_tables.cuh"
 #include "ray_shapes.cuh"
@@ -26,7 +26,7 @@ GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
     c.distance = w.ray_range()[ray];
     c.shape = -1;
 }
-// Transform the ray to the frame of a shape. Return false if the ray cannot hit the shape before its current hit.
+// Transform the ray to the frame of a shape. Return false if the ray cannot hit the shape before the current hit.
 GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ray& r) {
     const int body = w.shape_body()[shape];
     const double radius = w.shape_radius()[shape];
@@ -71,13 +71,13 @@ GPUSIM_FN void cast_ray(const Kept& w, int ray, Cast& c) {
         cast_at(w, w.ray_shape()[n], c);
 }
 
-// Like observe_entry. An entry is (quantity, ray, column, number of columns).
+// Read an entry (quantity, ray, column, number of columns), like observe_entry.
 GPUSIM_FN void cast_entry(const Kept& w, const int* entry, double* out) {
     Cast c;
     cast_ray(w, entry[1], c);
     report_cast(c, entry[0], out + entry[2]);
 }
-// Like observe_worlds, for entries of rays. ``threads`` is the number of CPU threads.
+// Read entries of rays in all worlds, like observe_worlds. ``threads`` is the number of CPU threads.
 GPUSIM_KERNEL void cast_rays(const Arguments* a, const int* entries, double* out, int count, int width, int threads) {
 #if GPUSIM_GPU
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;

@@ -21,7 +21,7 @@ Cycles routine_cycles[MOST_ROUTINES];
 GPUSIM_FN Cycles cycles_now() { return Cycles(clock64()); }
 GPUSIM_FN void add_cycles(int routine, Cycles spent) { atomicAdd(routine_cycles + routine, spent); }
 #else
-// Nanoseconds, because some systems do not allow programs to read the cycle counter.
+// Measure nanoseconds, because some systems do not allow programs to read the cycle counter.
 GPUSIM_FN Cycles cycles_now() { return Cycles(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1)); }
 GPUSIM_FN void add_cycles(int routine, Cycles spent) { __atomic_fetch_add(routine_cycles + routine, spent, __ATOMIC_RELAXED); }
 #endif

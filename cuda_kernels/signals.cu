@@ -1,5 +1,5 @@
-// Signals, writes and resets on a GPU. The kernels use only the stored state, so one build serves all models with the
-// same number types and kinds of actuators.
+// Signals, writes and resets on a GPU. The kernels use only the stored state. All models with the same number types
+// and actuator kinds share a build.
 #include "signals/writes.cuh"
 #include "make_world.cuh"
 #include "kinds.cuh"

@@ -1,4 +1,4 @@
-// Groups of WORLD_LANES worlds on a CPU. Wide phases (wide_phases.cuh) run for all worlds of a group at once, and other
+// Groups of WORLD_LANES worlds on a CPU. Wide phases (wide_phases.cuh) run for all worlds of a group at once. All other
 // phases run world by world. Each world has a slab, and the group has vectors with the same arrays. The code copies an
 // array between slabs and vectors only if a phase needs it.
 #pragma once
@@ -92,7 +92,7 @@ template <class T, class F> GPUSIM_FN char* gather_parameter(int count, char* ou
 struct Group {
     World lane[WORLD_LANES];
     wide::World all;
-    long long spare;   // offset from an array of the group to its backup, which restores skipped worlds
+    long long spare;   // offset from an array of the group to its backup. Skipped worlds get the backup back
     unsigned running;  // bits of the existing worlds that have not failed
     GroupSet in_worlds, in_vectors;
     GroupPlace place[64 * GROUP_WORDS];
@@ -150,7 +150,7 @@ struct Group {
 };
 #include "group.cuh"
 
-// Return the size of the vectors of all arrays, in bytes. Arrays are aligned to whole vectors.
+// Return the size of the vectors of all arrays (bytes). Each array starts at a multiple of the vector size.
 GPUSIM_FN long long vector_bytes(const GroupPlace* place) {
     long long numbers = 0;
     for (int k = 0; k < WIDE_ARRAYS; ++k) numbers += place[k].count;

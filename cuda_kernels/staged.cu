@@ -1,4 +1,4 @@
-// Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for large worlds. gpusim
+// Staged launch, for large worlds. A kernel runs a phase (for a level or color) over all items of all worlds. gpusim
 // generates entries.cuh from gpusim/solver/schedule.py.
 #include "math/platform.cuh"
 #if !GPUSIM_GPU  // a GPU has a separate build for signals and writes, signals.cu
@@ -31,7 +31,7 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
 // Threads take small chunks, because only the first items of many phases have work.
 #define PARALLEL_ITEMS                                                                              \
     GPUSIM_PRAGMA(omp parallel for schedule(static, 4) num_threads(threads) if (threads > 1 && work > LEAST_WORK))
-// Minimum work for which several threads pay off, in the unit of Phase.work (solver/nodes.py).
+// Minimum work for which several threads save time, in the unit of Phase.work (solver/nodes.py).
 constexpr long long LEAST_WORK = 512;
 #endif
 
@@ -93,7 +93,7 @@ struct Parts {
     const World& w;
     int turn, end;
     MEMBER explicit Parts(const World& world) : w(world), turn(draw_turn(world)), end(0) {}
-    // A ticket covers one item for each thread of the block.
+    // A ticket contains one item for each thread of the block.
     template <class F> MEMBER void run(int items, F call) {
         const int first = end;
         end += (items + w.threads - 1) / w.threads;
@@ -159,7 +159,7 @@ template <class F, class G> GPUSIM_FN void run_lists(Parts& parts, const World& 
     GPUSIM_ROLLED
     for (int list = 0; list < w.max_colors(); ++list) parts.run(list_items(w, list), [&](int i) { call(list, i); });
 }
-// WHOLE copies one world after another. All threads of the launch copy a world together.
+// WHOLE copies one world after another. All threads of the launch share the copy of a world.
 #define PER(name, items, work) STAGED(name, items, work, name(w, i))
 #define PER_LEVEL(name, items, work) STAGED(name, items, work, name(w, level, i))
 
@@ -178,7 +178,7 @@ GPUSIM_PHASE void set_forward(const World& w, int trial, int) {
     *w.forward_only() = trial;
     clear_turns(w);
 }
-// Set the flag ``active`` if a world has passes left.
+// Set the flag ``active`` if a world has remaining passes.
 GPUSIM_PHASE void publish_active(const World& w, int) {
     if (*w.passes_left() > 0) set_flag(in_global(w.args()->active));
 }

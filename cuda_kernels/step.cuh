@@ -126,7 +126,7 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
         w.sync();
     }
 }
-// Compute forces in a trial kick. The state keeps only counted angles and gear offsets.
+// Compute forces in a trial substep. Only counted angles and gear offsets in the state change.
 GPUSIM_PHASE void forward_world(const World& w) {
     begin(w, 1);
     contacts(w);

@@ -1,5 +1,5 @@
-// Native backend: many steps in one call, with commands before each step and recorded signals.
-// gpusim/backends/native/step_loop.py has the same structures, which contain only pointers and 8-byte numbers.
+// Loop of steps in one call of the native backend, with commands before each step and recorded signals.
+// gpusim/backends/native/step_loop.py has the same structures. All structures contain only pointers and 8-byte numbers.
 #include "math/platform.cuh"
 
 typedef void StepKernel(const void* arguments, double h, int steps, int threads);
@@ -42,7 +42,7 @@ struct Loop {
     const double* time;
     const int* health;
     double* control;
-    const double* held;  // (worlds, 2 * controls): whether a command is overridden, and its value
+    const double* held;  // (worlds, 2 * controls): 1 for overridden commands, and the values of overrides
     const Program* programs;
     const double* commands;  // (steps, command_worlds, command_count)
     const int* command_columns;

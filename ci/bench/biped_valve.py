@@ -3,7 +3,7 @@
     python ci/bench/biped_valve.py [--only ["friction 5 N m" ...]] [--out biped_valve.json]
 
 Each case runs the scene's whole schedule on the native backend with one thread. The limits are the scene's checks, and
-a speed of at least three times real time. The exit code is 1 if a case misses a limit, except the cases in ``WEAKER``.
+three times real time as minimum speed. The exit code is 1 if a case misses a limit, except for cases in ``WEAKER``.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ BARS: dict[str, tuple[str, Callable[[float], bool]]] = {
     "us_a_step": ("us a step", lambda x: x > 0.0),
     "real_time_factor": ("times real", lambda x: x >= 3.0),
 }
-"""Columns and what they are to be."""
+"""Columns, and the limit of each column."""
 WEAKER = ("friction 15 N m", "friction 20 N m", "110 degrees, radius 0.2 m, 10 mm farther", "without feedback")
 """Cases that may miss a limit."""
 
 
 def turned(given: dict[str, Any]) -> dict[str, float]:
-    """Run a case and return its figures by column."""
+    """Run a case, and return the results by column."""
     given = dict(given)
     dt = given.pop("dt", None)
     scene, values = load_scene("biped_valve", **given), scene_values("biped_valve", **given)
@@ -117,7 +117,7 @@ def table(found: dict[str, dict[str, float]]) -> str:
 
 
 def _reported(found: dict[str, dict[str, float]]) -> list[str]:
-    """Which cases miss what, in words."""
+    """Return a text with the missed limits of each case."""
     bad = {case: [BARS[key][0] for key in missed(figures)] for case, figures in found.items() if missed(figures)}
     if not bad:
         return ["All cases meet all bars."]

@@ -4,8 +4,8 @@
 
 Each case runs the scene's whole schedule on the native backend with one thread.
 
-In the cases "seeds", each world has its own random seed. The control does not know these changes. The exit code is 1 if
-a robot falls in a case in which it should not.
+In the cases "seeds", each world has a different random seed. The controller does not know the changes of a case. The
+exit code is 1 if a robot falls in a case that does not allow falls.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ FALLEN = 0.5
 
 
 def vary(sim: gpusim.Simulation, worlds: int) -> None:
-    """Vary the masses of all bodies, and the friction of all shapes by one common factor."""
+    """Vary the mass of each body. Multiply the friction of all shapes by one factor."""
     bodies, shapes = sim.model.labels("body"), sim.model.labels("shape")
     draws = np.array([np.random.default_rng(seed).uniform(-1.0, 1.0, len(bodies) + 1) for seed in range(worlds)])
     for k, body in enumerate(bodies):
@@ -68,7 +68,7 @@ def vary(sim: gpusim.Simulation, worlds: int) -> None:
 
 
 def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
-    """Run a case and return its figures."""
+    """Run a case. Return its results."""
     given = dict(given)
     dt, worlds = given.pop("dt", None), many if given.pop("worlds", False) else 1
     scene = load_scene("biped_walk", **given)

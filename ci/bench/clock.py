@@ -1,4 +1,4 @@
-"""Run krt100m in real time with steps of 1 ms, and print a report in Markdown. The robot drives in a circle.
+"""Run krt100m in real time with steps of 1 ms. Print a report in Markdown. The robot drives in a circle.
 
 python ci/bench/clock.py [--seconds 60] [--dt 1e-3] [--overrun catch_up] [--out clock.md]
 """
@@ -28,7 +28,7 @@ def measured(seconds: float, dt: float, overrun: str) -> gpusim.cosim.ClockRepor
         command.array[:] = 0.3 * math.sin(time)
         command.write()
 
-    for _ in range(3):  # compiles, and fills caches
+    for _ in range(3):  # this run compiles, and fills caches
         exchange(sim, 0.0)
         sim.step()
     return gpusim.run_clock(sim, exchange, duration=seconds, overrun=overrun)

@@ -1,11 +1,11 @@
-"""Measure the sample time of a diagram of 200 mixed blocks, check that its results are reproducible, and write a table.
+"""Measure the sample time of a diagram of 200 mixed blocks, and check that its results are reproducible.
 
     python ci/bench/diagrams.py [--blocks 200] [--threads 1] [--steps 2000] [--out diagrams.md]
 
-The diagram is sampled in each step, with 1, 64 and 1024 worlds. Each run is divided into ten intervals, and the table
-has their median.
+The simulation samples the diagram in each step, with 1, 64 and 1024 worlds. The table has the median time of ten
+intervals.
 
-The exit code is 1 if a world-step takes more than 5 us on the native backend, or if the bits of any check differ.
+The exit code is 1 if a step of one world takes more than 5 us on the native backend, or if the bits of a check differ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpusim.control import Diagram
 from gpusim.description.program_clock import WORLD
 
 BAR = 5.0
-"""Microseconds of a world-step, native."""
+"""Maximum time for a step of one world on the native backend (microseconds)."""
 DT = 1e-3
 WORLDS = (1, 64, 1024)
 PARTS = 10
@@ -53,7 +53,7 @@ def sample_time(sim: gpusim.Simulation, steps: int) -> float:
         sample()
         spent[0] += time.perf_counter() - start
 
-    sim.step(2)  # compiled by now
+    sim.step(2)  # the kernels are compiled now
     for one, sample in zip(running, samples, strict=True):
         one.sample = partial(timed, sample)
     parts = []
@@ -69,7 +69,7 @@ def states(sim: gpusim.Simulation, steps: int) -> dict[str, np.ndarray]:
     sim.step(steps)
     arrays = sim.read_state()
     found = {name: np.array(arrays[name]) for name in (NAME, "position", "linear_velocity")}
-    found[NAME] = np.delete(found[NAME], WORLD, axis=1)  # the world's own number
+    found[NAME] = np.delete(found[NAME], WORLD, axis=1)  # the number of the world
     return found
 
 
@@ -79,7 +79,7 @@ def same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> bool:
 
 
 def bits(diagram: Diagram, threads: int, steps: int = 400, worlds: int = 70) -> dict[str, bool]:
-    """Return each comparison by its name, and whether its results are bitwise identical."""
+    """Return a dict: name of a comparison -> whether its results are bitwise identical."""
     first = simulation(diagram, worlds, "native", threads)
     found = states(first, steps)
     host = states(simulation(diagram, worlds, "numpy", threads), steps)

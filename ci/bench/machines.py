@@ -6,11 +6,11 @@
 Each scene runs with its own settings on the native backend with one thread:
 
 * with its schedule: real-time factor, maximum joint gap and penetration, and energy balance (gpusim.EnergyAudit)
-* with random commands, which jump every 0.5 to 3 s
-* in many worlds with different commands: whether some worlds have the same bits as alone
+* with random commands that jump every 0.5 to 3 s
+* in many worlds with different commands, with a comparison of some worlds with runs alone
 
-Results are added to the existing JSON file. The exit code is 1 if a world fails, if bits differ, or if the relative
-error of an energy balance is 1 % or more.
+The script adds the results to the existing JSON file. The exit code is 1 if a world fails, if bits differ, or if the
+relative error of an energy balance is 1 % or more.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def pace(name: str) -> dict[str, Any]:
     """Return the real-time factor of the schedule, and the maximum joint gap and penetration."""
     scene = load_scene(name)
     sim = simulation(scene)
-    sim.step(2)  # compiled by now
+    sim.step(2)  # the kernels are compiled now
     sim.reset()
     spent, depth = 0.0, 0.0
     steps = round(scene.duration / scene.config.dt)
@@ -81,7 +81,7 @@ def energy(name: str) -> dict[str, Any]:
 
 
 def moved(model: Model) -> list[Input]:
-    """Return the inputs that operators use (those not ``idle``)."""
+    """Return the inputs of operators, without ``idle`` inputs."""
     return [item for item in command_inputs(model).values() if not item.idle]
 
 
@@ -94,7 +94,7 @@ class Operator:
         self.next = np.zeros(len(self.inputs))
 
     def write(self) -> None:
-        """Write a new random value to every command whose time for a change has come."""
+        """Write a new random value to every command that is due for a change."""
         for k, item in enumerate(self.inputs):
             if float(self.sim.time) < self.next[k]:
                 continue
@@ -123,7 +123,7 @@ def operated(name: str, minutes: float) -> dict[str, Any]:
 
 
 def among(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
-    """Return whether worlds have the same bits together and alone."""
+    """Return whether worlds have the same bits in a run together and in runs alone."""
     scene = load_scene(name)
     inputs = moved(scene.builder.finalize())
     random = np.random.default_rng(3)

@@ -34,7 +34,7 @@ def mixed_diagram(blocks: int, seed: int = 0) -> Diagram:
     d.add("signal", "place", signal="joint.rail.position")
     d.add("signal", "speed", signal="joint.rail.velocity")
     known = []
-    for name in ("stick", "place", "speed"):  # unitless from here on
+    for name in ("stick", "place", "speed"):  # the signals have no units from here on
         d.connect(name, d.add("expression", f"{name}_", text="x"))
         known.append(f"{name}_")
     kinds = [(1, *kind) for kind in OF_ONE] + [(2, *kind) for kind in OF_TWO]

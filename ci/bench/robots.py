@@ -1,10 +1,10 @@
-"""Drop other people's robots with free joints from 10 cm above the ground, and write a table of the results.
+"""Drop robots of other projects from 10 cm above the ground, and write a table of the results.
 
     python ci/bench/robots.py DIR [DIR ...] [--only go2 --only icub] [--seconds 10] [--limit 60] [--out robots.json]
 
-``DIR`` are folders with the files of ``ROBOTS``, at any depth. Each robot falls with self collisions on and off, with
-steps of 1 and 5 ms, and with the direct and the colored solver. Results are added to the existing JSON file, and the
-table is written next to this file. The exit code is 1 if a limit is not met.
+``DIR`` are folders with the files of ``ROBOTS``, at any depth. Each robot falls with and without self collisions, with
+steps of 1 and 5 ms, and with the direct and the colored solver. The script adds the results to the existing JSON file,
+and writes the table to the same folder. The exit code is 1 if a limit is not met.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def lowest(builder: ModelBuilder) -> float:
 
 
 def drop(model: Model, dt: float, solver: str, seconds: float, limit: float) -> dict[str, Any]:
-    """Let the robot fall. Return the measured figures in m, m/s, J and microseconds."""
+    """Let the robot fall. Return the measured values in m, m/s, J and microseconds."""
     config = gpusim.SolverConfig(dt=dt, joint_solver=solver)
     sim = gpusim.Simulation(model, backend="native", threads=1, config=config)
     seen = {"speed": 0.0, "late": 0.0, "gap": 0.0, "gained": 0.0, "pairs": 0, "contacts": 0, "overlap": 0.0}
@@ -185,12 +185,12 @@ def look(sim: gpusim.Simulation, seen: dict[str, Any], looks: int, energy: float
 
 
 def broken(result: dict[str, Any]) -> bool:
-    """Return whether a limit is not met."""
+    """Return True if a limit is not met."""
     return bool(result["stopped"]) or result["late"] > GREATEST_SPEED or not result["gap"] < GREATEST_GAP
 
 
 def table(results: dict[str, dict[str, Any]]) -> str:
-    """Return a Markdown table with a line for each robot and a column for each case."""
+    """Return a Markdown table with a row for each robot and a column for each case."""
     robots: dict[str, list[dict[str, Any] | None]] = {}
     for robot in ROBOTS:
         robots[robot] = [results.get(case_name(robot, *case)) for case in CASES]

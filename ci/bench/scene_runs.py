@@ -1,4 +1,4 @@
-"""Shared functions of the tables of single scenes: a timed run, and the format of figures."""
+"""Shared functions for tables of single scenes: a timed run, and the format of numbers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def timed_run(scene: Scene, sim: gpusim.Simulation, greatest: str) -> tuple[dict
     """Step ``sim`` for the scene's whole duration, with its schedule.
 
     Returns:
-        The recording of the scene's signals, the maximum of the signal ``greatest`` over all steps, and the process
-        time of the steps alone (s).
+        The recording of the scene's signals, the maximum of the signal ``greatest``, and the process time of the steps
+        (s).
     """
     assert scene.schedule is not None
     recorder = Recorder(sim, scene.signals())

@@ -2,8 +2,8 @@
 
     python ci/peers [WORKLOAD ...] [--backend native] [--dtype float32] [--threads 1] [--quick] [--json FILE.json]
 
-It prints gpusim's tables, then the tables of the peers. Without names, it runs all of gpusim's workloads, and the
-default workloads of the peers.
+The program prints gpusim's tables, and then the tables of the other simulators. Without names, the program runs all
+workloads in gpusim, and the default workloads in the other simulators.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shared helpers of the benchmarks' MJCF texts: the frame of a model, and the format of numbers."""
+"""Shared helpers for MJCF texts of benchmarks: head and end of a model, and the format of numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def mjcf_text(bodies: str, rest: str, dt: float, options: str = "") -> str:
         bodies: contents of ``<worldbody>``.
         rest: further elements: tendons, actuators.
         dt: step size (s).
-        options: attributes of ``<option>`` besides time step and gravity.
+        options: attributes of ``<option>``, in addition to time step and gravity.
     """
     return (
         f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="0 0 -9.81" {options}/>'

@@ -14,7 +14,7 @@ from gpusim.bench.workloads import WORLDS
 
 ROLLOUT_STEPS = 20
 READY = 16
-"""Number of sets of random commands that are kept on the device and used in turn."""
+"""Number of sets of random commands on the device. The steps cycle through the sets."""
 
 
 def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
@@ -31,7 +31,7 @@ def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
         mujoco.mj_getState(model, data, state, full)
         one = _stepped(own, model, data, state)
         yield PeerCase(own.name, 1, fallen(own, one), noted("float64, a call a step", own))
-        # 8192 worlds take minutes to settle, and a world-step takes as long with 1024.
+        # 8192 worlds need minutes to settle, and the time per world is the same with 1024 worlds.
         for worlds in WORLDS[:2] if options.quick or own.settle else WORLDS:
             with rollout.Rollout(nthread=threads) as roll:
                 many = _rollout(roll, model, np.tile(state, (worlds, 1)), threads, own)
@@ -50,7 +50,7 @@ def settled(own: PeerModel, model: Any) -> Any:
 
 
 def fallen(own: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Run the settling steps if the case has random commands. Return ``advance``."""
+    """Settle the worlds if the case has random commands. Return ``advance``."""
     if own.hold:
         advance(own.settle)
     return advance
@@ -88,7 +88,7 @@ def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -
     data = [mujoco.MjData(model) for _ in range(threads)]
     out = np.empty((len(states), ROLLOUT_STEPS, states.shape[1]))
     sensors = np.empty((len(states), ROLLOUT_STEPS, model.nsensordata))
-    # like gpusim's commands: different in every world
+    # as in gpusim, the commands are different in every world
     drawn = _commands(own, len(states), model.nu)
     controls, start, done = next(drawn)[:, None].repeat(ROLLOUT_STEPS, axis=1), states.copy(), 0
 
@@ -142,11 +142,11 @@ def _graph(own: PeerModel, model: Any, worlds: int) -> Callable[[int], None]:
     m, d = mujoco_warp.put_model(model), _device_data(own, model, worlds)
     moving = d.qpos, d.qvel, d.qacc_warmstart
     start = [warp.clone(array) for array in moving]
-    mujoco_warp.step(m, d)  # compiles, which is not allowed during a capture
+    mujoco_warp.step(m, d)  # this step compiles, which is not allowed during a capture
     with warp.ScopedCapture() as capture:
         mujoco_warp.step(m, d)
     drawn = _commands(own, worlds, model.nu)
-    # copied to the device before the timing starts
+    # copy the commands to the device before the measurement starts
     ready = [warp.array(next(drawn), dtype=float) for _ in range(READY if own.hold else 0)]
     done = 1
 

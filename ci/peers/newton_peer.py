@@ -10,9 +10,9 @@ from gpusim.bench.runner import Options
 from gpusim.bench.workloads import WORLDS
 
 PAIRS = 160
-"""Buffer capacity for close pairs of shapes, of which Newton checks more than MuJoCo does."""
+"""Buffer capacity for close pairs of shapes. Newton checks more pairs than MuJoCo."""
 STEPS = 2
-"""Steps of a graph: forth and back between two states."""
+"""Number of steps in a CUDA graph. Newton alternates between two states, so the number is even."""
 
 
 def newton(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
@@ -32,7 +32,7 @@ def _reads(own: PeerModel) -> bool:
 
 
 def _steps(own: PeerModel, worlds: int) -> Callable[[int], None]:
-    """Return a function that steps many worlds, after settling them from their initial state."""
+    """Settle many worlds, and return a function that steps the worlds."""
     import mujoco
     import warp
 
@@ -45,7 +45,7 @@ def _steps(own: PeerModel, worlds: int) -> Callable[[int], None]:
         solver.step(states[0], states[1], control, None, dt)
         solver.step(states[1], states[0], control, None, dt)
 
-    there_and_back()  # compiles, which is not allowed during a capture
+    there_and_back()  # this step compiles, which is not allowed during a capture
     with warp.ScopedCapture() as capture:
         there_and_back()
     done = STEPS

@@ -16,14 +16,14 @@ NOT_INSTALLED = "not installed"
 
 @dataclass
 class PeerRecord:
-    """Line of results of a peer. Times in microseconds are for one step of all worlds.
+    """Results of a case in a peer. Times are microseconds for one step of all worlds.
 
     Attributes:
         peer, version: name and version of the package.
         case, worlds: the case that ran.
         step_us, spread, world_steps: as in ``runner.Record``.
-        note: settings, or why there are no results.
-        extra: figures that only this case has. For a pile, they are the results of ``piles.figures``.
+        note: settings, or the reason if the case has no results.
+        extra: additional results of the case. For a pile, ``extra`` contains the results of ``piles.figures``.
     """
 
     peer: str
@@ -50,8 +50,7 @@ class PeerCase:
         advance: ``advance(n)`` runs n steps of all worlds and waits for them.
         note: settings as text for the table.
         batch: minimum number of steps per call.
-        figures: function that returns figures of the case after timing. Its argument is the time of a step
-            (microseconds).
+        figures: function ``figures(step_us)`` that returns additional results after the measurement.
         clock: function that returns the time (s).
     """
 
@@ -71,9 +70,9 @@ class PeerModel:
     Attributes:
         workload, name: workload and name of the corresponding case.
         text: MJCF.
-        commands: maximum absolute value of the random commands. Every world has different commands. They are drawn
-            once, or again after ``hold`` steps.
-        settle, restart, hold: as of ``workloads.Case``.
+        commands: maximum absolute value of the random commands. Every world has different commands. The commands are
+            constant, or change after every ``hold`` steps.
+        settle, restart, hold: as in ``workloads.Case``.
         places: capacity of the buffers of ``mujoco_warp`` for contacts and constraint rows in each world. Default: the
             value that ``mujoco_warp`` chooses.
         note: integrator and solver, if they are not MuJoCo's defaults.
@@ -91,7 +90,7 @@ class PeerModel:
 
 
 def time_case(peer: str, case: PeerCase, seconds: float) -> PeerRecord:
-    """Time a case in chunks of steps, for ``seconds`` or a little longer."""
+    """Measure the time of a case in chunks of steps, for at least ``seconds``."""
     case.advance(case.batch)
     steps = case.batch
     while (spent := _spent(case, steps)) < 0.1 * seconds:

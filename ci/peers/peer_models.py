@@ -17,11 +17,12 @@ from gpusim.bench.workloads import BIPED, BOOM, CHAIN, HUMANOID_LYING, HUMANOID_
 
 DT = 1e-3
 LINKS, LENGTH, MASS = 10, 0.2, 0.1
-# Inertia of a thin rod about its middle, and a hundredth of it about its axis, which peers need above 0.
+# Inertia of a thin rod about its middle. Other simulators need a positive inertia about the axis, so the code uses a
+# hundredth.
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
 HUMANOID_PLACES = 24, 72
-"""As in mujoco_warp's own benchmark."""
+"""Value of mujoco_warp's benchmark."""
 GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
 
 

@@ -25,8 +25,8 @@ def run_peers(
 
     Args:
         options: settings of the benchmarks.
-        names: workloads to run; empty for the default ones.
-        enough: function that is called before each case. If it returns True, the remaining cases are left out.
+        names: workloads to run, or empty for the default workloads.
+        enough: function to call before each case. If it returns True, skip the remaining cases.
     """
     records: list[PeerRecord] = []
     models = peer_models(names)
@@ -37,7 +37,7 @@ def run_peers(
         if name not in PILES:
             continue
         columns, layers, spheres = (QUICK_PILES if options.quick else PILES)[name]
-        if not spheres:  # a pile of rolling spheres within walls is for gpusim only
+        if not spheres:  # only gpusim has the pile of rolling spheres within walls
             things = piles.heap(columns, layers)
             for peer, build in PILE_PEERS.items():
                 records += _run_peer(peer, partial(build, options, things), options, log, enough)
@@ -72,7 +72,7 @@ def _run_peer(
                 continue
             log(f"peer {name}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
             records.append(time_case(name, case, options.seconds))
-    except Exception as error:  # a peer may fail in any way, which must not stop the benchmark
+    except Exception as error:  # an error of another simulator must not stop the benchmark
         note = f"failed: {type(error).__name__}: {error}"[:200]
         records.append(PeerRecord(name, package_version(name), note=note))
     return records

@@ -1,7 +1,7 @@
 """The pile of boxes of :mod:`gpusim.bench.piles` in other simulators: same poses, masses, friction and step size.
 
-A less accurate pile takes less time. The table therefore reports the remaining penetration and motion next to the
-times. Both come from each simulator's own contacts and velocities.
+A less accurate pile takes less time. The table therefore also contains the residual penetration and motion, from the
+contacts and velocities of each simulator.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gpusim.bench.runner import Options
 MUJOCO_BOXES = 1000
 """Maximum number of boxes for MuJoCo."""
 LONGEST_SETTLE = 20.0
-"""Maximum time for settling a pile, s."""
+"""Maximum time in which a pile may settle, s."""
 PROFILED = 10
 
 
 def pile_case(things: Heap, options: Options, advance: Callable[[int], None], note: str, **more: Any) -> PeerCase:
-    """Return a case of one world with a settled pile, timed in CPU time."""
+    """Return a case of one world with a settled pile. The case measures CPU times."""
     wanted, done = 60 if options.quick else piles.SETTLE, 0
     begin = time.process_time()
     while done < wanted and time.process_time() - begin < LONGEST_SETTLE:
@@ -130,7 +130,7 @@ def _bullet_bodies(p: Any, client: int, things: Heap) -> list[int]:
 
 
 def mujoco(options: Options, things: Heap) -> Iterator[PeerCase | PeerRecord]:
-    """Yield the pile in MuJoCo with elliptic cones, otherwise its defaults."""
+    """Yield the pile in MuJoCo with elliptic cones, and with the defaults for all other settings."""
     import mujoco
 
     if things.turn.size > MUJOCO_BOXES:

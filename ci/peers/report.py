@@ -16,7 +16,7 @@ PILE_LEGEND = f"{report.PILE_LEGEND} ratio: time over that of the first peer wit
 
 
 def peer_cells(record: PeerRecord) -> tuple[str, ...]:
-    """Return one line of the table of peers."""
+    """Return a row of the table of peers."""
     first = (record.peer, record.version, record.case, str(record.worlds) if record.worlds else "")
     if not record.step_us:
         return (*first, "", "", "", record.note)
@@ -30,7 +30,7 @@ def peer_cells(record: PeerRecord) -> tuple[str, ...]:
 
 
 def pile_rows(records: Sequence[Record], peers: Sequence[PeerRecord]) -> list[tuple[str, ...]]:
-    """Return the lines of the table of piles, for gpusim and for peers."""
+    """Return the rows of the table of piles, for gpusim and for peers."""
     first: dict[str, float] = {}
     for peer in peers:
         if peer.extra:

@@ -1,11 +1,11 @@
-"""Run small models with the kernels' PTX on the CPU, check every memory access, and compare the bits with native's.
+"""Run small models with the kernels' PTX on the CPU. Check every memory access, and compare the bits with native.
 
     python ci/ptx/check.py [--only robot] [--all] [--arch compute_100] [--nvrtc 13] [--seed 2] [--jobs 2] [--list]
 
-It reports races, reads of unwritten memory, accesses out of bounds and barriers that not all threads reach, with their
-source lines. Threads and blocks run in random order, and fresh memory is filled with 0xff. Compiled files are kept in
-the user's cache folder. The exit code is 1 if it finds a fault or if the state's bits differ. It needs NVRTC, a C++
-compiler, Linux and x86-64, but no GPU.
+The script reports races, reads of unwritten memory, accesses out of bounds and barriers that not all threads reach. A
+report contains the source lines. Threads and blocks run in random order, and new memory contains 0xff. The user's cache
+folder keeps the compiled files. The exit code is 1 if the script finds a fault, or if the bits of the state differ. The
+script needs NVRTC, a C++ compiler, Linux and x86-64, but no GPU.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from gpusim.backends.codegen.header import TILE_GAP  # noqa: E402
 from gpusim.compile_cache import CompileError  # noqa: E402
 
 WORLDS = 3
-# Threads of a world with a block to itself: more than the backend takes for such small models, because items of one
-# thread cannot race with each other. Some fused cases have tiles of a warp, two worlds per block.
+# Threads of a world with a separate block. The backend would use fewer threads for small models, but items of one
+# thread cannot race with each other. Some fused cases have two worlds per block, each with a part of a warp.
 THREADS, TILE = 128, 16
 IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
-# In fused launch these have builds with their sizes, as for many worlds.
+# Models with a specialized build in fused launch, as for many worlds.
 SIZED = ("robot", "hydraulic_lift")
-# Number of pairs from which many threads of a staged launch color contacts; threads of its blocks, and processors, so
-# that a world has several blocks.
+# Settings of the staged launch: minimum number of pairs for parallel coloring, threads per block, and number of
+# processors. The settings give a world several blocks.
 TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Tolerance for signals that the host computes.
 TOLERANCE = 1e-12
 KNOWN = {
     ("unwritten memory read", "place_shape"): "unset boxes can only ask for a search, which then runs",
 }
-"""Harmless findings of a kind in a function, and why."""
+"""Harmless findings: kind, function and reason."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Case:
         return f"{self.model} {self.launch} {self.solver} {self.dtype}"
 
 
-# Both launches, solvers and number types: work in float64 with a state in float32, and float32 only.
+# Both launches, both solvers, and two pairs of number types: float64 with a state in float32, and only float32.
 BUILDS = (("fused", "direct", "float32"), ("staged", "colored", "float32"))
 ALL_BUILDS = tuple(itertools.product(("fused", "staged"), ("direct", "colored"), ("float32", "float64")))
 
@@ -77,7 +77,7 @@ class Result:
     """Result of one case.
 
     Attributes:
-        differing: names of arrays and signals that differ from native.
+        differing: names of arrays and signals with other bits than native.
         missed: flags that the last step should have set but did not.
         findings: findings of the executor's checks.
         contacts: number of contact points at the end, to prove that the case had contacts.
@@ -91,7 +91,7 @@ class Result:
     seconds: float = 0.0
 
     def faults(self) -> list[Finding]:
-        """Return the findings, except notes and known faults."""
+        """Return the findings, without notes and known harmless findings."""
         known = KNOWN.keys()
         new = (f for f in self.findings if not any(f.kind == kind and name in f.place for kind, name in known))
         return [f for f in new if f.kind not in NOTES]
@@ -125,7 +125,7 @@ def run_case(
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("error", UserWarning)  # failed worlds and overflow of the pair buffer
-        # A few sweeps at a coarse step may leave joints open, on both backends.
+        # With few sweeps and large steps, joints may open on both backends.
         warnings.filterwarnings("ignore", r"world \d+: joint .* more than", UserWarning)
         executor().configure(seed)
         cuda, native = (_simulation(case, backend) for backend in ("cuda", "native"))
@@ -134,7 +134,7 @@ def run_case(
         if case.solver == "direct":
             result.missed = [name for name in MODELS[case.model].reaches if not _flag(native, name)]
         if case.launch == "fused":
-            # Signals, writes and resets are kernels of this build.
+            # The fused build also contains the kernels of signals, writes and resets.
             _compare_signals(cuda, native, result)
             for sim in (cuda, native):
                 _interfere(sim)
@@ -154,7 +154,7 @@ def _simulation(case: Case, backend: str) -> Simulation:
     """Return a simulation with different gravity and commands in each world."""
     run = MODELS[case.model]
     config = SolverConfig(dt=run.dt, joint_solver=case.solver, max_pairs=run.max_pairs)
-    # Native uses one thread, so that its slab's flags are those of the last world.
+    # Native uses one thread, so its slab contains the flags of the last world.
     options: dict[str, Any] = {"launch": case.launch, "threads": 1}
     options["specialize"] = backend == "cuda" and case.model in SIZED and case.launch == "fused"
     sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, **options)
@@ -209,7 +209,7 @@ def _compare_signals(cuda: Simulation, native: Simulation, result: Result) -> No
 
 
 def _interfere(sim: Simulation) -> None:
-    """Push a body in one world, reset another one, and stop the third."""
+    """Push a body in the first world, reset the second world, and stop the third world."""
     body = sim.model.bodies[0].label
     sim.write(f"body.{body}.linear_velocity", (0.1, 0.0, 0.2), world=2)
     sim.reset(np.arange(WORLDS) == 1)
@@ -217,7 +217,10 @@ def _interfere(sim: Simulation) -> None:
 
 
 def cases(every: bool = False) -> Iterator[Case]:
-    """Yield the cases: models with their usual builds, or with ``every`` build. Cases of one build are consecutive."""
+    """Yield models with their usual builds, or with all builds if ``every`` is True.
+
+    Cases of one build are consecutive.
+    """
     for build in ALL_BUILDS:
         for model, run in MODELS.items():
             if every or build in (BUILDS if run.builds is None else run.builds):
@@ -272,7 +275,7 @@ def _run_all(chosen: Sequence[Case], options: argparse.Namespace) -> Iterator[Re
     if min(jobs, len(chosen)) <= 1:
         yield from map(run, chosen)
         return
-    # not forked: libraries that are already loaded may have threads
+    # do not fork, because libraries that are already loaded may have threads
     with ProcessPoolExecutor(min(jobs, len(chosen)), mp_context=multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(run, chosen)
 

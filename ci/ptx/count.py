@@ -2,17 +2,17 @@
 
     python ci/ptx/count.py [CASE ...] [--card h200] [--limits] [--functions 20] [--list]
 
-The worlds fill one warp. Each world has the number of threads that it would have among 8192 worlds on an H200. The
-figures are for a world-step:
+The worlds fill one warp. Each world has as many threads as in a run of 8192 worlds on an H200. The script counts for a
+step of one world:
 
-* PTX instructions of all threads, and of warps. The quotient of both is the number of active threads.
-* Number of instructions that are executed at least once.
+* PTX instructions of all threads, and of warps. The ratio of both counts is the mean number of active threads.
+* Number of instructions that run at least once.
 * Requests of warps to global memory, in 128-byte lines and 32-byte sectors, and shared memory accesses.
 * Bytes that a cache of a given size fetches. The cache replaces the least recently used line.
 * Lower bounds of the time (ns) on a GPU with 8192 worlds.
 
-The figures of LIMITED must be within ``ci/kernel_limits.json``, which ``--limits`` rewrites. The exit code is 1 if a
-figure exceeds its limit.
+``ci/kernel_limits.json`` contains limits for the counts of LIMITED cases. ``--limits`` rewrites the file. The exit code
+is 1 if a count exceeds its limit.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ MACHINE_CODE = 1.6
 """Instructions of machine code per PTX instruction, counted for boom and humanoids."""
 SCHEDULERS = 4
 L2 = "kB at 6.0"
-"""Share of a world in the L2 cache of an H100."""
+"""Bytes of the L2 cache of an H100 for each world."""
 LIMITED = ("warp instructions", "code", "lines", "sectors", "passes")
 ROUNDED = 2
-"""Digits of a limit. Figures are rounded up."""
+"""Number of digits of a limit. The script rounds counts up."""
 INCREASE = {"lines": 1.002, "sectors": 1.002}
-"""Factors before the rounding, because these figures depend slightly on the addresses of the memory."""
+"""Factors before rounding, for counts that depend slightly on memory addresses."""
 KINDS = {"fp64": ".f64", "fp32": ".f32"}
 _MEMORY = ("ld", "st", "atom", "red")
 _CONTROL = ("bra", "ret", "call", "bar", "trap", "setp", "selp")
@@ -83,7 +83,7 @@ class Counts:
     Attributes:
         figures: counts by name.
         shares: percentage of warp instructions by kind of instruction (see :func:`kind_of`).
-        functions: numbers of warp instructions and of global memory lines by function, largest sums first.
+        functions: numbers of warp instructions and of global memory lines by function. The largest sums come first.
     """
 
     case: str
@@ -115,7 +115,7 @@ class CountedModules:
         self.loaded: list[tuple[Module, list[tuple[str, BasicBlock]]]] = []
 
     def load(self, *parts: device.Part) -> Module:
-        """Load a module in place of ``device.load_module``. Only modules with the kernels of a step get counters."""
+        """Replace ``device.load_module``. Only modules with the kernels of a step get counters."""
         steps = any(main.startswith(("fused", "staged")) for main, *_ in parts)
         texts = [device.make_ptx(*part) for part in parts]
         module = Module(build(*texts, counted=steps))
@@ -165,7 +165,7 @@ def _on_executor(modules: CountedModules, shape: Any) -> Iterator[None]:
 
 
 def count_case(name: str) -> Counts:
-    """Count the second of two steps, so that caches are warm.
+    """Run two steps, and count only the second, because the first fills the caches.
 
     Args:
         name: key of CASES.
@@ -209,7 +209,7 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     Args:
         name: name of the case.
         modules: all modules whose kernels were launched.
-        worlds: number of worlds, or of steps of one world. The counts are divided by this number.
+        worlds: number of worlds, or of steps of one world. The function divides the counts by ``worlds``.
     """
     counts, kinds, functions, lines = Counts(name), Counter[str](), Counter[str](), Counter[str]()
     memory = [0] * (3 * TRAFFIC + len(modules.caches))
@@ -249,7 +249,7 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
 
 
 def bounds(counts: Counts, card: Card) -> dict[str, float]:
-    """Return lower bounds for the time of a world-step (ns) if many worlds use the whole GPU."""
+    """Return lower bounds for the time of a step of one world (ns), if many worlds use the whole GPU."""
     warp = counts.figures["warp instructions"]
     cycles = {
         "issue": warp * MACHINE_CODE / SCHEDULERS,
@@ -261,7 +261,7 @@ def bounds(counts: Counts, card: Card) -> dict[str, float]:
 
 
 def over_limits(found: Sequence[Counts], limits: dict[str, dict[str, float]]) -> list[str]:
-    """Return a sentence for each figure that exceeds its limit."""
+    """Return a sentence for each count that exceeds its limit."""
     over = []
     for counts in found:
         for name, limit in limits.get(counts.case, {}).items():
@@ -272,7 +272,7 @@ def over_limits(found: Sequence[Counts], limits: dict[str, dict[str, float]]) ->
 
 
 def limit_of(figure: float) -> float:
-    """Return the limit for a figure: the figure rounded up to ROUNDED digits."""
+    """Return the limit for a count: the count, rounded up to ROUNDED digits."""
     if not figure:
         return 0.0
     unit = 10.0 ** (len(str(int(figure))) - ROUNDED)

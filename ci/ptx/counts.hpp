@@ -1,7 +1,6 @@
-// Counts what a GPU would do for a launch: instructions by thread and by warp, and requests, lines and sectors of memory.
-//
-// Between two barriers, accesses of one site by the threads of a warp form requests: the first access of every thread is
-// one request, then the second, and so on. So a warp's threads count as well together as they can be.
+// Counts the work of a GPU in a launch: instructions of threads and warps, and requests, lines and sectors of memory.
+// A site is a memory access in the code. Between two barriers, the n-th accesses of a site by all threads of a warp
+// form one request. A real warp may need more requests.
 #pragma once
 #include "executor.hpp"
 #include <algorithm>
@@ -14,7 +13,7 @@
 enum Memory { OF_DEVICE, OF_BLOCK, OF_THREAD, MEMORIES };  // global, shared, local
 const u64 LINE = 128, SECTOR = 32, BANKS = 32, WORD = 4;
 
-// A cache of lines with sectors. The line that was used longest ago makes room.
+// A cache of lines with sectors, which replaces the least recently used line.
 class Cache {
   public:
     explicit Cache(u64 bytes) : room(bytes / LINE) {}
@@ -47,7 +46,8 @@ class Cache {
     std::unordered_map<u64, std::list<std::pair<u64, u32>>::iterator> places;
 };
 
-// Requests of warps, by memory. ``lines``: 128-byte lines in global memory, passes over the banks in shared memory.
+// Requests of warps, by kind of memory. ``lines``: 128-byte lines of global memory, or passes over the banks of shared
+// memory.
 struct Traffic {
     u64 requests = 0, lines = 0, sectors = 0, stored_sectors = 0, accesses = 0;
 };
@@ -69,14 +69,14 @@ class Counts {
         log.push_back({at, site, use.number++, begun[thread]++, (u16)(thread / 32), (u8)size, store, (u8)where});
     }
 
-    // All threads have met.
+    // All threads have reached the barrier.
     void end_phase() {
         ++phase;
         std::fill(begun.begin(), begun.end(), 0);
         std::sort(log.begin(), log.end(), [](const Access& a, const Access& b) {
             return std::tie(a.warp, a.site, a.number, a.order) < std::tie(b.warp, b.site, b.number, b.order);
         });
-        std::vector<std::pair<u64, u64>> requests;  // when a request begins, and its first access
+        std::vector<std::pair<u64, u64>> requests;  // time of the first access of a request, and the access
         for (u64 k = 0; k < log.size(); ++k)
             if (!k || !together(log[k - 1], log[k])) requests.push_back({(u64)log[k].order << 16 | log[k].warp, k});
         std::sort(requests.begin(), requests.end());
@@ -133,7 +133,7 @@ class Counts {
     }
 
     void count_request(u64 first) {
-        std::vector<u64> units;  // words of shared memory, otherwise sectors
+        std::vector<u64> units;  // words of shared memory, or sectors of other memory
         u64 end = first;
         const Access& head = log[first];
         const u64 unit = head.where == OF_BLOCK ? WORD : SECTOR;
@@ -166,7 +166,7 @@ class Counts {
     std::vector<u64> by_thread, by_warp, by_site;  // by_site: lines of global memory
     std::vector<Use> uses;
     u32 sites, phase = 1;
-    std::vector<u32> begun;  // accesses of each thread in this phase
+    std::vector<u32> begun;  // accesses of each thread since the last barrier
     std::vector<Access> log;
     std::vector<Cache> caches;
     Traffic traffic[MEMORIES];

@@ -1,6 +1,6 @@
-"""Imitate CuPy for ``backend="cuda"``: device arrays are in the executor's memory, and kernels run from their PTX.
+"""Imitate CuPy for ``backend="cuda"``. The executor's memory contains the device arrays, and the executor runs the PTX.
 
-Only arrays and kernels differ from tests/unit/fake_cupy.py. Accesses to freed arrays are found too.
+Only arrays and kernels differ from tests/unit/fake_cupy.py. The executor also finds accesses to freed arrays.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpusim.backends.codegen.kernel_sources import gpu_sources
 from tests.unit import fake_cupy
 
 GAP, ALIGN = 256, 256
-# Freed memory of a size is reused only after this number of pieces is free, so that late accesses are found.
+# Reuse memory only if this number of pieces of the same size is free, to find late accesses to freed memory.
 FALLOW = 8
 # One processor, so that a staged launch has few idle threads.
 ATTRIBUTES = fake_cupy.Device.attributes | {"MultiProcessorCount": 1}
@@ -64,7 +64,7 @@ def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
 
 
 def spoil(array: fake_cupy.FakeArray) -> None:
-    """Mark a device array as unwritten, so that reading it before a write is a finding."""
+    """Mark a device array as unwritten. A read before the next write is then a finding."""
     np.asarray(array).view(np.uint8).fill(0xFF)
     executor().mark(array.ctypes.data, array.nbytes, True, False)
 
@@ -88,12 +88,12 @@ class Function(fake_cupy.Function):
         self._module.loaded().launch(self._name, grid, block, packed, shared)
 
 
-# Source, all that it includes, defines, further options, architecture, NVRTC version.
+# Arguments of a compilation: source, included sources, defines, more options, architecture, NVRTC version.
 Part = tuple[str, dict[str, str], dict[str, str], tuple[str, ...], str, int]
 Sources = Callable[[], tuple[Part, ...]]
-# Inputs of ``compile_cuda``, by the path that it returned: compiled when its first kernel is launched.
+# Arguments of ``compile_cuda``, by the path that it returned. The first launch of a kernel compiles the source.
 _asked: dict[str, Sources] = {}
-_numbers = itertools.count()  # builds of one model are requested concurrently
+_numbers = itertools.count()  # several threads request builds of a model
 _loaded: dict[str, Module] = {}
 
 
@@ -115,7 +115,7 @@ class RawModule:
 
 
 def load_module(*parts: Part) -> Module:
-    """Return the kernels of one source, or of several linked sources. Compile them if the cache does not have them."""
+    """Return the kernels of a source, or of several linked sources. Compile sources that are not in the cache."""
     module = Module(build(*(make_ptx(*part) for part in parts)))
     module.place_tables(_kept)
     return module
@@ -125,13 +125,13 @@ _tables: list[fake_cupy.FakeArray] = []
 
 
 def _kept(values: bytes) -> int:
-    """Copy values to the device permanently and return their address."""
+    """Copy values to the device permanently, and return their address."""
     _tables.append(device_array(np.frombuffer(values, np.uint8)))
     return _tables[-1].ctypes.data
 
 
 def _compiler(fault: tuple[str, str, str] | None, virtual: str, major: int) -> Callable[..., Path]:
-    """Return a replacement of ``compile_cuda``, for a virtual architecture."""
+    """Return a replacement for ``compile_cuda`` that compiles for a virtual architecture."""
 
     def compile_cuda(
         main: str,
@@ -161,7 +161,7 @@ def _compiler(fault: tuple[str, str, str] | None, virtual: str, major: int) -> C
 
 
 def _link(paths: Sequence[Path], arch: str) -> Path:
-    """Replace ``link_cubins``: the executor links when it translates."""
+    """Replace ``link_cubins``. The executor links parts during translation."""
     path = f"ptx-{next(_numbers)}"
     parts = [_asked[str(part)] for part in paths]
     _asked[path] = lambda: tuple(itertools.chain.from_iterable(part() for part in parts))
@@ -194,11 +194,11 @@ def installed(
     """Run ``backend="cuda"`` on the executor within this ``with`` block.
 
     Args:
-        linked: compile contact detection as a separate part and link it to the rest of the kernels.
+        linked: compile contact detection as a separate part, and link the parts.
         virtual: architecture of the PTX.
         major: major version of NVRTC.
-        fault: deliberate fault, to test that it is found: name of a source, a text that occurs once in this source, and
-            its replacement.
+        fault: deliberate fault, to test the checks: name of a source, a text that occurs once in this source, and its
+            replacement.
     """
     cupy = SimpleNamespace(
         asarray=device_array,

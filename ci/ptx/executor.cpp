@@ -1,13 +1,11 @@
-// Runs blocks of translated PTX on the CPU. Each thread of a block is a fiber: it runs until it reaches a barrier or
-// ends, then the next one continues, in a selectable order. The memory of the kernels is one arena with a shadow cell
-// for
-// each word, which records its last writer and reader. Between two barriers (or, for blocks, in one launch) no two
-// threads
-// may access a word that one of them writes, unless both do it atomically.
+// Runs blocks of translated PTX on the CPU. Each thread of a block is a fiber. A thread runs until it reaches a barrier
+// or ends. Then the next thread continues, in a selectable order. The memory of the kernels is an arena. A shadow cell
+// for each word records its last writer and reader. Two threads must not access a word between two barriers if one of
+// them writes, unless both accesses are atomic. For threads of different blocks, the same is true in a whole launch.
 //
 // Blocks run one after another. If threads wait for values from other blocks, about every second launch runs several
-// blocks concurrently, whose threads alternate at random. Races are then not checked, because such blocks order their
-// accesses by these values.
+// blocks concurrently. The threads of these blocks alternate at random. The executor then does not check races, because
+// the values define the order of accesses.
 #include "counts.hpp"
 #include "executor.hpp"
 #include <algorithm>
@@ -22,21 +20,21 @@
 
 namespace {
 
-const u64 MEMORY_BYTES = 1ull << 29;  // the host allocates from this
+const u64 MEMORY_BYTES = 1ull << 29;  // memory for allocations of the host
 const u64 SHARED_BYTES = 1ull << 18;
 const u64 LOCAL_BYTES = 1ull << 16;   // of one thread
 const u64 STACK_BYTES = 1ull << 18;   // of one fiber, for C++
 const u32 MOST_THREADS = 1024;
-const u32 RED_ZONE = 32;              // bytes around local arrays that belong to none
+const u32 RED_ZONE = 32;              // unused bytes around local arrays
 const u16 MANY = 0xffff;
 const u32 NO_SITE = 0xffffffff;
 const u32 WARP = 32;
-const u32 MOST_PASSES = 1u << 20;     // over the threads of blocks that do not end, before they count as hanging
+const u32 MOST_PASSES = 1u << 20; // maximum passes over the threads of unfinished blocks, which then count as hanging
 
 // One word of memory. ``allocated`` and ``written`` have a bit for each byte.
 struct Cell {
     u32 write_epoch, read_epoch;
-    u32 block_read_launch;  // a launch in which an earlier block has read it
+    u32 block_read_launch;  // last launch in which an earlier block has read the word
     u32 write_site, read_site;
     u16 writer, reader;
     u8 allocated : 4, written : 4;
@@ -54,9 +52,9 @@ struct Executor {
     u64 shared = 0, local = 0;  // addresses
     u8* stacks = nullptr;
     std::vector<Thread> threads;
-    // Epochs count barriers, starts of blocks and starts of launches.
+    // Epochs count barriers, block starts and launch starts.
     u32 epoch = 1, block_begin = 1, launch_begin = 1;
-    u64 random = 0;  // 0: threads and blocks in order of their numbers
+    u64 random = 0;  // 0: threads and blocks run in order of their numbers
     u8 poison = 0xff;
     std::map<std::tuple<u32, u32, u32, u32>, Finding> findings;  // by module, kind, site, other site
     u32 module = 0;
@@ -74,7 +72,7 @@ struct Block {
     u32 number, first, count;
 };
 
-// Saves the callee-saved registers, and continues where ``to`` was left.
+// Saves the callee-saved registers, and continues the fiber ``to``.
 extern "C" void ptx_switch(void** from, void* to);
 asm(R"(
 .text
@@ -127,7 +125,7 @@ void report(u32 kind, u32 site, u32 other_site, const Thread& t, u32 other) {
 
 Cell& cell_of(u64 at) { return x.cells[(at - (u64)x.memory) / 4]; }
 bool inside(u64 at, u32 size) { return at - (u64)x.memory < x.bytes && at + size - (u64)x.memory <= x.bytes; }
-// Returns the bytes of a word that an access touches.
+// Returns a mask of the bytes of a word that an access uses.
 u8 byte_mask(u64 word, u64 at, u64 size) {
     const u64 first = std::max(word, at), last = std::min(word + 4, at + size);
     return (u8)(((1u << (last - word)) - 1) & ~((1u << (first - word)) - 1));
@@ -143,7 +141,7 @@ void mark(u64 at, u64 size, bool allocated, bool written) {
     }
 }
 
-// Checks bounds, alignment and ownership. Returns false if the access must not be done.
+// Checks bounds, alignment and ownership. Returns false if the caller must skip the access.
 bool check_place(const Thread& t, u64 at, u32 size, u32 space, u32 site) {
     bool good = inside(at, size);
     for (u64 word = at & ~3ull; good && word < at + size; word += 4)
@@ -160,7 +158,7 @@ void check_written(const Thread& t, const Cell& c, u8 mask, u64 at, u32 site) {
     if (mask & ~c.written) report(at >= x.local ? UNWRITTEN_LOCAL : UNWRITTEN, site, NO_SITE, t, t.tid);
 }
 
-// Records that thread t writes a word. Accesses by others since the last barrier, or in another block, are races.
+// Records that thread t writes a word. Accesses by other threads since the last barrier, or in other blocks, are races.
 void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
     if (x.together) return;
     const bool both = atomic && c.atomic;
@@ -168,20 +166,20 @@ void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
         if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
         else if (c.write_epoch == x.epoch && c.writer != t.tid) report(RACE, site, c.write_site, t, c.writer);
     }
-    // The read of an atomic operation is not recorded.
+    // Does not record the read of an atomic operation.
     if (c.block_read_launch == x.launch_begin || (c.read_epoch >= x.launch_begin && c.read_epoch < x.block_begin))
         report(BLOCK_RACE, site, c.read_site, t, c.reader);
     else if (c.read_epoch == x.epoch && c.reader != t.tid)
         report(RACE, site, c.read_site, t, c.reader);
     const bool again = c.write_epoch == x.epoch;
-    // In one epoch a plain write takes precedence over an atomic one.
+    // In one epoch a plain write takes precedence over an atomic write.
     c.atomic = atomic && !(again && !c.atomic);
     c.writer = again && c.writer != t.tid ? MANY : (u16)t.tid;
     c.write_epoch = x.epoch;
     c.write_site = site;
 }
 
-// Reports a race of a read with writes of others.
+// Reports a race between a read and writes of other threads.
 void check_writer(const Thread& t, const Cell& c, u32 site) {
     if (c.write_epoch < x.launch_begin) return;
     if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
@@ -224,12 +222,12 @@ void fiber_main() {
     __builtin_unreachable();
 }
 
-// Pieces of memory start at different page offsets, because otherwise they would evict each other from the cache.
+// Pieces of memory start at different page offsets, so that they do not evict each other from the cache.
 u64 staggered(u32 number) { return number * 1088 % 32768; }
 
 void make_fiber(Thread& t) {
     u64* top = (u64*)(x.stacks + (t.slot + 1) * STACK_BYTES - staggered(t.slot));
-    *--top = 0;  // aligns the stack as after a call
+    *--top = 0;  // alignment of the stack as after a call
     *--top = (u64)&fiber_main;
     for (int k = 0; k < KEPT_REGISTERS; ++k) *--top = 0;
     t.stack_pointer = top;
@@ -251,7 +249,7 @@ void make_threads(const Block& b, u32 grid, u64 shared) {
     }
 }
 
-// All threads of a block have reached a barrier or ended. Have those that a thread waits for reached the same one?
+// Returns whether threads that wait for each other are at the same barrier. No thread of the block runs.
 bool check_barrier(const Block& b) {
     bool good = true;
     for (u32 number = 0; number < b.count; ++number) {
@@ -274,7 +272,8 @@ void go_on(Thread& t) {
     x.running = &t;
     ptx_switch(&x.scheduler, t.stack_pointer);
 }
-// Returns whether a block continues: threads that all have reached a barrier are released. Divergent ones may hang.
+// Releases the threads that have all reached a barrier. Returns whether the block continues. Divergent threads may
+// hang.
 bool passes_barrier(const Block& b) {
     bool waiting = false;
     for (u32 k = 0; k < b.count; ++k) {
@@ -289,7 +288,7 @@ bool passes_barrier(const Block& b) {
     if (x.counts) x.counts->end_phase();
     return true;
 }
-// Runs blocks by the fibers of their threads, until all have ended.
+// Runs the fibers of blocks until all threads have ended.
 void run_fibers(std::vector<Block> blocks) {
     for (u32 pass = 0; !blocks.empty(); ++pass) {
         std::vector<u32> turn;
@@ -325,7 +324,7 @@ void run_block(u32 number, u32 grid, u32 count, u32 shared_bytes) {
     if (x.counts) x.counts->end_block(count);
     fill_shared(x.shared, shared_bytes, false);
 }
-// Runs as many blocks concurrently as there are threads for.
+// Runs as many blocks concurrently as the number of available fibers allows.
 void run_together(const std::vector<u32>& order, u32 grid, u32 count, u32 shared_bytes) {
     const u32 apart = (shared_bytes + 255) / 256 * 256, most = MOST_THREADS / count;
     x.together = true;
@@ -355,7 +354,7 @@ void* take_pages(u64 bytes) {
 
 extern "C" {
 
-// Threads of a tile only wait for each other. The executor releases all tiles of a block together.
+// The threads of a tile wait only for each other. The executor releases all tiles of a block together.
 void ptx_tile_barrier(Thread* t, u32 tile, u32 site) {
     if (!(tile >> t->tid % WARP & 1)) report(DIVERGENT_BARRIER, site, NO_SITE, *t, t->tid);
     t->barrier_tile = tile;
@@ -448,14 +447,14 @@ u8* ptx_open() {
 }
 u64 ptx_memory_bytes() { return MEMORY_BYTES; }
 
-// seed: of the order of threads and blocks, 0 for their numbers; poison: byte of fresh shared and local memory.
+// seed: random seed for the order of threads and blocks, 0 for ascending numbers; poison: byte in new memory.
 void ptx_configure(u64 seed, u32 poison) {
     x.random = seed * 2654435761u;
     x.poison = (u8)poison;
 }
 void ptx_mark(u64 at, u64 size, int allocated, int written) { mark(at, size, allocated, written); }
 
-// Runs a kernel of a module. Findings carry the module's number. Returns false if it needs more than is available.
+// Runs a kernel of a module. Findings contain the module's number. Returns false if threads or memory do not suffice.
 bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 shared_bytes, const u8* params) {
     if (block > MOST_THREADS || shared_bytes > SHARED_BYTES) return false;
     x.launch_begin = ++x.epoch;
@@ -486,13 +485,13 @@ u32 ptx_findings(u64* out, u32 most) {
 }
 void ptx_forget() { x.findings.clear(); }
 
-// Counts the launches of a module with this number of basic blocks and sites, in blocks of at most these threads. Its
-// blocks run one after another. Caches have these sizes in bytes.
+// Starts counting in the launches of a module. Arguments: numbers of basic blocks and sites, maximum threads of a
+// block, cache sizes in bytes. The blocks of the module run one after another.
 void ptx_count(u32 module, u32 blocks, u32 sites, u32 threads, const u64* caches, u32 n_caches) {
     x.counted[module].reset(new Counts(blocks, sites, threads, {caches, caches + n_caches}));
 }
-// Copies the counts of a module since the last call: executions of each basic block by all threads, and by the busiest thread of
-// each warp; lines of global memory by site; the figures of memory in the order of struct Traffic, and the bytes that each
+// Copies the counts of a module since the last call: executions of each basic block by all threads, and by the busiest
+// thread of each warp; lines of global memory by site; memory counts in the order of struct Traffic; bytes that each
 // cache fetched.
 void ptx_take_counts(u32 module, u64* threads, u64* warps, u64* lines, u64* memory) {
     x.counted[module]->take(threads, warps, lines, memory);

@@ -15,20 +15,20 @@ typedef std::int64_t s64;
 typedef float f32;
 typedef double f64;
 #define INLINE static inline __attribute__((always_inline))
-// Accesses are long functions: inlining them would triple the compile time.
+// Functions that access memory are long. Inlining would triple the compile time.
 #define ACCESS static __attribute__((noinline))
 
-// One thread of a block. Local arrays are allocated from its piece of the executor's memory, like a stack.
+// One thread of a block. A thread allocates local arrays in its part of the executor's memory, like a stack.
 struct Thread {
     u32 tid, ntid, ctaid, nctaid;
     u64 shared;                // address of the block's dynamic shared memory
     u64 local_top, local_end;  // free local memory
-    u32 barrier_site;          // site of the barrier where it waits
-    u32 barrier_tile;          // threads of its warp that it waits for, as bits; 0 for the whole block
+    u32 barrier_site;          // site of the barrier at which the thread waits
+    u32 barrier_tile;          // bits of the threads in the warp that must also arrive; 0 for the whole block
     u32 state;
     u32 slot;                  // index among the threads of all concurrent blocks
     void* stack_pointer;
-    u32* hits;                 // executions of each basic block, if these are counted
+    u32* hits;                 // executions of each basic block, or null
 };
 // Counts an execution of a basic block (translator.py).
 #define HIT(block) (++t->hits[block])
@@ -37,8 +37,8 @@ struct Kernel {
     const char* name;
     KernelFunction function;
     int param_bytes;
-    int waits;  // it has barriers
-    int spins;  // it polls values that other threads write
+    int waits;  // 1 if the kernel has barriers
+    int spins;  // 1 if the kernel polls values that other threads write
 };
 // An array in global memory with initial values. The host sets its address.
 struct Table {
@@ -47,22 +47,22 @@ struct Table {
     u64 size;
 };
 enum Space { GENERIC, GLOBAL, LOCAL, SHARED };
-// The order is that of KINDS in executor.py.
+// In the order of KINDS in executor.py.
 enum Kind { OUT_OF_BOUNDS, MISALIGNED, UNWRITTEN, RACE, BLOCK_RACE, DIVERGENT_BARRIER, DIVIDE_BY_ZERO, OUTSIDE_OF_RANGE,
             HANG, UNWRITTEN_LOCAL, ZEROS };
 
 extern "C" {
 void ptx_barrier(Thread* t, u32 site);
 void ptx_tile_barrier(Thread* t, u32 tile, u32 site);
-// Checks one access. Returns false if it must not be done.
+// Checks an access. Returns false if the caller must skip the access.
 bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site);
-// Checks a read of a value that other threads may write atomically at the same time. Lets them run first.
+// Checks a read of a value that other threads may write atomically at the same time. Lets the other threads run first.
 bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site);
-// Checks such a write.
+// Checks an atomic write of a value that other threads may read or write at the same time.
 bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site);
-// Notes behavior that PTX leaves undefined, or where it differs from C++.
+// Notes behavior that PTX does not define, or that differs from C++.
 void ptx_note(Thread* t, u32 kind, u32 site);
 u64 ptx_take_local(Thread* t, u32 size, u32 align);
 void ptx_give_local(Thread* t, u64 top, u64 from, u32 size);
@@ -94,7 +94,7 @@ template <class To, class From> struct As<To, From, true> {
         return read<To>((const u8*)&x);
     }
 };
-// Converts a register to another type: the same bits. Integers are truncated or extended.
+// Converts a register to another type with the same bits. Truncates or extends integers.
 template <class To, class From> INLINE To as(From x) {
     return As<To, From, Floating<To>::value != Floating<From>::value>::of(x);
 }
@@ -111,7 +111,7 @@ template <class T, int space> ACCESS T load(Thread* t, u64 at, u32 site) {
 template <class T, int space> ACCESS void store(Thread* t, u64 at, T value, u32 site) {
     if (ptx_check_store(t, at, sizeof(T), space, site)) write<T>((u8*)at, value);
 }
-// Threads only switch at barriers and before fresh loads, so an atomic operation can be a plain one.
+// Threads only switch at barriers and before polling loads, so atomic operations need no protection.
 template <class T, class F> ACCESS T atomic(Thread* t, u64 at, u32 site, F change) {
     if (!ptx_check_atomic(t, at, sizeof(T), site)) return (T)-1;
     const T old = read<T>((const u8*)at);
@@ -130,7 +130,7 @@ ATOMIC(and, old & value)
 ATOMIC(xor, old ^ value)
 ATOMIC(exch, value)
 
-// Accesses of values that other threads may read or write at the same time.
+// Accesses to values that other threads may read or write at the same time.
 template <class T> ACCESS T load_fresh(Thread* t, u64 at, u32 site) {
     return ptx_check_fresh(t, at, sizeof(T), site) ? read<T>((const u8*)at) : (T)-1;
 }
@@ -154,8 +154,8 @@ INLINE f64 abs_(f64 x) { return __builtin_fabs(x); }
 INLINE f32 abs_(f32 x) { return __builtin_fabsf(x); }
 INLINE f64 sqrt_(f64 x) { return __builtin_sqrt(x); }
 INLINE f32 sqrt_(f32 x) { return __builtin_sqrtf(x); }
-// PTX's min and max ignore a NaN. Of two zeros of different sign the positive one is the maximum here, which PTX does
-// not promise: a note.
+// PTX's min and max ignore a NaN. For two zeros of different sign, the function returns the positive zero. PTX does not
+// define the result, so the executor reports a note.
 template <class T> ACCESS T greatest_number(Thread* t, T a, T b, u32 site) {
     if (a != a) return b;
     if (b != b) return a;
@@ -196,9 +196,8 @@ INLINE u32 insert_bits(u32 bits, u32 into, u32 at, u32 size) {
 }
 INLINE u64 product_high(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 INLINE s64 product_high(s64 a, s64 b) { return (s64)((__int128)a * b >> 64); }
-// Extracts ``size`` bits from ``at`` on. If signed, the rest is filled with the last of them, or with the number's sign
-// if
-// they reach beyond it.
+// Extracts ``size`` bits, starting at bit ``at``. For signed types, fills the other bits with the last extracted bit,
+// or with the sign of the number if the range is too long.
 template <class T> INLINE T extract_bits(T x, u32 at, u32 size) {
     const bool is_signed = T(-1) < T(0);
     const u32 width = 8 * sizeof(T);

@@ -1,7 +1,7 @@
 """Compile sources to PTX and PTX to CPU libraries, and launch their kernels.
 
-The user's cache folder keeps PTX and libraries under a digest of all their inputs. Each process has one executor. All
-modules share its memory.
+The user's cache folder keeps PTX and libraries under a digest of all inputs. Each process has one executor. All modules
+share the memory of the executor.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from gpusim.compile_cache import CompileError, cached, compile_error, digest
 from gpusim.typing import Array
 
 NVRTC_MAJOR = 12
-# A virtual architecture: its PTX is that of sm_90, and of all before sm_100, and it needs no ptxas.
+# A virtual architecture, because it needs no ptxas. The PTX is the same for all architectures before sm_100.
 ARCH = "compute_90"
-# Adds source lines to the PTX and changes no instruction.
+# Adds source lines to the PTX, and does not change instructions.
 LINES = "-lineinfo"
 # -Og compiles in a third of the time of -O2. Most modules run for a second.
 FLAGS = (
@@ -38,8 +38,8 @@ FLAGS = (
 )  # fmt: skip
 HERE = Path(__file__).resolve().parent
 FOLDER = "ptx"
-# In the order of enum Kind in executor.hpp. The last two are notes: PTX copies whole structures with their unwritten
-# parts, and it does not define which of two zeros is the maximum.
+# In the order of enum Kind in executor.hpp. The last two kinds are notes. PTX copies whole structures, including
+# unwritten parts, and does not define which of two zeros is the maximum.
 KINDS = (
     ("out of bounds", "misaligned", "unwritten memory read", "race between threads", "race between blocks")
     + ("divergent barrier", "whole number divided by zero", "conversion out of range")
@@ -48,13 +48,13 @@ KINDS = (
 )  # fmt: skip
 NOTES = KINDS[-2:]
 MANY = 0xFFFF
-# Figures of struct Traffic in counts.hpp.
+# Members of struct Traffic in counts.hpp.
 TRAFFIC = 5
 _NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
 def why_not(major: int = NVRTC_MAJOR) -> str:
-    """Return why this computer cannot run PTX of this version of NVRTC."""
+    """Return the reason if this computer cannot run PTX of this version of NVRTC, else an empty string."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return "ci/ptx/executor.cpp switches between threads with code for Linux on x86-64"
     try:
@@ -123,7 +123,8 @@ def _library(inputs: list[str], text: Callable[[], str]) -> Path:
 
 
 def build(*parts: str, counted: bool = False) -> Path:
-    """Build the library of one PTX text, or of several linked texts, optionally with counters. Return its path.
+    """Build a library from one PTX text or several linked texts, optionally with counters. Return the path of the
+    library.
 
     Raises:
         PtxError: an instruction is not allowed or has no translation, or the texts do not fit together.
@@ -139,7 +140,7 @@ def build(*parts: str, counted: bool = False) -> Path:
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding of the executor's checks, for all accesses by one pair of source lines.
+    """Finding of the executor's checks, for one pair of source lines.
 
     Attributes:
         kind: kind of the finding, see KINDS.
@@ -168,7 +169,7 @@ class Executor:
 
     Attributes:
         base: address of the memory for device arrays.
-        size: size of this memory (bytes).
+        size: size of the memory for device arrays (bytes).
 
     Raises:
         CompileError: no C++ compiler is installed, or the address space is too small.
@@ -193,7 +194,8 @@ class Executor:
         """Reset the executor and its findings.
 
         Args:
-            seed: random seed for the order of blocks, and of threads between barriers. 0: the order of their numbers.
+            seed: random seed for the order of blocks, and of threads between barriers. With 0, blocks and threads run
+                in the order of their numbers.
             poison: byte that fills fresh shared and local memory.
         """
         self._library.ptx_configure(ctypes.c_uint64(seed), poison)
@@ -227,13 +229,13 @@ class Executor:
         self._library.ptx_count(number, blocks, sites, threads, sizes, len(caches))
 
     def take_counts(self, number: int) -> tuple[Array, Array, Array, list[int]]:
-        """Return the counts of a module since the last call.
+        """Return the counts of a module since the previous call.
 
         Returns:
-            Four arrays. First: executions of each basic block, summed over all threads. Second: these executions summed
-            over warps, with the count of the busiest thread of each warp. Third: lines of global memory by memory
-            access (site). Fourth: the figures of counts.hpp for global, shared and local memory, then the bytes that
-            each cache fetched.
+            Four arrays. First: executions of each basic block, summed over all threads. Second: executions by the
+            busiest thread of each warp, summed over all warps. Third: lines of global memory by memory access (site).
+            Fourth: ``Traffic`` of counts.hpp for global, shared and local memory, and the bytes that each cache
+            fetched.
         """
         blocks, sites, caches = self._counted[number]
         threads, warps = np.zeros((2, blocks), np.uint64)
@@ -290,7 +292,7 @@ class Module:
     """
 
     def __init__(self, path: Path) -> None:
-        self._executor = executor()  # first, because the library needs its symbols
+        self._executor = executor()  # load the executor first, because the library needs its symbols
         self._library = ctypes.CDLL(str(path))
         self._sites = ctypes.cast(self._library.ptx_sites, ctypes.POINTER(ctypes.c_char_p))
         table = ctypes.cast(self._library.ptx_kernels, ctypes.POINTER(_Kernel))
@@ -301,7 +303,10 @@ class Module:
         self.number = self._executor.add(self)
 
     def place_tables(self, place: Callable[[bytes], int]) -> None:
-        """Give every initialized array in global memory the device address that ``place`` returns for its bytes."""
+        """Set the device address of every initialized array in global memory.
+
+        ``place`` returns the address for the bytes.
+        """
         table = ctypes.cast(self._library.ptx_tables, ctypes.POINTER(_Table))
         for k in itertools.count():
             if not table[k].address:
@@ -322,7 +327,7 @@ class Module:
 
         Args:
             name: name of the kernel.
-            grid, block: numbers of blocks, and of threads in each.
+            grid, block: number of blocks, and number of threads per block.
             params: parameters of the kernel in PTX layout.
             shared: bytes of dynamic shared memory.
 

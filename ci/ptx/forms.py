@@ -1,9 +1,9 @@
-"""Allowed instructions of the kernels' PTX: all instructions with the same result on every machine.
+"""Allowed instructions in the kernels' PTX: instructions with the same result on every machine.
 
-Sums, products, quotients and roots carry ``.rn``. IEEE 754 defines this rounding, and ptxas may not fuse such
-instructions. PTX does not define which of two zeros ``max`` and ``min`` return. No instruction couples the threads of a
-warp, and every call names its target. NVRTC 12 writes the same PTX for all architectures before sm_100, except for
-``.target``.
+Sums, products, quotients and roots have ``.rn``. IEEE 754 defines the rounding ``.rn``, and ptxas does not fuse
+instructions with ``.rn``. PTX does not define which of two zeros ``max`` and ``min`` return. No instruction exchanges
+data between the threads of a warp. Every call names its target. NVRTC 12 writes the same PTX for all architectures
+before sm_100, except for ``.target``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ALLOWED = {
     "cvta": r"(to\.)?(local|global|shared)\.u64",
     "ld": rf"((global|local|shared)\.)?(nc\.)?(v[24]\.)?{_ANY}|param\.(v[24]\.)?{_ANY}|volatile\.global\.[bsu]32",
     "st": rf"((global|local|shared)\.)?(v[24]\.)?{_ANY}|param\.(v[24]\.)?{_ANY}|volatile\.global\.[bsu]32",
-    # relaxed.gpu is the default, which newer compilers write out
+    # relaxed.gpu is the default, which newer compilers write explicitly
     "atom": r"(relaxed\.gpu\.)?((global|shared)\.)?(add|min|max|or|and|xor|exch)\.[sub](32|64)",
     "red": r"(relaxed\.gpu\.)?((global|shared)\.)?(add|min|max|or|and|xor)\.[sub](32|64)",
     "bar": r"sync|warp\.sync",
@@ -77,7 +77,7 @@ _UNKNOWN = "is no form that is known: add it to ci/ptx/forms.py and instructions
 
 
 class Fault(NamedTuple):
-    """Instruction that is not allowed: the kernels that reach it, its function and line, its text, and the reason."""
+    """Forbidden instruction: kernels that reach it, function, line, text, and the reason."""
 
     kernels: str
     where: str
@@ -90,7 +90,7 @@ class Fault(NamedTuple):
 
 @cache
 def why_not(name: str) -> str:
-    """Return why an instruction of this name is not allowed."""
+    """Return the reason if an instruction of this name is not allowed, else an empty string."""
     opcode, _, modifiers = name.partition(".")
     if re.fullmatch(_ALLOWED.get(opcode, "(?!)"), modifiers):
         return ""
@@ -117,7 +117,7 @@ def _chooses(s: Instruction) -> bool:
 
 
 def _only_compared(function: Function, s: Instruction) -> bool:
-    """Return whether only comparisons read the result."""
+    """Return whether only comparisons read the result of an instruction."""
     waiting, seen, compared = [_written(s)], set(), False
     while waiting:
         register = waiting.pop()
@@ -147,7 +147,7 @@ def _read(s: Instruction) -> list[str]:
 
 
 def _has_number(s: Instruction) -> bool:
-    """Return whether an operand is a constant other than zero, of either sign."""
+    """Return whether an operand is a constant that is not zero."""
     constants = (_CONSTANT.match(operand.strip()) for operand in s.operands.split(","))
     return any(match and match[1].strip("0") not in ("", "8") for match in constants)
 

@@ -1,7 +1,7 @@
 """Translate single PTX instructions to C++.
 
-A register is a variable of its type. A floating-point instruction becomes the C++ operation with the same IEEE result
-(compiled without contraction). Integer operations use unsigned types.
+A register becomes a variable. A floating-point instruction becomes the C++ operation with the same IEEE result, without
+contraction. Integer operations use unsigned types.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Instructions(ABC):
 
     @abstractmethod
     def site(self) -> int:
-        """Return the number of the site of this instruction, which identifies its source line."""
+        """Return the site of the instruction: a number that identifies its source line."""
 
     @abstractmethod
     def param_address(self, name: str) -> str:
@@ -107,7 +107,7 @@ class Instructions(ABC):
         return symbol(name), c_type(kind)
 
     def operand(self, text: str, kind: str) -> str:
-        """Return a C++ expression of an operand, read as the PTX type ``kind``."""
+        """Return a C++ expression that reads an operand as the PTX type ``kind``."""
         want = c_type(kind)
         if text in _SPECIAL:
             return f"({want}){_SPECIAL[text]}"
@@ -129,7 +129,7 @@ class Instructions(ABC):
         raise ValueError(text)
 
     def assign(self, target: str, value: str, kind: str) -> str:
-        """Return ``target = value``, where the value has the PTX type ``kind``. The target "_" discards it."""
+        """Return ``target = value``, where the value has the PTX type ``kind``. The target "_" discards the value."""
         if target == "_":
             return f"(void)({value});"
         name, have = self.register(target)
@@ -224,7 +224,7 @@ class Instructions(ABC):
         return "return;"
 
     def op_trap(self, m: list[str]) -> str:
-        return f"ptx_note(t, HANG, {self.site()}); return;"  # tickets.cuh: it has waited too long
+        return f"ptx_note(t, HANG, {self.site()}); return;"  # tickets.cuh traps after a long wait
 
     def op_bar(self, m: list[str], which: str) -> str:
         if m[0] == "warp":
@@ -234,7 +234,7 @@ class Instructions(ABC):
         return f"ptx_barrier(t, {self.site()});"
 
     def op_membar(self, m: list[str]) -> str:
-        return ";"  # threads see writes of others at once
+        return ";"  # threads immediately see writes of other threads
 
     def op_call(self, s: Instruction) -> str:
         results, name, arguments = call_parts(s)

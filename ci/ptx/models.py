@@ -13,7 +13,7 @@ from gpusim.scene import load_scene
 from tests.parity.contact_models import rocks, tiled
 from tests.unit.control.plants import plant
 
-# Number of shapes from which a grid finds the pairs.
+# Minimum number of shapes for which a grid finds the pairs.
 GRID_SHAPES = 65
 _BALL, _FLOOR = 0.1, -50.0
 
@@ -28,7 +28,7 @@ def machine(name: str) -> ModelBuilder:
 
 
 def muscles() -> ModelBuilder:
-    """Return a robot with two muscles, a servo whose command is a rate, and an ankle that follows its knee."""
+    """Return a robot with two muscles, a servo with a rate as command, and an ankle that follows the knee."""
     b = robot(ball=False)
     joint, ankle = [k for k, spec in enumerate(b.joints) if spec.kind == "revolute"][:2]
     b.add_mimic(ankle, joint, curve=(0.3, 0.1, 0.05))
@@ -62,7 +62,7 @@ def grid() -> ModelBuilder:
 
 
 def rays() -> ModelBuilder:
-    """Return a falling sensor whose rays hit the shapes around it, one of every type."""
+    """Return a falling ray sensor, with a shape of every kind around it."""
     b = ModelBuilder()
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, -1.0)))
     b.add_shape_height_field(-1, [[0.0, 0.1, 0.0], [0.2, 0.0, 0.1]], spacing=(2.0, 4.0), xform=Transform((0, 0, -0.8)))
@@ -111,8 +111,8 @@ class Run:
         dt: step size (s).
         max_pairs: capacity of the pair buffer.
         builds: launches, solvers and number types that run without ``--all``. None: the usual builds.
-        reaches: flags of worlds that the last step must set with the direct solver. They prove that the corresponding
-            part of the solver's schedule has run.
+        reaches: flags of worlds that the last step must set with the direct solver. A flag proves that a part of the
+            schedule has run.
     """
 
     build: Callable[[], ModelBuilder]
@@ -125,7 +125,7 @@ class Run:
 
 MODELS = {
     "robot": Run(robot, 5e-3, 6),
-    # Only its feet touch: Newton's method solves the contacts, with one block per world in both launches.
+    # Only the feet touch the ground. Newton's method solves the contacts, with one block per world in both launches.
     "walker": Run(
         lambda: robot(ball=False),
         5e-3,
@@ -136,7 +136,7 @@ MODELS = {
     "muscles": Run(muscles, 5e-3, 6),
     "hydraulic_lift": Run(lambda: machine("hydraulic_lift"), 2e-3, 6),
     "dc_motor_rig": Run(lambda: machine("dc_motor_rig"), 2e-3, 6),
-    # Its loops correct positions with one block per world in both launches.
+    # The model has loops. One block per world corrects the loops in both launches.
     "boom_crane": Run(
         lambda: machine("boom_crane"), 2e-3, 6, builds=(("fused", "direct", "float32"), ("staged", "direct", "float32"))
     ),

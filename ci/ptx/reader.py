@@ -1,6 +1,6 @@
 """Read the text of a PTX module as data: functions, their parameters, registers, local memory and statements.
 
-The reader accepts the PTX that NVRTC writes, and rejects unknown forms. It does not repeat the checks of ptxas.
+The reader accepts the PTX of NVRTC, and rejects unknown forms. The reader does not repeat the checks of ptxas.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     outer_line: int = 0
 
     def behind(self, files: int) -> Place:
-        """Return this position with its file numbers increased by ``files``."""
+        """Return the same position, with file numbers increased by ``files``."""
         return Place(self.file + files, self.line, self.outer_file + files, self.outer_line)
 
 
@@ -131,7 +131,7 @@ class Module:
         return seen
 
 
-# For sm_100 and newer, ``.ptr`` and an alignment after the type describe the target of a pointer.
+# Since sm_100, ``.ptr`` and an alignment after the type describe the target of a pointer.
 _PARAM = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+(?:\.ptr\s+(?:\.align\s+\d+\s+)?)?([\w$]+)(?:\[(\d+)\])?$"
 )
@@ -213,7 +213,7 @@ def _params(text: str | None) -> list[Param]:
 
 
 def _read_body(function: Function, text: str, position: int) -> int:
-    """Read statements after the first brace and return the position after the last one."""
+    """Read statements after the first brace, and return the position after the last statement."""
     place, depth = Place(), 1
     while True:
         token = _TOKEN.match(text, position)

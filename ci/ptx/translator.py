@@ -1,4 +1,5 @@
-"""Translator of a PTX module to C++: a function for each PTX function, a statement for each instruction."""
+"""Translator of a PTX module to C++. Each PTX function becomes a C++ function, and each instruction becomes a
+statement."""
 
 from __future__ import annotations
 
@@ -86,13 +87,13 @@ def _layout(params: list[Param]) -> tuple[dict[str, int], int]:
 
 
 def _has(module: Module, name: str, form: str) -> bool:
-    """Return whether a function, or one that it calls, has instructions that begin with ``form``."""
+    """Return whether a function, or a function that it calls, has an instruction that begins with ``form``."""
     reached = (module.functions[f] for f in module.reached(name))
     return any(s.name.startswith(form) for f in reached for s in f.instructions())
 
 
 class _FunctionWriter(Instructions):
-    """Writer of the C++ of one function."""
+    """Writer of the C++ code for one function."""
 
     def __init__(self, module: Module, function: Function, sites: list[Site]) -> None:
         super().__init__(function.registers, {x.name for x in function.locals}, module.shared, set(module.tables))

@@ -1,1 +1,1 @@
-"""The laws of the actuators in CUDA C++, one file for each kind; this package holds their sources as data."""
+"""CUDA C++ sources of actuator laws, as package data. Each actuator kind has a file."""

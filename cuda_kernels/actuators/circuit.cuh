@@ -88,8 +88,8 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
         }
         if (!(moved > OIL_PRECISION * most)) break;
     }
-    // A first guess of the velocities may wrongly give pressures below the vapor pressure. So only two
-    // such guesses in a row count.
+    // The first guess of the velocities may be wrong, and give pressures below the vapor pressure. Cavitation counts
+    // only if two consecutive guesses give such pressures.
     bool low = b.hollow;
     for (int i = 0; i < b.nodes; ++i) low = low || (was_low && !b.fixed[i] && guess[i] < b.vapor);
     if (low) settle_balance(w, k, b, guess, error, matrix);

@@ -2,7 +2,7 @@
 #pragma once
 #include "../actuate.cuh"
 
-// Return by how much the drag of one kick exceeds half of the velocity, relative to the velocity.
+// Return the part of the relative velocity change in a kick (factor * response) that exceeds 1/2.
 GPUSIM_FN double beyond_half(double factor, double response) { return max_(factor * response - 0.5, 0.0); }
 // Return the force or torque along one axis of the box.
 GPUSIM_FN double resistance(double viscous, double quadratic, double response, double last, double change) {
@@ -10,7 +10,7 @@ GPUSIM_FN double resistance(double viscous, double quadratic, double response, d
     const double factor = viscous + quadratic * abs_(v);
     return -factor / (1.0 + beyond_half(factor, response)) * v;
 }
-// Get (v, w) of a body at the previous half step, and extrapolate its change up to t.
+// Get (v, w) of a body at the previous half step, and extrapolate the change up to t.
 GPUSIM_FN void drag_velocity(const World& w, int body, const double* inverse, double* last, double* change) {
     const double kick = *w.kick_before();
     const bool known = kick > 0.0 && !w.semi_implicit();

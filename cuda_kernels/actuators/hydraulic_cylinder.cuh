@@ -3,8 +3,7 @@
 #pragma once
 #include "hydraulics.cuh"
 
-// Sum G and G times the outer pressure over the edges of chamber n. G is the ratio of
-// flow to pressure drop at ``guess``.
+// Sum G and G * (outer pressure) over the edges of chamber n. G is flow / pressure drop at ``guess``.
 GPUSIM_FN void chamber_edges(const World& w, int k, int n, double guess, double* total, double* inflow) {
     const double supply = w.cylinder_supply_pressure(k), tank = w.cylinder_tank_pressure(k);
     const double transition = w.cylinder_transition_pressure(k), check = w.cylinder_anticavitation_gain(k);
@@ -38,8 +37,8 @@ GPUSIM_FN double chamber_balance(const World& w, int k, const Chamber& c, double
     chamber_edges(w, k, c.n, p, &total, &inflow);
     return (c.compliance * (p - c.pressure) + c.hollow) / c.h - (inflow - total * p) + c.area * velocity;
 }
-// Refine the guess of the pressure at a velocity, and linearize there. ``guess`` and ``speed`` are from the previous
-// pass. A void that stays open keeps the vapor pressure.
+// Refine the guess of the pressure at a velocity, and linearize at the new guess. ``guess`` and ``speed`` are from the
+// previous pass. A void that stays open keeps the vapor pressure.
 GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double guess, double speed, double velocity, double* p, double* a, double* b) {
     const double least = w.cylinder_vapor_pressure(k), change = velocity - speed;
     const bool low = c.hollow != 0.0 || guess == least || (*p < least && guess < least);
@@ -106,7 +105,7 @@ GPUSIM_FN void cylinder_cushions(const World& w, int k, double x) {
     w.cylinder_cushion_impulse(k) = impulse;
     w.cylinder_cushion_slope(k) = slope;
 }
-// With ``papers_coupling``, the piston moves alone, in substeps of 0.1 ms (paper 2023, eq. 6 to 9).
+// With ``papers_coupling``, integrate the piston separately in substeps of 0.1 ms (paper 2023, eq. 6 to 9).
 GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
     int count = int(w.h / PAPERS_SUBSTEP - 1e-9) + 1;
     if (count < 1) count = 1;
@@ -182,7 +181,8 @@ GPUSIM_FN void cylinder_relinearize(const World& w, int k, ActuatorTerm& own) {
     double p[2] = {w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity, w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity};
     cylinder_law(w, k, p, true, velocity, own);
 }
-// Update the pressures with the solved velocity. The oil volumes slowly approach the volumes of the geometry.
+// Update the pressures with the solved velocity. The oil volumes slowly approach the volumes that follow from the
+// geometry.
 GPUSIM_FN void cylinder_advance(const World& w, int k) {
     const double oil = w.cylinder_oil(k), speed = w.rate_next()[w.cylinder_axis()[k]];
     const double velocity = speed + VOLUME_SYNC * (cylinder_stroke(w, k) - oil) / w.h;

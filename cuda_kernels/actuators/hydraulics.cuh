@@ -3,7 +3,7 @@
 #include "../accuracy.cuh"
 #include "../actuate.cuh"
 
-// Solve x'' + 2 D w x' + w^2 x = K w^2 u exactly for one step with constant u. ``mean`` is the mean of x over the step.
+// Solve x'' + 2 D w x' + w^2 x = K w^2 u exactly for a step with constant u. ``mean`` is the mean of x over the step.
 GPUSIM_FN void second_order_valve(double target, double frequency, double damping, double h, double* position, double* rate, double* mean) {
     const double decay = damping * frequency, under = frequency * frequency * (1.0 - damping * damping);
     const double root = sqrt_(abs_(under)), angle = root * h, e = det::exp(-decay * h);
@@ -12,7 +12,7 @@ GPUSIM_FN void second_order_valve(double target, double frequency, double dampin
         c = e * det::cos(angle);
         s = angle < 1e-4 ? e * h : e * det::sin(angle) / root;
     } else {
-        // These exponentials include the decay, because cosh alone would overflow.
+        // The exponentials include the decay, because cosh would overflow without it.
         const double slow = 0.5 * det::exp(-(decay - root) * h), fast = 0.5 * det::exp(-(decay + root) * h);
         c = slow + fast;
         s = angle < 1e-4 ? e * h : (slow - fast) / root;
@@ -55,7 +55,8 @@ GPUSIM_FN double middle_stroke(double oil, double speed, double low, double high
 GPUSIM_FN void watch_void(const World& w, double size, int number) {
     if (size > OIL_LEAST_VOID) raise_to(w.void_peak(), tagged(size, number));
 }
-// Add the end cushions to P and D. They are one-sided springs in the last ``length`` of the stroke at both ends.
+// Add the end cushions to P and D. End cushions are one-sided springs in the last ``length`` of the stroke at both
+// ends.
 GPUSIM_FN void stroke_cushions(const World& w, int axis, double x, double low, double high, double stiffness, double damping,
                                    double length, double* impulse, double* slope) {
     if (!(stiffness + damping > 0.0)) return;

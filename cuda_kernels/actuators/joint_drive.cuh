@@ -1,4 +1,4 @@
-// Commanded joint efforts: a plain effort, and a servo with feed-forward (gpusim/actuators/joint_drive.py).
+// Joint efforts from commands: a plain effort, and a servo with feed-forward (gpusim/actuators/joint_drive.py).
 #pragma once
 #include "../actuate.cuh"
 

@@ -33,8 +33,8 @@ GPUSIM_FN MuscleCurve muscle_force_velocity(double most, double velocity) {
     if (velocity <= end) return {most - y * y / end, 2.0 * y / end};
     return {most, 0.0};
 }
-// Return the mean passive force from a to b, and its derivative with respect to b. The arguments are lengths, scaled to
-// 0 at the optimum length and 1 midway to lmax. If a = b, return the force and half its slope.
+// Return the mean passive force from a to b, and its derivative with respect to b. a and b are scaled lengths: 0 is the
+// optimum length, and 1 is midway to lmax. If a = b, return the force and half its slope.
 GPUSIM_FN MuscleCurve muscle_passive(double a, double b) {
     const double way = b - a;
     MuscleCurve mean = {0.0, 0.0};

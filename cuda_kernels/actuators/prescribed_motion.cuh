@@ -19,7 +19,7 @@ GPUSIM_FN double motion_rate(const World& w, int k) {
     const int done = substeps_done(w);
     double x = w.motion_position_now(k), v = w.motion_velocity_now(k), a = w.motion_acceleration_now(k);
     double j = done == 0 ? motion_new_jerk(w, k) : double(w.motion_jerk(k));
-    // A trial step may run before the new commands arrive. It then extrapolates the path.
+    // A trial step may run before the new commands arrive. The trial step then extrapolates the path.
     if (*w.forward_only() && *w.step_last() > 0.0 && x == w.motion_position_before(k) && v == w.motion_velocity_before(k) &&
         a == w.motion_acceleration_before(k)) {
         const double dt = w.h * w.substeps();
@@ -37,7 +37,7 @@ GPUSIM_FN void motion_evaluate(const World& w, int k, ActuatorTerm& own) {
     own.slope = w.motion_slope(k);
     own.impulse = own.slope * motion_rate(w, k);
 }
-// Add the force of this kick to the mean force of the step. Forces of other actuators on the axis do not count.
+// Add the force of this kick to the mean force of the step, without the forces of other actuators on the axis.
 GPUSIM_FN void motion_advance(const World& w, int k) {
     const int axis = w.motion_axis()[k];
     const double kick = kick_time(w), before = w.motion_force(k), share = kick / (*w.sensed_time() + kick), slope = w.motion_slope(k);

@@ -15,7 +15,7 @@ GPUSIM_FN void begin_law(const World& w, const Law& law, int axis, const LawGues
     law.kick(w, axis, last.rate, &last.impulse, &own.slope);
     own.impulse = last.impulse + own.slope * last.rate;
 }
-// Linearize the law where its impulse solves the row alone, without the other rows. If guesses oscillate, use the line
+// Linearize the law at the velocity that solves the row without other rows. If the guesses oscillate, use the line
 // through the last two guesses.
 template <class Law>
 GPUSIM_FN void refit_law(const World& w, const Law& law, int axis, const LawGuess& last, ActuatorTerm& own) {

@@ -10,7 +10,7 @@ GPUSIM_FN void servo_evaluate(const World& w, int k, ActuatorTerm& own) {
     const double most = w.servo_effort_limit(k), kick = kick_time(w);
     double impulse, slope;
     spring_law(w, axis, follows_velocity ? 0.0 : w.servo_stiffness(k), damping, elongation, &impulse, &slope);
-    // A velocity servo damps the difference to its target, so the target shifts the law.
+    // A velocity servo damps the difference from its target velocity.
     if (follows_velocity) impulse += kick * damping * target;
     if (most < 1.0 / 0.0) {
         own.clamped_impulse = impulse;

@@ -17,7 +17,7 @@ GPUSIM_FN StrutNumbers joint_strut_of(const World& w, int k) {
 struct StrutPiece {
     double at, lower, upper, c0, c1, c3;
 };
-// Sums of the mean forces of all pieces between a and b, and of their derivatives with respect to b.
+// Sum of the mean forces of all pieces between a and b, and sum of the derivatives with respect to b.
 struct StrutMean {
     double a, b, force, slope;
 };
@@ -47,7 +47,7 @@ GPUSIM_FN void add_stop(StrutNumbers p, int at, int stiffness, int length, bool 
     const double infinite = 1.0 / 0.0, k = p[stiffness], d = p[length];
     add_piece({p[at], below ? -infinite : p[at], below ? p[at] : infinite, 0.0, -k, -k / (d * d)}, m);
 }
-// Add the linear pieces between the points of a table. The first and the last piece extrapolate the table.
+// Add the linear pieces between the points of a table. The first and the last piece extend to infinity.
 GPUSIM_FN void add_table(StrutNumbers p, int points, int abscissa, int force, double sign, StrutMean& m) {
     const int count = int(p[points]);
     for (int k = 0; k + 1 < count; ++k) {

@@ -2,7 +2,7 @@
 #pragma once
 #include "../math/platform.cuh"
 
-#define BOX_DEEPER 1e-6  // relative to the face: the deepest point replaces a chosen point if it is deeper by this
+#define BOX_DEEPER 1e-6  // relative to the face: minimum advantage of the deepest point over a chosen point
 #define BOX_POLYGON 8
 
 // Outline of the incident face on the reference face: corners (x, y), and the index of the edge after each corner.
@@ -35,7 +35,7 @@ GPUSIM_SHARED void box_clip(BoxPolygon& g, bool second, double sign, double limi
     g = o;
 }
 
-// Choose four of n > 4 points that span a large area and include the deepest point. The choice uses positions, because
+// Choose four of n > 4 points that span a large area, including the deepest point. The choice uses positions, because
 // gaps may be equal up to round-off.
 GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, double size, int* pick) {
     const double tie = BOX_DEEPER * size;
@@ -60,7 +60,7 @@ GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, dou
     best = -1.0;
     for (int i = 0; i < n; ++i) {
         if (i == p0 || i == p1 || i == p2) continue;
-        // Twice the area that point i adds to the triangle.
+        // Twice the area by which point i enlarges the triangle.
         const double s0 = sign * ((g.y[p1] - g.y[p0]) * (g.x[i] - g.x[p0]) - (g.x[p1] - g.x[p0]) * (g.y[i] - g.y[p0]));
         const double s1 = sign * ((g.y[p2] - g.y[p1]) * (g.x[i] - g.x[p1]) - (g.x[p2] - g.x[p1]) * (g.y[i] - g.y[p1]));
         const double s2 = sign * ((g.y[p0] - g.y[p2]) * (g.x[i] - g.x[p2]) - (g.x[p0] - g.x[p2]) * (g.y[i] - g.y[p2]));

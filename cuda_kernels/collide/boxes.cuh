@@ -1,7 +1,7 @@
-// Box against box, by the separating axis test: 6 faces and 9 pairs of edges. Then the routine clips one face against
-// the other, or two edges cross in one point. Resting boxes must keep the same axis from step to step. For two nearly
-// parallel axes, the gaps differ only by the square of the angle. A later axis then replaces an earlier one only if its
-// gap is better by BOX_PREFER.
+// Box against box, by the separating axis test with 6 faces and 9 pairs of edges. For a face axis, the routine clips
+// the incident face against the reference face. For an edge axis, two edges cross in one point. Resting boxes must keep
+// the same axis from step to step. The gaps of two nearly parallel axes differ only by the square of the angle. A later
+// axis replaces a nearly parallel earlier axis only if the gap of the later axis is greater by BOX_PREFER.
 #pragma once
 #include "box_polygons.cuh"
 #include "convex.cuh"
@@ -10,10 +10,10 @@
 #define BOX_PREFER 1e-3     // relative to the size: required advantage of a nearly parallel axis
 #define BOX_TIE 1e-9        // relative to the size: required advantage of any other axis
 #define BOX_PARALLEL 0.99999 // cosine of 0.26 degrees
-#define BOX_EDGE_SINE2 1e-14 // edges with a smaller angle (square of the sine) define no axis
-#define BOX_SNAP 1e-5       // relative to the face: corners that are outside by less move to the rim, without clipping
-#define BOX_GRAZE 5e-4       // relative to the pair's size: overlap of boxes that only graze
-#define BOX_GRAZE_THIN 0.02  // the same, relative to the smallest half extent
+#define BOX_EDGE_SINE2 1e-14 // two edges with a smaller angle (square of the sine) define no axis
+#define BOX_SNAP 1e-5       // relative to the face: a corner outside by less moves to the rim, without clipping
+#define BOX_GRAZE 5e-4       // relative to the pair's size: maximum overlap of grazing boxes
+#define BOX_GRAZE_THIN 0.02  // relative to the smallest half extent: maximum overlap of grazing boxes
 #define BOX_EDGE_FEATURE 4608
 
 struct BoxPair {
@@ -21,7 +21,8 @@ struct BoxPair {
     const double *a, *b;             // half extents
     double face_gap[6], size;
 };
-// Best separating axis, gap, and sine for edges. Codes: 0..2 faces of A, 3..5 faces of B, 6 + 3 i + j edges.
+// Best separating axis, gap, and sine for edges. Axes 0 to 2 are faces of A, axes 3 to 5 are faces of B, and axis 6 + 3
+// i + j is a pair of edges.
 struct BoxAxis {
     int code;
     double gap, sine;
@@ -85,8 +86,8 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
         }                                                                                                            \
     }
 
-// Return whether an edge axis separates the boxes by more than the margin. Otherwise update `best`. The code skips axes
-// that cannot be better, to save a square root.
+// Return whether an edge axis separates the boxes by more than the margin. Otherwise update `best`. To save a square
+// root, the code skips axes that cannot be better.
 GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
     double bar = min_(best.gap, 0.0);
     BOX_EDGES(0, 1, 2, 0, 1, 2) BOX_EDGES(0, 1, 2, 1, 2, 0) BOX_EDGES(0, 1, 2, 2, 0, 1)
@@ -107,7 +108,7 @@ GPUSIM_FN void box_edge_normal(const BoxPair& p, int i, int j, double sine, doub
     }
 }
 
-// Return whether the best edge axis wins over the best face.
+// Return whether the best edge axis is better than the best face.
 GPUSIM_FN bool box_edge_wins(const BoxPair& p, int face, const BoxAxis& edge, const double* n) {
     if (!(edge.gap > p.face_gap[face] + BOX_TIE * p.size)) return false;
     if (edge.gap > p.face_gap[face] + BOX_PREFER * p.size) return true;
@@ -162,7 +163,7 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
 
 // Find the corners of the overlap of both faces. m[3*i + j] is the cosine between axis i of the reference box and axis
 // j of the incident box. t is the vector between the centers, in the axes of the reference box. `apart` is the gap
-// along the normal. Return 0 if all points are too far away.
+// along the normal. Return 0 if all gaps exceed the margin.
 GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const double* m, const double* t, int k,
                                    bool flipped, double apart, double margin, Manifold& out) {
     const double *h = ref.size, *g = inc.size;

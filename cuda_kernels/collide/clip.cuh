@@ -3,8 +3,8 @@
 #include "support.cuh"
 
 #define LOOP_CORNERS 32    // 16 corners cut by 16 edges. Each edge adds at most one corner
-#define CLIP_SLACK 1e-7    // relative: a corner that is outside by less counts as inside, so that points do not flicker
-#define CHOICE_SLACK 1e-6  // relative: points that differ by less count as equal, and the first one wins
+#define CLIP_SLACK 1e-7    // relative: a corner outside by less counts as inside, so that points do not alternate
+#define CHOICE_SLACK 1e-6  // relative: among points that differ by less, the code chooses the first point
 
 struct Loop {
     int count;
@@ -81,7 +81,7 @@ GPUSIM_FN double square_distance(const double* p, const double* q) {
     return dot3(d, d);
 }
 
-// Return the deepest point. If several points are equally deep, return the first one.
+// Return the deepest point. If several points are equally deep, return the first point.
 GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
     double least = UNBOUNDED;
     for (int i = 0; i < count; ++i) least = min_(least, gap[i]);
@@ -106,8 +106,9 @@ GPUSIM_FN int widest_point(const double* points, int count, const double* p, con
     return best;
 }
 
-// Choose at most four points: the deepest, the farthest from the deepest, and the farthest on both sides of the line
-// through these two. If points are equal, choose the first one, so that the choice does not alternate.
+// Choose at most four points. Point 1 is the deepest point, and point 2 is the point farthest from point 1. Points 3
+// and 4 are the points farthest from the line through points 1 and 2, one on each side. Among equal points, choose the
+// first point, so that the choice does not alternate.
 GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count, const double* n, int* chosen) {
     if (count <= 4) {
         for (int i = 0; i < count; ++i) chosen[i] = i;

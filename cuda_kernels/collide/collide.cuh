@@ -1,4 +1,4 @@
-// Contact points of any two shapes. Each pair of shape kinds has its routine.
+// Contact points of any two shapes. Each pair of shape kinds has a routine.
 #pragma once
 #include "shape.cuh"
 
@@ -12,7 +12,7 @@ GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, in
 #include "convex.cuh"
 #include "planes.cuh"
 #include "spheres.cuh"
-// Models without height fields, ellipsoids and superellipsoids use builds without these routines.
+// Routines that are only in builds for models with height fields, ellipsoids or superellipsoids.
 #if GPUSIM_SHAPES > 1
 #include "height_field.cuh"
 #include "smooth.cuh"
@@ -24,7 +24,7 @@ GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, in
 #define GROUND_MANIFOLDS height_field_manifolds
 #endif
 
-// Return whether a shape may be concave. This shape must be the first of a pair.
+// Return whether a shape may be concave. A concave shape must be the first shape of a pair.
 GPUSIM_FN bool is_ground(const Shape& s) {
 #if GPUSIM_SHAPES > 2
     if (s.kind == SHAPE_TRIANGLE_MESH) return true;
@@ -88,7 +88,8 @@ GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const bool swapped = is_ground(b) || (a.kind > b.kind && !is_ground(a));
 #if GPUSIM_LINKED
-    // Shapes from another linked part may be in any kind of memory. With local copies, the compiler knows the memory.
+    // Shapes from another linked part may be in any address space. For local copies, the compiler knows the address
+    // space.
     const Shape first = swapped ? b : a, second = swapped ? a : b;
     double kept[4] = {guess[0], guess[1], guess[2], guess[3]};
     Manifold found;

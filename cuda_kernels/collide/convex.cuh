@@ -1,19 +1,19 @@
-// Contact points of two convex shapes. GJK and EPA give the normal and the gap (gjk.cuh, epa.cuh). The points are
-// corners of the overlap of both facing polygons (clip.cuh).
+// Contact points of two convex shapes. GJK and EPA give the normal and the gap (gjk.cuh, epa.cuh). The contact points
+// are the corners of the overlap of both facing polygons (clip.cuh).
 #pragma once
 #include "clip.cuh"
 #include "epa.cuh"
 
 #define CLEARLY_APART 1e-5   // relative: above this gap, the vector between the nearest points gives an exact normal
-#define TOUCHING 1e-9        // relative: below this gap, this vector has no useful direction
+#define TOUCHING 1e-9        // relative: below this gap, the vector between the nearest points has no useful direction
 #define EPA_FLAT 1e-10       // relative accuracy of the penetration depth of polytopes
-#define EPA_ROUND 1e-4       // the same for other shapes, before polish_normal
+#define EPA_ROUND 1e-4       // relative accuracy of the penetration depth of other shapes, before polish_normal
 #define POLISH_GAP 0.01      // relative: gap to which polish_normal moves the cores apart
 #define POLISH_STEPS 6
 #define SAME_NORMAL 1e-11    // square of the change of the normal (rad) below which polish_normal stops
 #define PARALLEL_SINE 0.02   // segments with a smaller angle (1.1 degrees) touch along a line
 #define EXACT 1e-9           // largest relative error of a gap from polygon points
-#define EXACT_ROUND 1e-5     // the same for round rims, which have eight corners
+#define EXACT_ROUND 1e-5     // largest relative error of a gap from points on a round rim with eight corners
 #define FACE_BETTER 1e-4     // B's face is the reference face if its cosine to the normal is greater by this
 
 // A pair with its normal, gap and nearest points, relative to A's center.
@@ -30,7 +30,7 @@ GPUSIM_FN bool has_rim(const Shape& s) {
     return s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL;
 }
 
-// Refine a normal: move the cores apart along the normal and find their nearest points. Each step multiplies the error
+// Refine a normal: move the cores apart along the normal, and find their nearest points. Each step multiplies the error
 // by (depth + gap) / (radius of curvature + gap).
 GPUSIM_SHARED void polish_normal(const Shape& a, const Shape& b, Approach& c) {
     const double space = POLISH_GAP * c.extent;
@@ -91,8 +91,8 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     return c.gap <= most;
 }
 
-// Points before the choice of four, with the gaps of the cores. The points are on the core of B
-// (side = 1) or A (side = -1).
+// All points, before the choice of four points, with the gaps of the cores. The points are on the core of B (side = 1)
+// or on the core of A (side = -1).
 struct Candidates {
     int count;
     double p[3 * (LOOP_CORNERS + 1)], gap[LOOP_CORNERS + 1];
@@ -113,7 +113,7 @@ GPUSIM_FN void middle_of(const double* p, const double* q, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = 0.5 * (p[k] + q[k]);
 }
 
-// Return whether a single facing corner of the shape is the exact contact point. On round rims and sides, it is not.
+// Return whether a single facing corner of the shape is the exact contact point. Corners on round rims are not exact.
 GPUSIM_FN bool shows_corner(const Shape& s, int count) {
     return count == 1 && (is_polytope(s) || s.kind == SHAPE_SPHERE || s.kind == SHAPE_CAPSULE);
 }
@@ -167,7 +167,7 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
         set_point(a, c, middle, gap, out);
     }
     set_features(ids, out.count, out.feature);
-    return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise they do not overlap
+    return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise the polygons do not overlap
 }
 
 // Clip the polygon q of one shape to the face p of the other shape, and compute the gap of each corner. n is the
@@ -193,7 +193,7 @@ GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double*
     }
 }
 
-// Add the nearest points if the polygons do not contain them. A polygon only approximates a round rim.
+// Add the nearest points if they are outside the polygons, because a polygon only approximates a round rim.
 GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, double side, Candidates& out) {
     double least = UNBOUNDED;
     for (int i = 0; i < out.count; ++i) least = min_(least, out.gap[i]);
@@ -212,7 +212,8 @@ GPUSIM_SHARED void face_points(const Shape& a, const Shape& b, const Approach& c
     double face_a[3], face_b[3];
     polygon_normal(p, count_p, face_a);
     polygon_normal(q, count_q, face_b);
-    // The reference face is the face whose normal is closer to the contact normal. If both are equal, it is A's face.
+    // The reference face is the face with the normal closer to the contact normal. If both are equally close, use A's
+    // face.
     const bool on_b = count_p < 3
         || (count_q >= 3 && dot3(face_b, back) / norm3(face_b) > dot3(face_a, c.normal) / norm3(face_a) + FACE_BETTER);
     const double side = on_b ? -1.0 : 1.0;

@@ -1,19 +1,19 @@
 // Penetration depth of two convex cores, by the expanding polytope algorithm (van den Bergen 2001). The polytope is
 // inside the Minkowski difference. In each iteration, the face nearest to the origin moves outward, until it reaches
-// the boundary. Distances are signed, because the origin may still be outside. If the capacity is exceeded, the best
-// direction so far is the result.
+// the boundary. Distances are signed, because the origin may still be outside. If the capacity does not suffice, the
+// result is the best direction so far.
 #pragma once
 #include "gjk.cuh"
 
 #define EPA_POINTS 32
 #define EPA_FACES 60    // 2 EPA_POINTS - 4
-#define EPA_EDGES 40    // edges of the hole that a new point makes
+#define EPA_EDGES 40    // edges of the hole around a new point
 #define EPA_THIN 1e-9   // a simplex of this height, relative to the shapes, is flat
 
 struct Polytope {
     int points, faces;
     double w[3 * EPA_POINTS];
-    double normal[3 * EPA_FACES], distance[EPA_FACES];  // outward normals. A face without area is never selected
+    double normal[3 * EPA_FACES], distance[EPA_FACES];  // outward normals. The code never selects a face without area
     unsigned char corner[3 * EPA_FACES];
 };
 
@@ -44,7 +44,8 @@ GPUSIM_FN void square_to(const double* d, double* out) {
     for (int c = 0; c < 3; ++c) out[c] = out[c] / length;
 }
 
-// Return the distance of w from the first points of the polytope: squared for a point or line, signed for a plane.
+// Return the distance of w from the first points of the polytope. The distance is squared for a point or line, and
+// signed for a plane.
 GPUSIM_FN double height_over(const Polytope& t, const double* w) {
     double g[3], e[3], f[3], n[3];
     subtract3(w, t.w, g);
@@ -86,8 +87,8 @@ GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
     return true;
 }
 
-// Add the point that is farthest from the span of the first points. Return false if the Minkowski difference is flat.
-// Then d is perpendicular to it.
+// Add the point that is farthest from the span of the first points. If the Minkowski difference is flat, return false,
+// with d perpendicular to it.
 GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const double* offset, double thin, Polytope& t,
                                       double* d) {
     double most = thin, w[3], point[3], trial[3];
@@ -134,8 +135,8 @@ GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, do
     return true;
 }
 
-// Add edge i, j of a removed face to the rim of the hole, or remove it if the rim contains it already. Return the
-// number of edges, or -1 if the capacity is exceeded.
+// Add the edge i, j of a removed face to the rim of the hole. If the rim already contains the edge, remove the edge.
+// Return the number of edges, or -1 if the capacity does not suffice.
 GPUSIM_FN int toggle_edge(unsigned char* rim, int edges, unsigned char i, unsigned char j) {
     for (int other = 0; other < edges; ++other) {
         if (rim[2 * other] != j || rim[2 * other + 1] != i) continue;
@@ -149,8 +150,8 @@ GPUSIM_FN int toggle_edge(unsigned char* rim, int edges, unsigned char i, unsign
     return edges + 1;
 }
 
-// Add a point outside a face to the polytope: remove the faces that see the point, and connect it to the rim of the
-// hole. Return false if the capacity is exceeded.
+// Add a point outside a face to the polytope. Remove the faces that see the point, and connect the point to the rim of
+// the hole. Return false if the capacity does not suffice.
 GPUSIM_SHARED bool expand(Polytope& t, int nearest, const double* w, double slack) {
     unsigned char rim[2 * EPA_EDGES];
     int edges = 0;
@@ -175,8 +176,8 @@ GPUSIM_SHARED bool expand(Polytope& t, int nearest, const double* w, double slac
     return true;
 }
 
-// Compute the direction n of the shortest motion of b that separates the cores, and return its length. The error is at
-// most accuracy * extent if the capacity suffices. The result is never too short.
+// Compute the direction n of the shortest motion of b that separates the cores, and return its length. With sufficient
+// capacity, the error is at most accuracy * extent. The computed length is never too short.
 GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, double extent, double accuracy,
                          const Simplex& s, double* n) {
     Polytope t;

@@ -1,8 +1,8 @@
 // Contacts of the triangles of a height field with a convex shape, in the frame of the field. A point of the shape
-// above or below a triangle makes contact with the face. Its gap is measured along the normal of the triangle. For a
-// point above the surface, the foot of the perpendicular must be on or below the surface. Other contacts are at edges
-// and corners. They count only if their normal is between the normals of the adjacent triangles. Therefore edges in a
-// plane or valley cause no ghost collisions.
+// above or below a triangle makes contact with the face. The gap is along the normal of the triangle. A point above the
+// surface counts only if the foot of its perpendicular to the triangle is on or below the surface. The scan keeps a
+// contact at an edge or corner only if the normal is between the normals of the adjacent triangles. Edges in a plane or
+// valley cause no ghost collisions.
 #pragma once
 #include "field_triangle.cuh"
 
@@ -38,8 +38,8 @@ GPUSIM_SHARED bool field_is_lowest(const FieldScan& s, const double* b, const do
     support(*s.body, down, lowest, &vertex);
     return dot3(b, n) - (dot3(lowest, n) - s.radius) <= FIELD_LOWEST * s.size;
 }
-// Return whether the ground at x blocks a shape that slides along the contact ``other``. The far edge of a groove under
-// a box must not block the box.
+// Return whether the ground at x blocks a shape that slides along the contact ``other``. The edge of a groove under a
+// box must not block the box.
 GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, const FieldPoint& x) {
     const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
     const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;
@@ -65,14 +65,14 @@ GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
     if (gap > s.margin) return false;
     const double tie = FIELD_TIE * s.size;
     if (!s.spread) return !s.best[4].found || -gap > s.best[4].score + tie;
-    if (s.radius > 0.0) return true;  // surface points depend on the normal
+    if (s.radius > 0.0) return true;  // the surface point of a rounded shape depends on the normal
     const double x = dot3(b, s.along), y = dot3(b, s.across), far = s.weight * gap;
     for (int k = 0; k < 4; ++k)
         if (!s.best[k].found || (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - far > s.best[k].score + tie) return true;
     return false;
 }
 
-// Keep a contact at the point b of the shape with normal n, if it matches the current search.
+// Keep a contact at the point b of the shape with the normal n, if the contact matches the current search.
 template <class Scan>
 GPUSIM_SHARED void field_take(Scan& s, const double* b, const double* n, double gap, int feature) {
     if (gap > s.margin || field_knows(s, n)) return;

@@ -5,22 +5,22 @@
 #include "shape.cuh"
 #include "support.cuh"
 
-#define FIELD_CONE 0.985      // cosine of 10 degrees: contacts whose normals are closer share a manifold
-#define FIELD_NEAR 0.9963     // cosine of 5 degrees: if all normals are this close to one normal, they share a manifold
-#define FIELD_LOWEST 1e-3  // relative to the shape's size: a new manifold needs a point this close to the lowest points
-#define FIELD_STEP 2e-4       // relative to the shape's size: ground that rises by less does not block a shape
+#define FIELD_CONE 0.985      // cosine of 10 degrees: minimum angle between the normals of manifolds
+#define FIELD_NEAR 0.9963     // cosine of 5 degrees: normals within this angle of one normal share a manifold
+#define FIELD_LOWEST 1e-3  // relative to the shape's size: maximum height of a manifold's first point
+#define FIELD_STEP 2e-4       // relative to the shape's size: minimum rise of the ground that blocks a shape
 #define FIELD_TIE 1e-6        // relative to the shape's size: gaps and positions that differ by less count as equal
-#define FIELD_FLAT 1e-6       // relative to the grid spacing: at a ridge, the next triangle falls by more
+#define FIELD_FLAT 1e-6       // relative to the grid spacing: minimum fall of the next triangle at a ridge
 #define FIELD_LEAN 1e-3       // sine of the angle tolerance of surface normals
-#define FIELD_UPRIGHT 0.9999995  // cosine of the same tolerance
+#define FIELD_UPRIGHT 0.9999995  // cosine of the angle tolerance of surface normals
 #define FIELD_INSIDE 1e-9     // barycentric tolerance for points outside the rim of a triangle
 #define FIELD_CORNERS (FACE_CORNERS + 4)
-#define FIELD_SUPPORT 480     // feature numbers below this are corners of the shape. Numbers from FIELD_CELLS are cells
+#define FIELD_SUPPORT 480     // feature numbers: corners of the shape below FIELD_SUPPORT, cells from FIELD_CELLS
 #define FIELD_CELLS 512
 #define FIELD_FAR 0           // result of field_face: the shape is out of reach
 #define FIELD_MET 1           // the face contains the nearest point of the surface
-#define FIELD_MISSED 2        // another triangle or a ridge may contain it
-#define FIELD_ASIDE 3         // the face contains it, if no other way out is shorter
+#define FIELD_MISSED 2        // another triangle or a ridge may contain the nearest point
+#define FIELD_ASIDE 3         // the face contains the nearest point if no other way out is shorter
 
 struct FieldPoint {
     double b[3], n[3], gap, score;
@@ -29,8 +29,9 @@ struct FieldPoint {
 };
 
 // Input and state of a scan. Without `spread`, the scan finds the deepest contact (best[4]) whose normal differs from
-// the normals of the first `known` seeds. With `spread`, it finds the contacts near the normal of seed `known` that are
-// farthest in four directions (best[0..3]). With `most` > 1, `others` is true if another scan may find another normal.
+// the normals of the first `known` seeds. With `spread`, the scan finds the contacts near the normal of seed `known`
+// that are farthest in four directions (best[0..3]). With `most` > 1, `others` is true if another scan may find another
+// normal.
 struct FieldScan {
     const Shape *field, *body;  // `body` is in the frame of the field
     int columns, rows, first_column, last_column, first_row, last_row;
@@ -90,8 +91,8 @@ GPUSIM_FN double plane_gap(const FieldTriangle& t, const double* p) {
     return (p[0] - t.corner[0]) * t.n[0] + (p[1] - t.corner[1]) * t.n[1] + (p[2] - t.corner[2]) * t.n[2];
 }
 
-// Return whether the surface falls from a point towards the grid corner (column, row), seen along n. Return true
-// outside the field.
+// Return whether the surface falls from a point towards the grid corner (column, row), seen along n. Return true if the
+// corner is outside the field.
 GPUSIM_FN bool field_falls(const FieldScan& s, const double* from, const double* n, int column, int row) {
     if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return true;
     double to[3];
@@ -106,7 +107,7 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
     const int column = t.column + field_step(t.half, k, false), row = t.row + field_step(t.half, k, true);
     if (edge) {
         const int last = k == 0 ? 2 : k - 1;
-        // Near a corner, the contact may belong to the corner.
+        // The contact may belong to a corner near the point.
         double along[3];
         subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), p, along);
         if (s.known > 0 && abs_(dot3(along, n)) > FIELD_LEAN * norm3(along)) return false;
@@ -166,10 +167,9 @@ GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, cons
     return most <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // smaller than the tolerance of field_holds
 }
 
-// Return how the face of the triangle meets the lowest point p of the shape. `gap` is the distance of p from
-// the plane. If p is below the surface, the triangle straight above p meets it. If p is above the surface, its
-// foot must be on the triangle, or on or below the surface. If p is below the surface, but not straight below
-// the triangle, the result is FIELD_ASIDE.
+// Return whether the face of the triangle has a contact with the lowest point p of the shape. `gap` is the distance of
+// p from the plane. If p is below the surface, the triangle straight above p has the contact, and other triangles
+// return FIELD_ASIDE. If p is above the surface, its foot must be on the triangle, or on or below the surface.
 GPUSIM_SHARED int field_meets(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
     const bool straight = field_covers(s, t, p);
     if (straight && !(gap > 0.0)) return FIELD_MET;
@@ -212,11 +212,11 @@ GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to
 }
 
 // Correct a contact whose foot is beyond a ridge: its gap is the distance from the nearest edge or corner (Ericson,
-// Real-Time Collision Detection, 2005, 5.1.5). Return false if the surface does not have the new normal there.
+// Real-Time Collision Detection, 2005, 5.1.5). Return false if the new normal is no normal of the surface.
 GPUSIM_SHARED bool field_past_ridge(const FieldScan& s, const FieldTriangle& t, double* p, double* n, double* gap) {
     double foot[3], core[3], to[3], along;
-    // Straight below the point, the triangle is farther away than the plane by at most gap
-    // tan^2 / 2 of the slope angle.
+    // The distance from the point straight down to the triangle exceeds the distance from the plane by at most gap
+    // tan^2(slope) / 2.
     const double tie = FIELD_TIE * s.size, square = t.n[2] * t.n[2];
     if (0.5 * *gap * (1.0 - square) <= tie * square) return true;
     field_foot(t, p, *gap, foot);

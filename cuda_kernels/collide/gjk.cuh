@@ -5,7 +5,7 @@
 #include "support.cuh"
 
 #define GJK_STEPS 48
-#define GJK_ACCURACY 1e-12   // relative, of the distance
+#define GJK_ACCURACY 1e-12   // relative accuracy of the distance
 #define GJK_FLAT 1e-10       // a tetrahedron of this height relative to an edge is flat
 #define GJK_WEIGHTS 1e-6     // tolerance of the sum of weights, which should be 1
 #define GJK_SUM 1e-3         // tolerance of a weighted sum, relative to the distance
@@ -33,7 +33,7 @@ GPUSIM_SHARED void difference_support(const Shape& a, const Shape& b, const doub
     for (int k = 0; k < 3; ++k) w[k] = point[k] - (offset[k] + q[k]);
 }
 
-// Return the distance that b must move along the unit vector n until the cores touch there.
+// Return the distance by which b must move along the unit vector n until the cores touch.
 GPUSIM_FN double depth_along(const Shape& a, const Shape& b, const double* offset, const double* n) {
     double w[3], point[3];
     difference_support(a, b, offset, n, w, point);
@@ -62,7 +62,7 @@ GPUSIM_FN bool is_sum(const double* e, const double* f, const double* x, const d
     return least > -GJK_SUM && miss <= GJK_SUM * GJK_SUM * (dot3(v, v) + GJK_ACCURACY * dot3(x, x));
 }
 
-// Return where the line p + t e is nearest to the origin, with t from 0 to 1. ``square`` is the squared distance there.
+// Return the t from 0 to 1 at which p + t e is nearest to the origin. ``square`` is the squared distance.
 GPUSIM_FN double nearest_share(const double* p, const double* e, double& square) {
     const double length = dot3(e, e), t = length > 0.0 ? clamped(-dot3(p, e) / length, 0.0, 1.0) : 0.0;
     square = 0.0;
@@ -70,8 +70,9 @@ GPUSIM_FN double nearest_share(const double* p, const double* e, double& square)
     return t;
 }
 
-// The same for a triangle (Ericson, Real-Time Collision Detection, 5.1.5, with the point at the origin). Inside the
-// triangle v comes from its normal and the weights from v. The usual weights are too inaccurate in a sliver.
+// Compute v and the weights for a triangle (Ericson, Real-Time Collision Detection, 5.1.5, with the point at the
+// origin). Inside the triangle, compute v from the normal, and the weights from v. Ericson's weights are too inaccurate
+// in a sliver.
 GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double* r, double* weight, double* v) {
     double e[3], f[3];
     subtract3(q, p, e);
@@ -130,7 +131,7 @@ GPUSIM_FN bool beyond(const Simplex& s, int i, int j, int k, int o) {
     return -dot3(n, p) * height < 0.0 || height * height <= GJK_FLAT * GJK_FLAT * dot3(n, n) * dot3(g, g);
 }
 
-// Compute the same for a tetrahedron. Return false if the tetrahedron contains the origin.
+// Compute v and the weights for a tetrahedron. Return false if the tetrahedron contains the origin.
 GPUSIM_FN bool weigh_tetrahedron(Simplex& s, double* v) {
     double least = UNBOUNDED, weight[3], x[3];
     bool outside = false;
@@ -178,7 +179,7 @@ GPUSIM_FN bool holds_point(const Simplex& s, const double* w) {
     return false;
 }
 
-// Compute the distance of the cores. The input v is minus a guess of the normal, of any length. The output v is the
+// Compute the distance of the cores. The input v is a guess of the negative normal, of any length. The output v is the
 // point nearest to the origin. FAR: the distance exceeds ``most``, and v separates the cores. OVERLAP: the distance is
 // below ``least``.
 GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, double most, double least, double* v, Simplex& s) {
@@ -210,8 +211,8 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
     return GJK_APART;
 }
 
-// Compute the nearest points of both cores, relative to A's center. Round-off may have dropped a point of a sliver. If
-// the weights do not add up to 1, normalize them on the core whose points are closer together.
+// Compute the nearest points of both cores, relative to A's center. Round-off may have removed a point of a sliver. If
+// the sum of the weights is not 1, normalize the weights on the core whose points are closer together.
 GPUSIM_FN void nearest_points(const Simplex& s, const double* v, double* on_a, double* on_b) {
     double total = 0.0, spread_a = 0.0, spread_b = 0.0;
     for (int i = 0; i < s.count; ++i) total += s.weight[i];

@@ -2,7 +2,7 @@
 #pragma once
 #include "field_scan.cuh"
 
-// Find the first and the last cell along one axis that overlap [low, high]. Return false if there are none.
+// Find the first and the last cell along one axis that overlap [low, high]. Return false if no cell overlaps.
 GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing, int* first, int* last) {
     const double from = low / spacing + 0.5 * (corners - 1), to = high / spacing + 0.5 * (corners - 1);
     if (to < 0.0 || from > corners - 1.0) return false;
@@ -47,8 +47,7 @@ GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin
         && field_cells(lower[1] - margin, upper[1] + margin, s.rows, s.dy, &s.first_row, &s.last_row);
 }
 
-// Find the contact of a shape below the surface that has none, because its lowest points are below other triangles. The
-// normal is that of the triangle above `p`.
+// Find the contact of a shape that is completely below the surface. Use the normal of the triangle above `p`.
 GPUSIM_SHARED void field_push_out(FieldScan& s, const double* p) {
     FieldTriangle t;
     if (!field_at(s, p, t)) return;
@@ -71,7 +70,8 @@ GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
     if (!s.best[4].found) field_push_out(s, body.center);
 }
 
-// Choose two directions perpendicular to n near the diagonals of the body axes, where the corners of boxes are.
+// Choose two directions perpendicular to n, near the diagonals of the body axes, because boxes have corners at the
+// diagonals.
 GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     const double* m = s.body->turn;
     int best = 0;
@@ -97,7 +97,7 @@ GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
     return dot3(d, d);
 }
 
-// Replace the nearest of the other four points by the deepest one, unless one of them is as deep.
+// Replace one of the four points by the deepest point, unless one of the four is as deep. Replace the nearest point.
 GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     int nearest = 0;
     double bar = 1e300;
@@ -110,7 +110,7 @@ GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     if (deepest.gap < bar - FIELD_TIE * s.size) s.best[nearest] = deepest;
 }
 
-// If several points have the same position, keep the first one.
+// Keep only the first of several points with the same position.
 GPUSIM_FN void field_merge(FieldScan& s) {
     const double merge = 1e-6 * s.size * s.size;
     for (int k = 3; k > 0; --k)
@@ -154,7 +154,7 @@ template <class Scan> GPUSIM_SHARED void field_add_seed(Scan& s, const FieldPoin
     s.seeds[kept] = seed;
 }
 
-// Compute up to `most` manifolds. Their normals are more than 10 degrees apart, as for a wheel in a groove. Return the
+// Compute up to `most` manifolds whose normals differ by more than 10 degrees, as for a wheel in a groove. Return the
 // number of manifolds.
 template <class Scan>
 GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, int most, Manifold* out) {
@@ -178,7 +178,7 @@ GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, i
             if (!s.best[0].found) s.best[0] = deepest;
             field_add_deepest(s, deepest);
             field_merge(s);
-            field_add_deepest(s, deepest);  // field_merge may have removed it
+            field_add_deepest(s, deepest);  // field_merge may have removed the deepest contact
         }
         field_put(field, s, deepest.n, out[s.known]);
         s.known = s.known + 1;

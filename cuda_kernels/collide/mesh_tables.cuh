@@ -5,7 +5,7 @@
 #define MESH_LEAF 4      // triangles in a leaf
 #define MESH_GRID 65535.0  // steps of the grid for box sides, along each side of the mesh
 
-// The tree contains the first num_solid triangles. The other triangles belong to neighbor shapes.
+// The tree contains the first num_solid triangles. All later triangles belong to neighbor shapes.
 struct MeshTables {
     const int *corners, *beyond, *fan_start, *nodes, *fan;  // corners, neighbors, triangles of vertices, tree
     int num_solid, num_nodes;
@@ -20,12 +20,12 @@ GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {
     m.nodes = m.fan_start + vertices + 1;
     m.fan = m.nodes + 4 * m.num_nodes;
 }
-// Return the grid step along axis k (m). It is positive for flat meshes too.
+// Return the grid step along axis k (m). The step is also positive for flat meshes.
 GPUSIM_FN double mesh_step(const double* size, int k) {
     const double most = max_(max_(size[3] - size[0], size[4] - size[1]), size[5] - size[2]);
     return max_(size[3 + k] - size[k], max_(1e-6 * most, 1e-12)) / MESH_GRID;
 }
-// Get side k of the box of a node, in grid steps. 0 to 2: lower sides. 3 to 5: upper sides.
+// Get side k of the box of a node, in grid steps. k is 0 to 2 for lower sides, and 3 to 5 for upper sides.
 GPUSIM_FN int mesh_side(const int* node, int k) {
     const unsigned word = unsigned(node[k / 2]);
     return int(k % 2 ? word >> 16 : word & 65535u);

@@ -5,8 +5,8 @@
 
 #define MESH_INSIDE 1e-6  // relative to the shape's size: tolerance for points on the rim of a triangle
 #define MESH_FLAT 1e-6    // triangles are in one plane if the sine of their angle is below this
-#define MESH_LOOK 1e-3    // relative to the shape's size: maximum gap between open edges that continue each other
-#define MESH_LARGE 4.0    // relative to the shape's size: larger triangles are clipped near the shape
+#define MESH_LOOK 1e-3    // relative to the shape's size: distance of the check beyond an open edge
+#define MESH_LARGE 4.0    // relative to the shape's size: the code clips larger triangles near the shape
 #define MESH_PARTLY 4     // result of mesh_face: contacts, but another triangle may be nearer
 #define MESH_LIST 24
 #define MESH_CORNERS 9    // maximum number of corners of a triangle after clipping along three axes
@@ -71,7 +71,7 @@ GPUSIM_FN double mesh_height(const MeshTriangle& t, const double* p) {
     subtract3(p, t.corner, d);
     return dot3(d, t.n);
 }
-// Return how far a point is outside edge k, along the triangle's plane.
+// Return the distance of a point from edge k along the triangle's plane, positive outside.
 GPUSIM_FN double mesh_level(const MeshTriangle& t, int k, const double* p) {
     double d[3];
     subtract3(p, t.corner + 3 * k, d);
@@ -141,7 +141,7 @@ GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
     return 0.5 * (mesh_height(t, high) + mesh_height(t, low));
 }
 
-// Get a triangle. Return false if it does not reach the box and the ball around the shape.
+// Get a triangle. Return false if the triangle does not reach the box and the ball around the shape.
 GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t) {
     t.number = number;
     t.vertex = s.corners + 3 * number;
@@ -168,7 +168,7 @@ GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t)
     return true;
 }
 
-// Return whether the surface falls away beyond an edge, or ends there. Otherwise, edges and corners give no contact.
+// Return whether the surface bends down at an edge, or ends there. Otherwise, edges and corners have no contacts.
 GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
     for (int k = 0; k < 3; ++k) {
         const int beyond = s.beyond[3 * t.number + k];
@@ -180,7 +180,7 @@ GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
     return false;
 }
 
-// Return whether a triangle is within this distance of a point.
+// Return whether the distance between a triangle and a point is at most ``distance``.
 GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double distance) {
     double lower[3], upper[3], corner[9], weight[3], v[3];
     for (int k = 0; k < 3; ++k) {
@@ -196,7 +196,7 @@ GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double dista
     }
     return false;
 }
-// Return whether other triangles continue the surface past an open edge at x.
+// Return whether other triangles are close to an open edge at x, on its outer side.
 GPUSIM_SHARED bool mesh_continues(const MeshScan& s, const double* x, const double* outward) {
     const double look = MESH_LOOK * s.size;
     double p[3];

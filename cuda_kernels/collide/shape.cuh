@@ -10,7 +10,7 @@
 struct Shape {
     int kind;
     int num_points, num_faces;
-    const double* size;           // 8 sizes, whose meaning depends on the kind
+    const double* size;           // the 8 sizes of the shape kind
     const double* points;         // hull: vertices (num_points, 3), height field: heights (num_points)
     const int* face_first;        // hull: the vertices of face f are face_vertex[face_first[f] .. face_first[f + 1]),
     const int* face_vertex;       //   counterclockwise seen from outside
@@ -27,7 +27,7 @@ struct Manifold {
     int feature[4];         // feature numbers, different for each point, and the same in the next step
 };
 
-// Return the radius by which a shape's core is inflated.
+// Return the radius that inflates the core of a shape.
 GPUSIM_FN double core_radius(const Shape& s) {
     if (s.kind == SHAPE_SPHERE || s.kind == SHAPE_CAPSULE) return s.size[0];
     if (s.kind == SHAPE_WHEEL) return s.size[1];
@@ -47,7 +47,7 @@ GPUSIM_FN double shape_extent(const Shape& s) {
     if (s.kind == SHAPE_CAPSULE) return z[0] + z[1];
     if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL) return max_(z[0], z[1]);
     if (s.kind == SHAPE_HULL) {
-        // Half the distance of two vertices is a cheap estimate.
+        // A cheap estimate is half the distance of two vertices.
         const double* p = s.points + 3 * (s.num_points / 2);
         const double d[3] = {p[0] - s.points[0], p[1] - s.points[1], p[2] - s.points[2]};
         return 0.5 * norm3(d);

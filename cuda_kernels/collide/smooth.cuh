@@ -1,7 +1,7 @@
 // Contact of two smooth shapes (sphere, ellipsoid, superellipsoid).
 //
 // At the contact, both surface gradients are parallel to the line between the nearest points (Kosenko, Gerasimov and
-// Stavrovskiy 2015, eq. 1). So the unit normal n minimizes
+// Stavrovskiy 2015, eq. 1). The unit normal n minimizes
 //   f(n) = h_A(n) + h_B(n) - n.d,   h: support functions (the shapes are symmetric), d: from A's center to B's,
 // -f is the gap along n. Newton's method starts from the normal of the last step. Each step must reduce f.
 #pragma once
@@ -16,7 +16,7 @@
 #define SMOOTH_DEEP 0.05       // relative to the size: for deeper overlaps, try other directions too
 #define SMOOTH_FLOOR 1e-6      // superellipsoids have infinite second derivatives where a coordinate is 0
 
-// f at a normal, with its gradient and second derivatives along the tangents.
+// f at a normal, and gradient and second derivatives of f along the tangents.
 struct SmoothPoint {
     double n[3], f, gradient[3], on_a[3], on_b[3];  // points are relative to A's center, in the world frame
     double t1[3], t2[3], a[3], b[3];  // tangents, and entries 11, 12, 22 of the second derivatives of h_A and h_B
@@ -113,14 +113,14 @@ GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, co
     p.f = dot3(p.n, p.gradient);
 }
 
-// Compute the safeguarded Newton step along the tangents. Where f is not convex, use a convex model of f.
+// Compute the safeguarded Newton step along the tangents. If f is not convex, use a convex model of f.
 GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* step) {
     double m11 = p.a[0] + p.b[0] - p.f, m12 = p.a[1] + p.b[1], m22 = p.a[2] + p.b[2] - p.f;
     const double middle = 0.5 * (m11 + m22), half = 0.5 * (m11 - m22);
     const double spread = sqrt_(half * half + m12 * m12), least = middle - spread;
     const double scale = p.a[0] + p.b[0] + p.a[2] + p.b[2] + abs_(p.f);
     if (least < 1e-10 * scale) {
-        // Use the absolute values of the eigenvalues. Along a convex axis, the step is Newton's step.
+        // Replace the eigenvalues by their absolute values. Along a convex axis, the step is Newton's step.
         const double low = max_(-least, 1e-3 * scale), high = max_(abs_(middle + spread), 1e-3 * scale);
         const double x = spread > 0.0 ? half / spread : 1.0, y = spread > 0.0 ? m12 / spread : 0.0;
         m11 = 0.5 * (low + high) + 0.5 * (high - low) * x;
@@ -137,7 +137,7 @@ GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* s
     }
 }
 
-// Decrease f from p. Return 1 if converged, 0 if not, or -1 if the gap exceeds the margin.
+// Minimize f, starting from p. Return 1 if converged, 0 if not, or -1 if the gap exceeds the margin.
 GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d, double margin, double size,
                                  SmoothPoint& p) {
     for (int k = 0; k < SMOOTH_STEPS; ++k) {
@@ -147,7 +147,8 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
         if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
-        // Near a flat side, the points move far while f hardly changes. The method then converges by f.
+        // Near a flat side, the points move far, but f changes very little. The method then stops if f changes very
+        // little.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
         if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
         double share = 1.0;
@@ -167,7 +168,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
     return 0;
 }
 
-// For a deep overlap, restart from a principal axis. Return whether this gives a shorter way out.
+// For a deep overlap, restart from a principal axis. Return whether the restart gives a shorter way out.
 GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
     bool better = false;
     double best = p.f - 1e-9 * size;
@@ -186,7 +187,7 @@ GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double
     return better;
 }
 
-// Like smooth_smooth, but return -1 if not converged. Then the general routine is necessary.
+// Like smooth_smooth, but return -1 if the method has not converged. The caller then uses the general routine.
 GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
     const double size = shape_extent(a) + shape_extent(b);

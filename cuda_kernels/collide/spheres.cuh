@@ -190,12 +190,12 @@ GPUSIM_SHARED int capsule_capsule(const Shape& a, const Shape& b, double margin,
         on_a[k] = a.center[k] + s * u[k];
         on_b[k] = b.center[k] + t * v[k];
     }
-    // If the axes cross, the normal is their common normal. If they are collinear, it is any perpendicular direction.
+    // If the axes cross, use their common normal. If the axes are collinear, use any perpendicular direction.
     cross3(u, v, spare);
     const double sine2 = dot3(spare, spare), sine = sqrt_(sine2);
     for (int k = 0; k < 3; ++k) spare[k] = sine2 > 1e-12 ? spare[k] / sine : a.turn[3 * k];
     if (ball_ball(on_a, a.size[0], on_b, b.size[0], spare, margin, 2, out) == 0) return 0;
-    // Capsules end to end have a normal along the axis, and only one contact point.
+    // Two collinear capsules have a normal along the axis, and only one contact point.
     const double lean = dot3(out.normal, u);
     if (sine2 < CAPSULE_PARALLEL_SINE2 && lean * lean < CAPSULE_PARALLEL_SINE2) {
         const int n = capsule_stretch(a, b, u, v, d, c, margin, out);

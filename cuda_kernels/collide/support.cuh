@@ -1,9 +1,9 @@
-// Support points of cores, bounds of shapes, and the faces, edges or corners of shapes that face a direction.
+// Support points of cores, bounds of shapes, and facing features: faces, edges or corners.
 #pragma once
 #include "shape.cuh"
 
-#define FACE_COSINE 0.995     // a face faces a direction if its normal is within 5.7 degrees of the direction
-#define EDGE_SINE 0.1         // an edge faces a direction if it is within 5.7 degrees of perpendicular
+#define FACE_COSINE 0.995     // a face faces a direction within 5.7 degrees of its normal
+#define EDGE_SINE 0.1         // an edge faces a direction if their angle is between 84.3 and 95.7 degrees
 #define CAP_UPRIGHT 1e-4      // the corners of a cap with a smaller tilt (rad) are fixed
 #define HALF_ROOT 0.7071067811865476
 #define TOP_RIM 16            // feature numbers on the sides of cylinders, cones and barrels. Caps have 0 to 15
@@ -100,7 +100,7 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
     return 0;
 }
 
-// Compute how far a round shape extends below and above its center along the world axis k.
+// Compute the extents of a round shape below and above its center along the world axis k.
 GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
     const double *z = s.size, axial = s.turn[3 * k + 2], radial = sqrt_(max_(0.0, 1.0 - axial * axial));
     double low = 0.0, high = z[0];
@@ -196,7 +196,8 @@ GPUSIM_FN int hull_face(const Shape& s, const double* d, double* cosine) {
     return best;
 }
 
-// Return the other end of the edge at a vertex that is closest to perpendicular to d, or -1 if no edge faces d.
+// Find the edge at a vertex that is most perpendicular to d. Return the other end of the edge, or -1 if no edge faces
+// d.
 GPUSIM_FN int hull_edge(const Shape& s, int vertex, const double* d) {
     int other = -1;
     double least = EDGE_SINE;
@@ -284,7 +285,7 @@ GPUSIM_FN int cone_facing(const Shape& s, const double* d, double* polygon, int*
     if (-d[2] >= FACE_COSINE) return cap_facing(radius, -half, d, polygon, ids);
     const double across = sqrt_(d[0] * d[0] + d[1] * d[1]);
     const double slant = sqrt_(radius * radius + 4.0 * half * half);
-    // Positive if the apex is farther along d than the rim.
+    // The value is positive if the apex is farther along d than the rim.
     const double rise = (2.0 * half * d[2] - radius * across) / slant;
     const bool side = abs_(rise) <= EDGE_SINE;
     double rim[2];

@@ -1,13 +1,13 @@
 // Triangle mesh against convex shapes (gpusim/reference/collide/mesh_ground.py). The search for manifolds is the same
-// as for height fields. The normal of a triangle points to the side where most of the shape is. A shape that penetrates
-// a triangle makes contact with its face if no surface next to the triangle is a shorter way out. Contacts at edges and
-// corners count only if no adjacent triangle rises above the plane of contact. Therefore edges inside a plane or valley
-// cause no ghost collisions.
+// as for height fields. The normal of a triangle points to the side that contains most of the shape. A shape that
+// penetrates a triangle makes contact with its face if no surface next to the triangle is a shorter way out. The code
+// keeps contacts at edges and corners only if no adjacent triangle rises above the plane of contact. Edges inside a
+// plane or valley cause no ghost collisions.
 #pragma once
 #include "mesh_triangle.cuh"
 
-// Return whether a motion along n (or -n) by less than `depth` frees the shape from the triangle. The whole triangle
-// must be on one side of the plane through x with the normal n.
+// Return whether a motion along n or -n, shorter than `depth`, separates the shape from the triangle. The whole
+// triangle must be on one side of the plane through x with the normal n.
 GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n, double depth) {
     double least = 0.0, most = 0.0, d[3], out[3], back[3], nearest[3], size = 0.0;
     for (int k = 0; k < 3; ++k) {
@@ -29,8 +29,8 @@ GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const d
     return dot3(d, out) + s.radius < depth - FIELD_TIE * s.size;
 }
 
-// Return whether another surface is a shorter way out than the face of the triangle. This can be the plane of an
-// adjacent triangle, or a plane through an open edge.
+// Return whether another plane is a shorter way out than the face of the triangle. The code tests the planes of
+// adjacent triangles, and planes through open edges.
 GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t, const double* foot, double depth) {
     for (int k = 0; k < 3; ++k)
         for (int i = s.fan_start[t.vertex[k]]; i < s.fan_start[t.vertex[k] + 1]; ++i) {
@@ -140,8 +140,8 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
     return true;
 }
 
-// Clip the triangle to the region near the shape, relative to the first corner. Otherwise, round-off would be large for
-// a triangle much larger than the shape. Return the number of corners.
+// Clip the triangle to the region near the shape, relative to the first corner. Clipping reduces the round-off of
+// triangles that are much larger than the shape. Return the number of corners.
 GPUSIM_SHARED int mesh_near_part(const MeshScan& s, const MeshTriangle& t, double* polygon) {
     bool large = false;
     for (int k = 0; k < 9; ++k) {

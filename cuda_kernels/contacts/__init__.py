@@ -1,1 +1,1 @@
-"""Contacts: pairs, records, laws and solvers; see gpusim.cuda_kernels."""
+"""CUDA C++ sources of contacts: pairs, records, laws and solvers."""

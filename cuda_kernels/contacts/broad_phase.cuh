@@ -1,7 +1,7 @@
 // Stage broad_phase: find close pairs of shapes, in ascending order
-// (gpusim/reference/contacts/broad_phase.py). For up to 64 shapes, a list contains all pairs that may
-// touch. For more shapes, the kernels use a grid whose cells are buckets of a hash table. The kernels count
-// the pairs before they write them, so that the order does not depend on threads.
+// (gpusim/reference/contacts/broad_phase.py). For up to 64 shapes, a list contains all pairs that may touch. For more
+// shapes, the kernels use a grid. The cells of the grid are buckets of a hash table. The kernels count the pairs before
+// they write them, so the order does not depend on threads.
 #pragma once
 #include "../collide/support.cuh"
 #include "../solve/positions.cuh"
@@ -22,7 +22,7 @@ GPUSIM_FN void take_shape(const World& w, int i, Shape& s) {
     for (int k = 0; k < 9; ++k) s.turn[k] = w.shape_rotation()[9 * i + k];
 }
 #if GPUSIM_SHAPES > 2
-// Compute the bounds of a triangle mesh, whose size contains its box.
+// Compute the bounds of a triangle mesh. ``size`` contains the box of the mesh.
 GPUSIM_FN void mesh_bounds(const Shape& s, double* lower, double* upper) {
     for (int k = 0; k < 3; ++k) {
         double middle = s.center[k], reach = 0.0;
@@ -44,7 +44,7 @@ GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
     turned_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
 }
-// Return how far to widen the box of shape i: half the margin plus the motion of its body in a step.
+// Return the widening of the box of shape i: half the margin plus the motion of its body in a step.
 GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     const double time = step_time(w), margin = 0.5 * w.contact_margin();
     double velocity[3], momentum[3];
@@ -71,7 +71,7 @@ GPUSIM_FN int cell_number(double x) {
     const int down = int(bounded);
     return double(down) > bounded ? down - 1 : down;
 }
-// Return whether a shape is larger than a cell. Such shapes are in the bucket after the last one.
+// Return whether a shape is larger than a cell. An extra bucket at the end contains the large shapes.
 GPUSIM_FN bool is_large(const World& w, int i) {
     bool large = false;
     for (int k = 0; k < 3; ++k) large |= !(w.fat_upper()[3 * i + k] - w.fat_lower()[3 * i + k] <= w.grid_cell()[0]);
@@ -107,8 +107,8 @@ GPUSIM_PHASE void place_shape(const World& w, int i) {
     for (int k = 0; k < 3; ++k) within = within && lower[k] >= wide_lower[k] && upper[k] <= wide_upper[k];
     if (!within) set_flag(w.searching());
 }
-// The grid search uses wide boxes, enlarged by a fraction of a cell. Its result is valid until a shape leaves its wide
-// box. The search is also necessary if another world has used the slab.
+// The grid search uses wide boxes, enlarged by a fraction of a cell. The result is valid until a shape leaves its wide
+// box, or until another world uses the slab.
 GPUSIM_PHASE void start_search(const World& w, int) { *w.searching() = *w.search_owner() != w.id + 1; }
 GPUSIM_PHASE void widen_shape(const World& w, int i) {
     const double more = WIDER * w.grid_cell()[0];
@@ -139,8 +139,8 @@ GPUSIM_PHASE void sort_bucket(const World& w, int k) {
     sort_numbers(w.bucket_shape() + w.bucket_start()[k], w.bucket_start()[k + 1] - w.bucket_start()[k]);
 }
 
-// Compute prefix sums of ``count`` integers in three phases: the sums of SCAN_PARTS parts, the prefix sums of these
-// sums, and the prefix sums of each part.
+// Compute prefix sums of ``count`` integers in three phases: the sums of SCAN_PARTS parts, the prefix sums over the
+// parts, and the prefix sums inside each part.
 #if defined(GPUSIM_ONE_THREAD)
 #define SCAN_PARTS 1
 #else
@@ -189,7 +189,7 @@ GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
     return find_in(w.exclude_start(), w.exclude(), a, b) < 0;
 }
-// Return the maximum number of manifolds of a pair. A candidate list contains the pair that often.
+// Return the maximum number of manifolds of a pair. The list of candidates contains the pair as many times.
 GPUSIM_FN int pair_places(const World& w, int a, int b) {
     return w.split_pairs() ? max_(w.shape_manifolds()[a], w.shape_manifolds()[b]) : 1;
 }
@@ -204,7 +204,7 @@ GPUSIM_FN bool overlap(const Boxes& boxes, int a, int b) {
     return low_a[0] <= up_b[0] && low_b[0] <= up_a[0] && low_a[1] <= up_b[1] && low_b[1] <= up_a[1] &&
            low_a[2] <= up_b[2] && low_b[2] <= up_a[2];
 }
-// Sorted list of a shape's partners. The first ``room`` partners are in memory, ``stride`` numbers apart.
+// Sorted list of a shape's partners. Memory contains the first ``room`` partners, ``stride`` numbers apart.
 struct Partners {
     int shape, count, room, stride;
     int* out;
@@ -267,7 +267,7 @@ GPUSIM_FN int large_number(const World& w, int i) {
     return -1;
 }
 GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
-// Find the partners of a large shape in one part of all shapes. Return their number, and
+// Find the partners of a large shape in one part of all shapes. Return the number of shapes, and
 // write the first ``room`` pairs.
 GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
@@ -297,7 +297,7 @@ GPUSIM_PHASE void find_neighbors(const World& w, int i) {
     if (large_number(w, i) >= 0) return;
     w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
-// Find the close shapes with higher indices. Return their number, and write the first ``room`` pairs.
+// Find the close shapes with higher indices. Return the number of shapes, and write the first ``room`` pairs.
 GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     const Boxes boxes = close_boxes(w);
     int count = 0;
@@ -317,7 +317,7 @@ GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     }
     return count;
 }
-// Item: a shape. There is one more item, for the end of the list.
+// Item: a shape, or the end of the list.
 GPUSIM_PHASE void count_pairs(const World& w, int i) {
     const int large = i < w.touchable() ? large_number(w, i) : -1;
     int count = 0;

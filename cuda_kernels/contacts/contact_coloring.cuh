@@ -5,7 +5,7 @@
 #include "broad_phase.cuh"
 
 GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
-// Return whether the direct solver solves this manifold through the joints of its bodies.
+// Return whether the direct solver solves a manifold through the joints of its bodies.
 GPUSIM_FN bool is_articulated(const World& w, int m) {
     return w.direct() && (w.body_articulated()[side_body(w, m, 0)] || w.body_articulated()[side_body(w, m, 1)]);
 }
@@ -32,7 +32,8 @@ GPUSIM_FN int first_free(unsigned low, unsigned high, int colors) {
         if (!((c < 32 ? low >> c : high >> (c - 32)) & 1u)) return c;
     return OVERFLOW;
 }
-// Return the lowest color that both bodies do not use. ``others``: other threads may color manifolds at the same time.
+// Return the lowest color that both bodies do not use. ``others`` is true if other threads may color manifolds at the
+// same time.
 GPUSIM_FN int free_color(const World& w, int m, bool others) {
     unsigned masks[2] = {0u, 0u};
     for (int side = 0; side < 2; ++side) {
@@ -100,8 +101,8 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
             w.color_member()[place] = m;
         }
 }
-// Parallel coloring for large worlds (Jones and Plassmann 1993). Blocks take parts of the order as tickets. A manifold
-// waits until all earlier manifolds on its bodies have colors. The result is the same as with one thread.
+// Parallel coloring for large worlds (Jones and Plassmann 1993). A ticket is a part of the order of manifolds. A
+// manifold waits until all earlier manifolds on its bodies have colors. The result is the same as with one thread.
 #define UNCOLORED -4
 // Return the rank of manifold m in the order (inverse of ``mixed``).
 GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
@@ -133,7 +134,7 @@ GPUSIM_PHASE void enter_incidents(const World& w, int m) {
         if (w.dynamic()[b]) w.incident()[w.incident_start()[b] + take_number(w.incident_cursor() + b)] = m;
     }
 }
-// Return whether all earlier manifolds on the bodies of m have colors. Continue at ``side`` and ``n``.
+// Return whether all earlier manifolds on the bodies of m have colors. The search starts at ``side`` and ``n``.
 GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, int& n) {
     const unsigned own = rank_of(m, bits);
     for (; side < 2; ++side, n = 0) {
@@ -147,7 +148,7 @@ GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, i
     }
     return true;
 }
-// Item: a ticket. Each thread of the block colors one manifold. Manifolds without a free color need not wait.
+// Item: a ticket. Each thread of the block colors one manifold. Manifolds without a free color do not wait.
 GPUSIM_PHASE void color_in_turns(const World& w) {
     const int count = *w.pair_count(), bits = bits_for(count);
     for (;;) {
@@ -164,7 +165,8 @@ GPUSIM_PHASE void color_in_turns(const World& w) {
         } while (any_of_block(w, waits));
     }
 }
-// Make the lists by counting: the members of each list in each part of the pairs, then the starts of the lists.
+// Make the lists of manifolds. First count the members of each list in each part of the pairs. Then compute the start
+// of each list.
 GPUSIM_PHASE void count_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = min_(count, (part + 1) * size);
     const int lists = w.max_colors() + 2;
@@ -205,7 +207,7 @@ GPUSIM_FN int list_size(const World& w, int list) { return w.color_size()[list];
 GPUSIM_FN int overflow_size(const World& w) { return list_size(w, w.max_colors()); }
 GPUSIM_FN int articulated_size(const World& w) { return list_size(w, w.max_colors() + 1); }
 GPUSIM_FN int list_member(const World& w, int list, int i) { return w.color_member()[w.color_first()[list] + i]; }
-// List the overflow sides of each body in ascending order. There is one item.
+// List the overflow sides of each body in ascending order, with one thread.
 GPUSIM_PHASE void list_overflow(const World& w, int) {
     const int count = overflow_size(w);
     if (!count) return;
@@ -223,7 +225,7 @@ GPUSIM_PHASE void list_overflow(const World& w, int) {
     for (int b = w.bodies(); b > 0; --b) start[b] = start[b - 1];
     start[0] = 0;
 }
-// Make the same lists with many threads: count the sides, add them in any order, and sort them.
+// List the overflow sides with many threads: count the sides, add them in any order, and sort them.
 GPUSIM_PHASE void clear_overflow(const World& w, int b) {
     if (overflow_size(w)) w.part_start()[b] = w.incident_cursor()[b] = 0;
 }
@@ -247,7 +249,7 @@ GPUSIM_PHASE void sort_overflow(const World& w, int b) {
     w.body_parts()[b] = w.part_start()[b + 1] - first;
     sort_numbers(w.part_side() + first, w.body_parts()[b]);
 }
-// Return the number of parts into which the mass of a body splits for this manifold.
+// Return the number of parts of a body's mass for a manifold (mass splitting).
 GPUSIM_FN real parts_of(const World& w, int m, int b) {
     return w.manifold_color()[m] == OVERFLOW ? real(max_(w.body_parts()[b], 1)) : real(1);
 }

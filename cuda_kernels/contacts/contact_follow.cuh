@@ -8,7 +8,7 @@ GPUSIM_FN bool follows(const World& w) { return GPUSIM_SHAPES && w.rolling_shape
 GPUSIM_PHASE void follow_shape(const World& w, int i) {
     if (follows(w)) pose_shape(w, i);
 }
-// Transform components for a rotated frame, so that the vector stays fixed in the world.
+// Transform the components of a vector to a rotated frame. The vector does not change in the world frame.
 GPUSIM_FN void turn_frame(const real* before, const real* frame, real* part) {
     real own[3];
     for (int k = 0; k < 3; ++k) own[k] = before[k] * part[0] + before[3 + k] * part[1] + before[6 + k] * part[2];
@@ -36,7 +36,7 @@ GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) 
     r[AT_SHEAR + 1] = shear[2];
 }
 #if GPUSIM_SHAPES > 1
-// For a pair with several entries, find the manifold whose normal is nearest to the normal of entry m. Return 0 if this
+// Find the manifold with the normal nearest to the normal of entry m, for a pair with several entries. Return 0 if the
 // manifold is nearer to another entry.
 GPUSIM_SHARED int collide_along(const World& w, int m, const Shape& a, const Shape& b, const double* n, Manifold& out) {
     const int first = m - places_before(w.pair_shapes(), m);
@@ -77,7 +77,7 @@ GPUSIM_FN void follow_lane(const World& w, int place) {
     double* kept = w.record_anchor() + anchor_at(place);
     Manifold found;
     const int count = collide_again(w, m, kept, found);
-    // If there is no contact, or the point has passed a seam, keep the old point until the end of the step.
+    // If the contact has ended, or the point has passed a seam, keep the old point until the end of the step.
     if (!count || (w.seam_pairs() && covered_manifold(w, a, b, found))) return;
     for (int j = 0; j < 3; ++j) {
         r[AT_BEND + j] = real(found.normal[j] - kept[LANES * (24 + j)]);

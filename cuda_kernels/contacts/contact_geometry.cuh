@@ -3,7 +3,7 @@
 #include "contact_record.cuh"
 #include "../joints/curvature.cuh"
 
-// Access to some lanes of an item: as many lanes as a vector contains doubles.
+// Access to a part of an item's lanes. The part has as many lanes as a vector has doubles.
 template <class T> struct PartLane;
 template <> struct PartLane<double> {
     static MEMBER double load(const double* from) { return *from; }
@@ -54,7 +54,7 @@ template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const 
     T apart[3];
     for (int j = 0; j < 3; ++j) apart[j] = (poses.position[3 + j] - poses.position[j]) + (arms[3 + j] - arms[j]);
     const T gap = dot3(normal, apart);
-    // A rolling surface carries the point along with its body. The point of the other surface stays under it.
+    // The point moves with the body of the rolling surface. The point of the other surface stays opposite.
     const T rolls_a = Part_::number(&r[AT_ROLLS]), rolls_b = Part_::number(&r[AT_ROLLS + 1]);
     const T share = 0.5 * (1.0 - rolls_a + rolls_b);
     for (int j = 0; j < 3; ++j) {

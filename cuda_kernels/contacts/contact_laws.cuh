@@ -5,12 +5,12 @@
 #include "../math/lanes.cuh"
 #include "../joints/rows.cuh"
 
-// Return the row of the pair's own material, or -1.
+// Return the row of the pair's separate material, or -1.
 GPUSIM_FN int given_row(const World& w, int m) {
     const int own = find_in(w.include_start(), w.include(), w.pair_shapes()[2 * m], w.pair_shapes()[2 * m + 1]);
     return own >= 0 ? w.include_material()[own] : -1;
 }
-// Return E* and the law of the pair's own material, or null.
+// Return E* and the law of the pair's separate material, or null.
 GPUSIM_FN const double* given_material(const World& w, int m) {
     const int row = given_row(w, m);
     return row >= 0 ? in_global(w.pair_materials() + 2 * row) : nullptr;
@@ -109,12 +109,12 @@ template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1
         const N g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
         N x = max_(N(sqrt_(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22)), none);
         for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
-            // p = r/det(K + x). Using r for p avoids dividing by the determinant.
+            // p = r/det(K + x). The code uses r instead of p, to avoid a division by the determinant.
             const N a = k11 + x, c = k22 + x, r1 = c * g1 - k12 * g2, r2 = a * g2 - k12 * g1;
             const N square = r1 * r1 + r2 * r2, bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2;
             x = max_(N(x + (sqrt_(square) - most * (a * c - k12 * k12)) * square / (bend * most)), none);
         }
-        // Only the direction of the solution is needed.
+        // The next lines use only the direction of the solution.
         const N t1 = (k22 + x) * g1 - k12 * g2, t2 = (k11 + x) * g2 - k12 * g1;
         const N fit = most / sqrt_(t1 * t1 + t2 * t2);
         q1 = choose(slides, N(fit * t1), s1);

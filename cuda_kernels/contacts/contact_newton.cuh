@@ -1,7 +1,7 @@
 // Newton's method for few contacts of worlds with joints (equations: gpusim/reference/contacts/contact_newton.py). A
 // *number* is an impulse of a contact point along an axis of the frame, or a torque impulse about an axis. R = F^T (C
 // M^-1 C^T - W^T E^-1 W) F gives the velocities that unit impulses cause (Delassus matrix). If Newton's method fails,
-// the solver sweeps.
+// the solver uses sweeps.
 #pragma once
 #include "../solve/contact_direct.cuh"
 
@@ -11,7 +11,7 @@ enum {
     AT_VELOCITY,    // velocity, including bias and compliance
     AT_BEFORE,      // impulse at the start
     AT_COMPLIANCE,  // compliance
-    AT_SCALE,       // inverse of the velocity that a unit impulse causes along itself
+    AT_SCALE,       // inverse of the velocity change along a unit impulse
     AT_SHARE,       // friction limit per unit of normal impulse
     AT_LEAST,       // friction limit without normal impulse
     AT_MISSED,      // distance from the projection
@@ -49,8 +49,7 @@ GPUSIM_FN SpreadRow<const real> responses_at(const World& w, int number) {
 #endif
 GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 
-// Return the number of impulses of a manifold. For laws other than Coulomb's, return a
-// number that exceeds the capacity.
+// Return the number of impulses of a manifold. For all laws except Coulomb's, return a number above the capacity.
 GPUSIM_FN int contact_numbers(const World& w, ReadLane r) {
     if (r[AT_LAW] != real(LAW_COULOMB)) return w.condensed_numbers() + 1;
     return 3 * int(r[AT_COUNT]) + (r[AT_SPINNING] > real(0)) + 2 * (r[AT_ROLLING] > real(0));
@@ -65,7 +64,8 @@ GPUSIM_FN void list_condensed(const World& w) {
     for (int list = 0; list < w.max_colors(); ++list)
         for (int i = 0; i < list_size(w, list); ++i) w.condensed_member()[n++] = list_member(w, list, i);
 }
-// Find the first number of each manifold. The count is 0 if the capacity is too small, or if there is an overflow.
+// Find the first number of each manifold. The count is 0 if the capacity is too small, or if some manifolds have no
+// color.
 GPUSIM_PHASE void condense_list(const World& w, int) {
     const int size = *w.touching();
     int end = 0;
@@ -80,10 +80,10 @@ GPUSIM_PHASE void condense_list(const World& w, int) {
     *w.condensed_count() = fits ? end : 0;
     *w.condensed_fits() = *w.condensed_failed() = 0;
 }
-// Mark R as invalid, because it depends on the factor.
+// Mark R as invalid, because R depends on the factor.
 GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
 GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && !*w.condensed_failed(); }
-// Return whether to skip the sweep before Newton's method. A sweep is useless if a point is new or slides.
+// Return whether to skip the sweep before Newton's method, because a point is new or slides.
 GPUSIM_FN bool condenses_at_once(const World& w) {
     if (*w.condensed_count() == 0) return false;
     if (*w.condensed_fits()) return true;
@@ -133,8 +133,7 @@ GPUSIM_PHASE void condense_manifold(const World& w, int n) {
     }
 }
 
-// Add the twist at one manifold due to unit wrenches at another manifold, through shared
-// bodies. Columns have six entries.
+// Add the twist at one manifold due to unit wrenches at another manifold with a common body. Columns have six entries.
 GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* out) {
     for (int side = 0; side < 2; ++side)
         for (int other = 0; other < 2; ++other) {
@@ -166,7 +165,7 @@ GPUSIM_FN void take_pivot(int block, int rows, const real* to, int columns, cons
     }
 }
 #if WHOLE_BLOCKS
-// Version of take_pivot for blocks of six rows. V is Three or Six.
+// take_pivot for blocks of six rows. V is Three or Six.
 template <class V> GPUSIM_FN void take_pivot_six(const real* to, int columns, const real* from, const real* inverse, real* out) {
     V own[6];
     for (int row = 0; row < 6; ++row) own[row] = V::strided(to + row, 6);
@@ -177,7 +176,7 @@ template <class V> GPUSIM_FN void take_pivot_six(const real* to, int columns, co
     }
 }
 #endif
-// Add the effect through the joints: the sum over the pivots in both paths.
+// Add the effect of the joints: the sum over the pivots that are in both paths.
 GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
     const int block = w.block(), rows = w.path_columns()[to], columns = w.path_columns()[from];
     const int ends[2] = {w.path_count()[from], w.path_count()[to]};
@@ -197,7 +196,7 @@ GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
         k += b <= a;
     }
 }
-// Item: an ordered pair of manifolds. R is symmetric, so the kernel computes only one of (i, j) and (j, i).
+// Item: an ordered pair of manifolds. R is symmetric, so the kernel skips (j, i) if it computes (i, j).
 GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * condensed_size(w); }
 // Return the number of columns of a manifold: three for a point without torques.
 GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[n] : 6; }
@@ -229,7 +228,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
 }
 GPUSIM_PHASE void keep_condensed(const World& w, int) { *w.condensed_fits() = 1; }
 
-// Set the impulse and the law of a number. ``velocity`` is along the unit wrench, including the bias.
+// Set the impulse and the law of a number. ``velocity`` is the velocity along the unit wrench, including the bias.
 GPUSIM_FN void start_number(const World& w, int number, real impulse, real velocity, real compliance, real scale, real share, real least) {
     vector_at(w, AT_NOW)[number] = vector_at(w, AT_BEFORE)[number] = impulse;
     vector_at(w, AT_VELOCITY)[number] = velocity + compliance * impulse;
@@ -238,7 +237,7 @@ GPUSIM_FN void start_number(const World& w, int number, real impulse, real veloc
     vector_at(w, AT_SHARE)[number] = share;
     vector_at(w, AT_LEAST)[number] = least;
 }
-// Set the numbers of the n-th manifold. If the manifold has a path, run sum_path first.
+// Set the numbers of the n-th manifold. For a manifold with a path, sum_path must run before.
 GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     const Lane r = record(w, m);
     const real none = real(0);
@@ -302,7 +301,7 @@ GPUSIM_FN real condensed_load(const World& w, const real* impulse) {
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, impulse[at]);
     return load;
 }
-// List the unknowns of Newton's equations: all numbers except zeros that stay zero.
+// List the unknowns of Newton's equations: all numbers, except zeros that do not change.
 GPUSIM_FN void list_unknowns(const World& w) {
     const real* now = vector_at(w, AT_NOW);
     int unknowns = 0;
@@ -321,7 +320,7 @@ GPUSIM_FN void list_unknowns(const World& w) {
     }
     *w.newton_unknowns() = unknowns;
 }
-// Return the maximum of |change - from|, converted to velocities.
+// Return the maximum of |change - from|, as a velocity.
 GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real* from) {
     real most = real(0);
     for (int at = 0; at < *w.condensed_count(); ++at)
@@ -331,8 +330,8 @@ GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real*
 GPUSIM_FN bool jams(const World& w) {
     return greatest_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
 }
-// End the iterations with a solution or a failure, or continue. If a step did not help, increase the damping.
-// ``before`` is newton_square before the step.
+// End the iterations with a solution or a failure, or continue. Increase the damping if the step did not reduce the
+// error. ``before`` is newton_square before the step.
 GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
     const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
@@ -436,7 +435,7 @@ GPUSIM_FN void move_numbers(const World& w, int item) {
     vector_at(w, AT_STEP_VELOCITY)[item] = sum;
 #endif
 }
-// Apply the step, or a half, a quarter, ... of the step, so that the impulses are closer to their projections.
+// Apply the step. If the impulses are not closer to their projections, try a half, a quarter, ... of the step.
 GPUSIM_FN void search_step(const World& w) {
     real *now = vector_at(w, AT_NOW), *velocity = vector_at(w, AT_VELOCITY);
     real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);

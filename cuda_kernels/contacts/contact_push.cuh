@@ -43,7 +43,7 @@ GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
     move_sides(r, s.wrench, w.displacement());
     write_numbers<6>(s.wrench, w.path_wrench());
 }
-// Add the effect of the joints on body b, and convert the velocity to a displacement.
+// Add the effect of the joints on the velocity of body b, and convert the velocity to a displacement.
 GPUSIM_PHASE void end_push(const World& w, int b) {
     real moved[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
     if (w.direct() && articulated_size(w) > 0) impulse_response(w, b, w.delta(), moved);

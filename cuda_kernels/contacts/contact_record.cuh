@@ -1,6 +1,6 @@
-// Records of manifolds: all data for the substeps of a step, in the frame (normal, tangent, tangent). Wrenches are
-// about the center of the manifold. Records are in the order of the sweeps. The stage color_contacts fills the records
-// from the state, and store_contacts copies impulses, slips and arms back.
+// Records of manifolds. A record contains all data for the substeps of a step, in the frame (normal, tangent, tangent).
+// Wrenches are about the center of the manifold. Records are in the order of the sweeps. The stage color_contacts fills
+// the records from the state, and store_contacts copies impulses, slips and arms back.
 #pragma once
 #include "contact_coloring.cuh"
 #include "contact_tire.cuh"
@@ -29,7 +29,7 @@ GPUSIM_FN int anchor_at(int place) { return (place / LANES) * (ANCHOR_SIZE * LAN
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
 template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
 GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
-// The used lanes of a list come first.
+// The first lanes of a list are in use.
 GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }
 
 // Get ``count`` numbers per body, for one side of each lane.
@@ -58,14 +58,14 @@ GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) 
 }
 #endif
 
-// Compute tangents of a unit normal (Duff et al. 2017). They jump where the z component changes sign.
+// Compute tangents of a unit normal (Duff et al. 2017). The tangents jump if the z component changes its sign.
 template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
     const T sign = n[2] < T(0) ? T(-1) : T(1);
     const T a = T(-1) / (sign + n[2]), b = n[0] * n[1] * a;
     first[0] = T(1) + sign * n[0] * n[0] * a; first[1] = sign * b; first[2] = -sign * n[0];
     second[0] = b; second[1] = sign + n[1] * n[1] * a; second[2] = -n[1];
 }
-// Transform a world vector to the frame, and back.
+// Transform a world vector to the frame, or back.
 GPUSIM_FN void to_frame(Lane r, const stored* kept, real* out) {
     const real own[3] = {real(kept[0]), real(kept[1]), real(kept[2])};
     for (int k = 0; k < 3; ++k)
@@ -178,13 +178,13 @@ template <class R> GPUSIM_FN void clear_record(R r, int first, int end) {
     const NUMBER(R) none[2] = {};
     for (int k = first; k < end; k += 2) put_numbers<2>(none, r + k);
 }
-// Item: records. Runs once per step, after stage color_contacts.
+// Item: records. The phase runs once per step, after stage color_contacts.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
     const int place = item * ITEM_LANES;
     Item r = item_at(w, place);
 #if ITEM_LANES == 1
-    // The stages fill the rest of the record.
+    // The stages fill the other parts of the record.
     if (is_filled(w, place)) {
         clear_record(r, AT_RESTITUTION / 2 * 2, FIRST_POINT);
         const int points = w.pair_points()[w.color_member()[place]];
@@ -197,9 +197,9 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
         for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
 }
-// Return whether a point bounced. Its next contact then starts without impulses.
+// Return whether a point bounced. After a bounce, the next contact starts without impulses.
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
-// Return the normal impulse that limits friction.
+// Return the normal impulse in the friction limit.
 template <class R> GPUSIM_FN auto rubbing_load(R p) { return p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]; }
 template <class R> GPUSIM_FN auto sticks(R r, R p) {
     typedef NUMBER(R) N;

@@ -38,7 +38,7 @@ template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* w
     out[4] = j[2] * torque[0] + j[4] * torque[1] + j[5] * torque[2];
     out[5] = j[3] * torque[0] + j[5] * torque[1] + j[6] * torque[2];
 }
-// Load inverse masses and inverse inertias (xx, xy, xz, yy, yz, zz) of both bodies.
+// Load the inverse masses and inverse inertias (xx, xy, xz, yy, yz, zz) of both bodies.
 template <class R> GPUSIM_FN void load_inertia_inverse(const World& w, R r) {
     for (int side = 0; side < 2; ++side) {
         NUMBER(R) inverse[9], inverse_mass;
@@ -110,7 +110,7 @@ template <class R, class N> GPUSIM_FN void unit_wrench(R r, R p, int d, N* wrenc
     take(p + AT_OFFSET, 3, place);
     cross3(place, wrench, wrench + 3);
 }
-// Compute the velocities of points per unit impulse: normal, normal and tangents, both tangents.
+// Compute the velocities of points per unit impulse: entries nn, tn, sn, tt, ts, ss.
 template <class R> GPUSIM_SHARED void point_masses(R r) {
     typedef NUMBER(R) N;
     const int points = most_points(r);
@@ -131,7 +131,7 @@ template <class R> GPUSIM_SHARED void point_masses(R r) {
         p[AT_MASS + 5] = mass[8];
     }
 }
-// Points without a warm start get more passes.
+// Manifolds with points without a warm start get more passes.
 template <class R> GPUSIM_FN void choose_passes(R r) {
     typedef NUMBER(R) N;
     const N count = r[AT_COUNT];
@@ -141,7 +141,7 @@ template <class R> GPUSIM_FN void choose_passes(R r) {
     const N many = choose(age < real(NEW_AGE), Every<N>::of(real(NEW_PASSES)), Every<N>::of(real(POINT_PASSES)));
     r[AT_PASSES] = choose(count > real(1), many, Every<N>::of(real(1)));
 }
-// Warm start with the impulses of the last kick.
+// Warm start with the impulses of the last substep.
 template <class R> GPUSIM_FN void start_impulses(const World& w, R r) {
     typedef NUMBER(R) N;
     const double before = *w.kick_before();
@@ -166,7 +166,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     load_inertia_inverse(w, r);
     choose_passes(r);
     start_impulses(w, r);
-    if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver finds its response
+    if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver computes the response
     free_response(w, place >= w.color_first()[w.max_colors()], r);
     point_masses(r);
     for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
@@ -175,7 +175,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
     return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
-// Return whether a point is recomputed in every substep. Then its normal and the rotations of the bodies are known.
+// Return whether the code recomputes a point in every substep, and so knows its normal and the bodies' rotations.
 template <class R> GPUSIM_FN auto is_new(const World& w, R r) {
     return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
 }
@@ -206,10 +206,11 @@ template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p
     subtract3(of_b, of_a, out);
     if (any(is_new(w, r))) add_middle(w, r, p, out);
 }
-// Compute the rate in the middle of the drift from the kicked velocities, without the warm start of the joints.
+// Compute the angular velocity in the middle of the drift from the kicked velocities, without joint impulses.
 GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twist_kicked(), w.midpoint() + 3 * b); }
-// Return the compliance of touching points, relative to their response. The compliance damps errors that remain after
-// few sweeps. A load passes through a pile of n manifolds in about n sweeps. With fewer sweeps, points are softer.
+// Return the ratio of the compliance of touching points to their response. The compliance damps errors that remain
+// after a few sweeps. A load needs about n sweeps to pass through a pile of n manifolds. With fewer sweeps, points are
+// softer.
 GPUSIM_FN real softness(const World& w) {
     const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(min_(*w.touching(), int(FIRM_MANIFOLDS)));
     return real(1.0 / max_(sweeps * sweeps, double(SOFTEST)));
@@ -224,7 +225,7 @@ template <class R> GPUSIM_FN void invert_point(R r, R p, bool joined = false) {
     p[AT_INVERSE_MASS + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
     p[AT_INVERSE_MASS + 2] = joined ? one : choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
 }
-// Inputs of set_bias_point that all points of an item share.
+// Inputs of set_bias_point that are the same for all points of an item.
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // angular velocities of both bodies before the kick
@@ -232,8 +233,8 @@ template <class N> struct PointInputs {
     N carried;               // speed at which a loaded point yields
     real softness;           // compliance of a point, relative to its response
     real push_yield;         // compliance of a push-out, relative to the response
-    bool joined;             // True for bodies with joints, whose resting points are springs
-    real fastest;            // normal velocity below which a point does not count as resting (m/s)
+    bool joined;             // True for bodies with joints, because their resting points are springs
+    real fastest;            // normal velocity below which a point counts as moving (m/s)
 };
 template <class N> GPUSIM_FN N turn_share(const World& w, const N* rates) {
     const N turns = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(dot3(rates, rates), dot3(rates + 3, rates + 3));
@@ -260,19 +261,19 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
             turn = choose(goes_on & is_new(w, r), N(inputs.turn_share * moved), none);
         }
     }
-    // Within the slop, points neither approach nor separate, so that round-off does not change the distribution of
-    // loads. Bouncing points land on the surface itself. Springs do too, because their compression gives their load.
+    // Within the slop, the normal velocity of points is 0, so that round-off does not change the distribution of loads.
+    // Bouncing points and points on bodies with joints have no slop.
     const N most = inputs.joined ? none : choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
     const auto apart = gap > most;
     const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
-    // A trial step omits terms that only the drift needs.
+    // A trial step needs no values for the drift.
     const bool trial = *w.forward_only();
     const N yields = inputs.softness * p[AT_MASS];
     const auto deep = inputs.joined ? over > real(0) : over > real(NO_FORCE);
     const auto far = gap > (inputs.joined ? Every<N>::of(slop) : most);
     const auto rigid = far | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
     p[AT_GAMMA] = trial ? none : choose(rigid, none, yields);
-    // The bias keeps the penetration that a load causes. The push-out corrects the rest.
+    // The bias keeps the penetration that a load causes. The push-out corrects the remaining penetration.
     const N push = min_(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.max_depenetration_speed())));
     const N sunk = inputs.joined ? choose(rigid, none, N(-gap / h)) : push;
     p[AT_CARRIED] = trial ? none : choose(sunk > real(0), min_(sunk, inputs.carried), none);
@@ -289,7 +290,7 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
     invert_point(r, p, inputs.joined);
 }
-// Set the rows of soft normal laws, and of friction laws other than Coulomb's.
+// Set the rows of soft normal laws, and of all friction laws except Coulomb's.
 GPUSIM_FN void set_bias_lane(const World& w, int place) {
     Lane r = lane_at(w, place);
     const int m = w.color_member()[place];
@@ -309,7 +310,7 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
         invert_point(r, p);
     }
 }
-// Return the speed at which loaded points yield (m/s).
+// Return the speed ``carried`` at which loaded points yield (m/s).
 template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
     typedef NUMBER(R) N;
     N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
@@ -364,7 +365,7 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
     take(p + AT_OFFSET, 3, place);
     take(r + AT_FRAME, 9, n);
     velocity_at(twist, place, u);
-    // Other friction laws do not hold a point in place.
+    // Only Coulomb friction holds a point in place.
     const auto holds = (r[AT_LAW] == real(LAW_COULOMB)) & sticks(r, p);
     const auto tire = r[AT_LAW] == real(LAW_TIRE);
     N bristles[2] = {none, none};

@@ -1,5 +1,4 @@
-// Sweeps over manifolds: solve the impulses of their points one after another
-// (gpusim/reference/contacts/contact_solve.py).
+// Sweeps over manifolds (gpusim/reference/contacts/contact_solve.py). A sweep solves all points one after another.
 #pragma once
 #include "contact_rows.cuh"
 #include "../joints/factor.cuh"
@@ -27,12 +26,12 @@ template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, c
     for (int k = 0; k < 3; ++k) wrench[k] = frame[k] * impulse[0] + frame[3 + k] * impulse[1] + frame[6 + k] * impulse[2];
     cross3(place, wrench, wrench + 3);
 }
-// Additional compliance of points on bodies with joints (contact_direct.cuh). Other points have none.
+// Additional compliance of points on bodies with joints (contact_direct.cuh), or 0.
 struct NoFloors {
     template <class N> MEMBER void add(int, const N*, N*) const {}
 };
-// Solve the normal impulse of point k, then its friction. Only live lanes change. The twist after the ``last`` point is
-// not needed.
+// Solve the normal impulse and then the friction of point k. Only ``live`` lanes change. With ``last``, do not update the
+// twist, because no other point follows.
 template <class R, class M, class N, class F>
 GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, bool last, const F& floors, N* step, Sweep<N>& s) {
     R p = point_record(r, k);
@@ -153,7 +152,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real slide = sqrt_(u1 * u1 + u2 * u2), rim = patch * abs_(spin), both = slide + rim;
     real force, torque;
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
-    // Below this speed, the patch sticks.
+    // A patch below the speed PATCH_STICK sticks.
     const real least = real(PATCH_STICK);
     const real g = load * force / max_(max_(slide, least * force), real(LEAST_NUMBER));
     const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(LEAST_NUMBER));
@@ -203,7 +202,7 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
     }
 }
 #endif
-// Solve all points one after another, then patch friction and friction torques. ``s`` contains the wrench.
+// Solve all points one after another, then patch friction, then friction torques. ``s`` contains the wrench.
 template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
     const int points = most_points(r), passes = int(greatest_lane(r[AT_PASSES]));
     const bool whole = any(has_whole(r));
@@ -221,7 +220,7 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
             const bool last = !whole && pass + 1 == passes && k + 1 == points;
             sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), last, floors, s.step + 3 * k, s);
         }
-        // The passes end when a pass changes almost nothing.
+        // The passes end when a pass changes the impulses very little.
         if (passes > 1) busy = choose(s.most > real(PASS_SETTLED) * greatest_load(r), busy, none);
         s.most = max_(before, s.most);
     }
@@ -272,8 +271,8 @@ template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, 
     if (shared) leave_parts(w, place, r, wrench);
     else move_sides(r, wrench, velocity);
 }
-// Nonsmooth nonlinear conjugate gradients (gpusim/reference/contacts/search_direction.py). The squares are stored by
-// pair, so that their sum does not depend on colors and lanes.
+// Nonsmooth nonlinear conjugate gradients (gpusim/reference/contacts/search_direction.py). The code stores the squares
+// by pair, so that their sum does not depend on colors and lanes.
 template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     N sum{};
     for (int k = 0; k < most_points(r); ++k) {
@@ -326,7 +325,8 @@ GPUSIM_PHASE void extend_pair(const World& w, int item) {
         r[AT_TORQUE + j] = r[AT_WHOLE_SWEPT + j] = now + course;
     }
 }
-// Step numbers from ``first`` to ``end`` along their search direction. ``swept`` contains the values before the sweep.
+// Move the numbers from ``first`` to ``end`` along their search direction. ``swept`` contains the values before the
+// sweep.
 GPUSIM_FN void extend_numbers(real beta, int first, int end, real* now, real* direction, real* swept) {
     for (int i = first; i < end; ++i) {
         const real along = beta * direction[i], step = now[i] - swept[i];
@@ -387,7 +387,7 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
 template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     raise_to(w.contact_change(), greatest_lane(s.most));
     raise_to(w.largest_load(), greatest_lane(greatest_load(r)));
-    if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the next sweep's search direction
+    if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the search direction of the next sweep
 }
 GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     Item r = item_at(w, place);
@@ -439,7 +439,7 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, place);
-    // Points on bodies with joints yield too little to solve them again, unless their spring has pushed them out.
+    // Do not solve points on bodies with joints again, unless the spring of their compliance has pushed them out.
     const bool joined = place >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);

@@ -28,7 +28,7 @@ GPUSIM_FN void bristle_step(double h, double turn, double* kept, double* gain) {
     *kept = 1.0 / total;
     *gain = h * rest / total;
 }
-// Set the data of bristles and camber torque. ``before``: relative twist before the kick.
+// Set the values that determine a tire's friction force and camber torque. ``before``: relative twist before the kick.
 GPUSIM_FN void set_tire(const World& w, int m, Lane r, const real* before) {
     const double *law = pair_law(w, m), h = w.h, kick = kick_time(w);
     const int side = wheel_side(w, m), shape = w.pair_shapes()[2 * m + side];
@@ -68,7 +68,7 @@ GPUSIM_FN void set_tire(const World& w, int m, Lane r, const real* before) {
 template <class N> GPUSIM_FN N brush_share(N theta, N b) {
     const N one = Every<N>::of(real(1)), none = Every<N>::of(real(0)), c = one + b - theta;
     const auto sticks = c > none;
-    // Start from above, because the cubic is convex.
+    // Start Newton's method above the root, because the cubic is convex.
     N z = choose(sticks & (c < one), c, one);
     for (int step = 0; step < TIRE_STEPS; ++step) {
         const N square = z * z;
@@ -77,14 +77,14 @@ template <class N> GPUSIM_FN N brush_share(N theta, N b) {
     const N away = one - z;
     return choose(sticks, N(z + real(1.0 / 3.0) * away * away), N(real(1.0 / 3.0) / choose(sticks, one, N(theta - b))));
 }
-// Like coulomb of contact_laws.cuh.
+// The arguments are as in coulomb of contact_laws.cuh.
 template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u1, N u2, N* p) {
     const N one = Every<N>::of(real(1)), none = Every<N>::of(real(0)), small = Every<N>::of(real(LEAST_NUMBER));
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2], slope1 = r[AT_TIRE_SLOPE], slope2 = r[AT_TIRE_SLOPE + 1];
     const N f1 = u1 - (k11 * p[0] + k12 * p[1]), f2 = u2 - (k12 * p[0] + k22 * p[1]);
     const N e1 = r[AT_TIRE_KNOWN] + slope1 * f1, e2 = r[AT_TIRE_KNOWN + 1] + slope2 * f2;
     const N q1 = r[AT_TIRE_STIFFNESS], q2 = r[AT_TIRE_STIFFNESS + 1];
-    // (1 + G M) e = e_free. Sizes are sizes of the impulse without sliding, divided by the ellipse.
+    // (1 + G M) e = e_free. A size is the impulse without sliding, divided by the semi-axes of the friction ellipse.
     const N m11 = slope1 * k11 * q1, m12 = slope1 * k12 * q2, m21 = slope2 * k12 * q1, m22 = slope2 * k22 * q2;
     const N s1 = q1 * r[AT_TIRE_SHARES], s2 = q2 * r[AT_TIRE_SHARES + 1];
     const N bound = max_(N(real(3) * most), small), least = Every<N>::of(real(TIRE_LEAST));
@@ -96,7 +96,7 @@ template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u
         const N x = s1 * d1, y = s2 * d2;
         size = sqrt_(N(x * x + y * y));
         if (step == TIRE_PASSES) break;
-        // ``falls``: relative decrease of the size per increase of G.
+        // ``falls``: relative decrease of the size per change of G.
         const N w1 = m11 * d1 + m12 * d2, w2 = m21 * d1 + m22 * d2, t1 = (d * w1 - b * w2) / det, t2 = (a * w2 - c * w1) / det;
         const N falls = max_(N((x * s1 * t1 + y * s2 * t2) / max_(N(x * x + y * y), small)), none);
         const N free = max_(N(one - g * falls), least);

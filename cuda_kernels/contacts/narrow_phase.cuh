@@ -18,7 +18,7 @@ template <class P> GPUSIM_FN int find_pair(P pairs, int count, int a, int b) {
     }
     return -1;
 }
-// Return whether entries m and n of a list are the same pair. A pair with several manifolds has several entries.
+// Return whether entries m and n of a list belong to the same pair. A pair with several manifolds has several entries.
 template <class P> GPUSIM_FN bool same_pair(P pairs, int m, int n) {
     return pairs[2 * m] == pairs[2 * n] && pairs[2 * m + 1] == pairs[2 * n + 1];
 }
@@ -32,7 +32,7 @@ template <class P> GPUSIM_FN int places_from(P pairs, int m, int count) {
     while (m + n < count && same_pair(pairs, m, m + n)) ++n;
     return n;
 }
-// Return the first entry of a pair in the list of the last step, or -1. Both lists are sorted.
+// Return the first entry of a pair in the list of the last step, or -1. The lists of both steps are sorted.
 GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     const int count = w.before_count();
     if (w.split_pairs()) {
@@ -85,7 +85,8 @@ GPUSIM_FN double round_size(const World& w, int shape) {
     const double radius = w.shape_rolls()[shape] ? w.shape_size()[8 * shape] : 0.0;
     return radius * radius;
 }
-// Return the point of the last step nearest to point k, or -1 if another of the ``count`` points is nearer to it.
+// Return the last step's point nearest to point k. Return -1 if another of the ``count`` points is nearer to this
+// point.
 GPUSIM_FN int nearest_before(const World& w, int m, int k, int count, int old) {
     int best = -1;
     double least = 0.0;
@@ -115,7 +116,7 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const bool rolls = w.shape_rolls()[pair[0]] || w.shape_rolls()[pair[1]];
     const int j = rolls ? nearest_before(w, m, k, count, old) : same_feature_before(w, m, k, old), from = 4 * old + j;
     const bool same = j >= 0 && w.before_contact_feature()[from] == w.contact_feature()[at];
-    // A matching point must be closer than the radius.
+    // The distance of a matching point must be below the radius.
     if (same || (j >= 0 && way_from(w, m, k, old, j) <= round_size(w, pair[0]) + round_size(w, pair[1]))) {
         copy_numbers(w.before_contact_impulse() + 3 * from, w.contact_impulse() + 3 * at, 3);
         copy_numbers(w.before_contact_slip() + 3 * from, w.contact_slip() + 3 * at, 3);
@@ -124,7 +125,7 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
         copy_numbers(w.before_contact_arm() + 6 * from, w.contact_arm() + 6 * at, 6);
         return;
     }
-    // Bristles of a tire continue across the seams of a surface.
+    // The bristles of a tire keep their deflection at the seams of a surface.
     if (w.before_pair_points()[old] > 0 && is_tire(pair_law(w, m)))
         copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 3 * at, 3);
 }
@@ -152,8 +153,8 @@ GPUSIM_FN void put_manifold(const World& w, int m, int old, int count, const Man
     match_pair(w, m, old, found.normal);
 }
 #if GPUSIM_SHAPES > 1
-// Assign ``count`` manifolds to the entries of a pair. Each of the ``known`` entries of the last step gets the manifold
-// with the nearest normal. Unused entries get -1.
+// Assign ``count`` manifolds to the entries of a pair. The ``known`` entries existed in the last step, and get the
+// manifolds with the nearest normals. Unused entries get -1.
 GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, const Manifold* found, int* taken) {
     bool placed[MANIFOLDS];
     for (int k = 0; k < MANIFOLDS; ++k) {

@@ -22,7 +22,7 @@ GPUSIM_FN void seam_cell(const Shape& s, const double* y, SeamCell& c) {
     c.u = c.at[0] - c.column;
     c.v = c.at[1] - c.row;
 }
-// Return the height of the surface below a point. Outside the field, use the height of the rim.
+// Return the height of the surface below a point. Outside the field, return the height of the rim.
 GPUSIM_FN double seam_height(const Shape& s, const double* y) {
     SeamCell c;
     seam_cell(s, y, c);
@@ -30,7 +30,8 @@ GPUSIM_FN double seam_height(const Shape& s, const double* y) {
     if (c.v > c.u) return low[0] + c.u * (up[1] - up[0]) + c.v * (up[0] - low[0]);
     return low[0] + c.u * (low[1] - low[0]) + c.v * (up[1] - low[1]);
 }
-// Return whether a point is within ``space`` of a tile. Sharp corners extend farther.
+// Return whether the distance between a point and a tile is at most ``space``. The test is less strict at sharp
+// corners.
 GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double space) {
     double y[3];
     Shape s;
@@ -86,7 +87,8 @@ GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
         }
     return false;
 }
-// Return whether a tile extends beyond the plane through x with the normal n. A height field must do so near x.
+// Return whether a tile extends beyond the plane through x with the normal n. For a height field, only the surface near
+// x counts.
 GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const double* normal, double space) {
     SeamPlane p;
     Shape s;
@@ -109,7 +111,7 @@ GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const d
     return false;
 }
 GPUSIM_FN double seam_space(const World& w, int a, int b) { return min_(w.seam_reach()[a], w.seam_reach()[b]); }
-// Return whether a neighbor of a tile holds a point.
+// Return whether a point is in a neighbor of a tile.
 GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i)
         if (seam_holds(w, w.seam()[i], x, seam_space(w, tile, w.seam()[i]))) return true;
@@ -132,7 +134,7 @@ GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, in
     turn3(w.shape_turn() + 9 * tile, out, out);
 }
 GPUSIM_FN double seam_look(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
-// Return whether the tile contains a point near x, in the plane perpendicular to n, that is in no neighbor.
+// Return whether a point of the tile near x is in no neighbor. The points are in the plane perpendicular to n.
 GPUSIM_SHARED bool seam_is_bare(const World& w, int tile, const double* x, const double* n) {
     const double look = seam_look(w, tile);
     for (int k = 0; k < 8; ++k) {
@@ -181,7 +183,7 @@ GPUSIM_FN int seam_highest(const SeamPoints& p, const double* n) {
         if (dot3(p.x + 3 * k, n) > dot3(p.x + 3 * best, n)) best = k;
     return best;
 }
-// Compute the normal of the tile's face at the points that is nearest to their normal.
+// Compute the face normal of the tile that is nearest to the normal of the points.
 GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, double* out) {
     Shape s;
     describe_shape(w, tile, s);
@@ -202,7 +204,8 @@ GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, doub
     }
     turn3(w.shape_turn() + 9 * tile, n, out);
 }
-// Return how neighbors of a tile change points. The tolerance SEAM_FACE hides small angles, so the check uses a steeper normal.
+// Return the result of the seam check for points of a tile. The tolerance SEAM_FACE hides small angles, so the check
+// uses a steeper normal.
 GPUSIM_SHARED int seam_verdict(const World& w, int tile, const SeamPoints& p) {
     double n[3], lean[3];
     seam_face(w, tile, p, n);
@@ -237,7 +240,7 @@ GPUSIM_FN void seam_turn(const World& w, int tile, int side, const SeamPoints& p
     turn3(w.rotation() + 9 * w.shape_body()[tile], normal, normal);
     for (int k = 0; k < 3 && side == 1; ++k) normal[k] = -normal[k];
 }
-// Return whether neighbors cover all points of a new manifold. If not, correct a leaning normal.
+// Return whether neighbors cover all points of a new manifold. If not, correct a normal that is not the face normal.
 GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, Manifold& found) {
     for (int side = 0; side < 2; ++side) {
         const int tile = side ? b : a;
@@ -258,7 +261,7 @@ GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
     const int k = find_pair(w.pair_shapes(), *w.pair_count(), min_(neighbor, other), max_(neighbor, other));
     return k < 0 ? k : k - places_before(w.pair_shapes(), k);
 }
-// Return bits that mark the points of pair m with a soft law that pair k of a neighbor has too.
+// Return bits that mark the common points of pair m and pair k of a neighbor, if the pairs have a soft law.
 GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     if (!(pair_law(w, m)[0] > 0.0) || pair_law(w, m) != pair_law(w, k)) return 0;
     double n[3], o[3];
@@ -277,7 +280,7 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     if (!bits || !(beyond || (all && k < m))) return 0;
     return seam_pair_verdict(w, k, at) == SEAM_GOES ? 0 : bits;
 }
-// Return whether the shape on one side rises by more than 45 degrees from the contact plane of pair k.
+// Return whether the shape on one side rises above the contact plane of pair k by more than 45 degrees.
 GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     const double *x = seam_point(w, m, side, 0), diagonal = 0.70710678118654757;
     const int tile = w.pair_shapes()[2 * m + side];
@@ -293,7 +296,7 @@ GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     }
     return false;
 }
-// Return bits that mark the points to remove and the normal to replace, because of neighbors on one side.
+// Return bits that mark the points to remove and the normal to replace, due to neighbors of the shape on one side.
 GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     const int *pair = w.pair_shapes() + 2 * m, tile = pair[side], other = pair[1 - side];
     int bits = 0, verdict = -1;
@@ -309,7 +312,7 @@ GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     }
     return bits;
 }
-// Item: a pair entry. This phase only reads manifolds. The phase drop_seam changes them.
+// Item: a pair entry. judge_seam only reads manifolds. The phase drop_seam changes manifolds.
 GPUSIM_PHASE void judge_seam(const World& w, int m) {
     int bits = 0;
     if (m < *w.pair_count() && w.pair_points()[m] > 0)
@@ -323,7 +326,7 @@ GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
     const double* before = w.before_pair_normal() + 3 * old;
     return !(abs_(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
 }
-// Transfer the bristles and impulses of a tire from another tile.
+// Transfer the bristles and impulses of a tire that has moved from another tile.
 GPUSIM_FN void take_over(const World& w, int m) {
     const int *pair = w.pair_shapes() + 2 * m, count = w.before_count(), own = pair_before(w, m, pair[0], pair[1]);
     if (own >= 0) {

@@ -1,1 +1,1 @@
-"""Joints: rows, factorization, modes and drift; see gpusim.cuda_kernels."""
+"""CUDA C++ sources of joints: rows, laws, factorization and modes."""

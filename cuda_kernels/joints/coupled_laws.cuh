@@ -1,4 +1,4 @@
-// Laws that couple several axes, as compliant rows u + G p = t, G = D^-1, t = G P
+// Laws that couple several axes, in the form of compliant rows u + G p = t, with G = D^-1, t = G P
 // (gpusim/reference/joints/coupled_laws.py).
 #pragma once
 #include "factor.cuh"

@@ -17,7 +17,7 @@ GPUSIM_FN mask is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
            (m[6] == real(0)) & (m[7] == real(0));
 }
-// Compute omega_mid by Newton passes of the midpoint rule, in the body frame at the start of the step.
+// Compute omega_mid by Newton passes of the midpoint rule, in the axes that the body has at the start of the step.
 GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real half, real* rate) {
     real slope[9], cross[9];
     skew3(momentum, cross);
@@ -54,8 +54,8 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
     for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
 }
 
-// Compute the axis of a rotor in the world frame, and return its spin
-// (gpusim/reference/rotors.py). Other bodies give 0.
+// Compute the axis of a rotor in the world frame, and return its spin (gpusim/reference/rotors.py). Return 0 for other
+// bodies.
 GPUSIM_FN real rotor_spin(const World& w, int b, real* axis) {
     real own[3];
     for (int k = 0; k < 3; ++k) own[k] = real(w.rotor()[4 * b + k]);
@@ -106,7 +106,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     for (int k = 0; k < 3; ++k) middle[k] = choose(still, omega[k], middle[k]);
 }
 
-// Compute the change of the separation in a dot element over the step, and its part beyond h J v.
+// Compute the change of the separation in a dot element over the step, and this change minus h J v.
 GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* beyond) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
@@ -120,8 +120,8 @@ GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change,
     turn3(turn_a + 9, arm_a, of_a);
     subtract3(beyond, of_a, beyond);
 }
-// Compute the sum T^T sep + beyond + E^T change for all dots of a point whose axes u are in one body. The bias is then
-// u . sum / h. T and E are the rotation operators of this body.
+// Compute the sum T^T sep + beyond + E^T change for all dots of a point with axes u in one body. T and E are the
+// rotation operators of this body. The bias is u . sum / h.
 GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* change, const real* beyond, real* share) {
     real of_u[3], copy[18];
     const real* turn = own_numbers<18>(w.turn() + 18 * w.dot_body_u()[e], copy);
@@ -130,7 +130,7 @@ GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* cha
     for (int k = 0; k < 3; ++k) share[k] = (share[k] + beyond[k]) + of_u[k];
 }
 
-// Compute a body's vector after the step, in the world frame.
+// Compute a vector of a body after the step, in the world frame.
 template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V* vector, double* out) {
     double turn[3], spin[4], matrix[9], both[9];
     for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * body + k]);
@@ -217,7 +217,7 @@ GPUSIM_FN double line_rate(const World& w, int e, const real* keep) {
     for (int k = 0; k < 3; ++k) slip[k] = (b[k] + side_b[k]) - (a[k] + side_a[k]);
     return double(dot3(keep + 9, slip));
 }
-// Return the bias of a wrapped path. The bias of both lines is stored with the first line.
+// Return the bias of a wrapped path. The first line stores the bias of both lines.
 GPUSIM_FN real wrapped_bias(const World& w, int e, const real* keep) {
     const int i = w.line_wrap()[e] / 2, element = w.dots() + w.spins() + e;
     if (w.line_wrap()[e] % 2) return real(0);
@@ -240,9 +240,9 @@ GPUSIM_FN bool keeps_bias(const World& w, int row) {
     return (void)w, (void)row, false;
 #endif
 }
-// Store the bias of element e and of its row. ``angle`` is the larger rotation of both bodies.
+// Store the bias of element e and of its row. ``angle`` is the rotation of the body that rotates more.
 GPUSIM_FN void store_bias(const World& w, int e, real angle, real bias) {
-    // Scale down the bias at large rotations, to keep the step stable.
+    // Reduce the bias at large rotations, to keep the step stable.
     const mask far = angle > real(FULL_BIAS_BELOW);
     if (any(far)) {
         const real ratio = real(FULL_BIAS_BELOW) / angle;
@@ -262,7 +262,7 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
         return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, place));
 #endif
     if (first >= dots + spins) return store_bias(w, first, angle, line_bias(w, first - dots - spins, place));
-    // Dots and spins of slow bodies change by h J v, but lines still bend.
+    // For slow bodies, the change of dots and spins is h J v. Lines still have a curvature bias.
     const mask straight = is_slow(angle);
     if (all(straight)) {
         for (int e = first; e < part.end; ++e) store_bias(w, e, angle, real(0));

@@ -1,4 +1,4 @@
-// Elements: the scalar geometric functions of all constraint rows (gpusim/reference/joints/elements.py).
+// Elements: scalar geometric functions that constraint rows restrict (gpusim/reference/joints/elements.py).
 #pragma once
 #include "../math/euler_angles.cuh"
 #include "../math/rotations.cuh"
@@ -8,8 +8,8 @@
 #include "wrapping.cuh"
 #endif
 
-// Capacity for the numbers of an element that the curvature stage needs. It must be even. Dot: u, arm a, vector b,
-// separation. Spin: u. Line: arms, separation, unit vector, length.
+// Capacity (even) for the numbers of an element that the curvature stage reads. Dot: u, arm a, vector b, separation.
+// Spin: u. Line: arms, separation, unit vector, length.
 #define VECTORS 14
 
 // Elements of one item. On a CPU, an item contains all dots of a point, because they share most of their work.
@@ -33,7 +33,7 @@ struct Element {
 struct DotVectors {
     double u[3], arm_a[3], vector_b[3], sep[3];
 };
-// Compute the common vectors of the dots of one point.
+// Compute the vectors that the dots of a point have in common.
 GPUSIM_FN void dot_point(const World& w, int e, DotVectors& v) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const double linear = w.dot_linear()[e];
@@ -50,7 +50,7 @@ GPUSIM_FN void dot_axis(const World& w, int e, DotVectors& v) {
 GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, real* keep) {
     dot_axis(w, e, v);
     const double linear = w.dot_linear()[e];
-    // If u rotates with the parent, the arm of the parent extends to the child's point.
+    // If u is fixed in the parent, the arm on the parent ends at the child's point.
     const double turns = w.dot_body_u()[e] == w.dot_body_a()[e] ? 1.0 : 0.0;
     double reach[3], side[3];
     for (int k = 0; k < 3; ++k) reach[k] = turns * v.sep[k] + v.arm_a[k];
@@ -77,7 +77,7 @@ GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const 
     quaternion_product(a, b, a);
     rotation_vector_from_quaternion(a, out);
 }
-// Return the value of a spin element that does not count full rotations. Also compute its rotation vector and length.
+// Return the value of a spin element without full rotations. Also compute its rotation vector and length.
 GPUSIM_FN double spin_rotation(const World& w, int e, double* vector, double* length) {
     const double* q = w.orientation();
     relative_rotation(w, e, q + 4 * w.spin_body_a()[e], q + 4 * w.spin_body_b()[e], vector);
@@ -93,7 +93,8 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
     } else {
         double vector[3], length;
         out.value = spin_rotation(w, e, vector, &length);
-        // The total rotation changes along its own axis, which moves. At zero rotation, any axis works.
+        // The rate of the total rotation is the angular velocity along the rotation axis. At zero rotation, any axis
+        // works.
         if (w.spin_component()[e] == 3) {
             const mask turned = length > 1e-9;
             double frame[9], along[3];
@@ -150,7 +151,7 @@ GPUSIM_FN void wrap_path(const World& w, int i, const double* in, double* out) {
     const auto radius = w.wrap_radius()[i];
     each_lane<WRAP_INPUTS, WRAP_OUTPUTS>(in, out, WrapAround<decltype(radius)>{cylinder, sided, radius});
 }
-// Move the inner end of a line of a wrapped path to the point of contact. Add the arc to the first line.
+// Move the inner end of a line of a wrapped path to the contact point. Add the arc to the first line.
 GPUSIM_FN void wrap_line(const World& w, int wrap, LineVectors& v) {
     const int i = wrap / 2, body = w.wrap_body()[i];
     const bool second = wrap % 2 != 0;
@@ -229,7 +230,7 @@ GPUSIM_FN double wrapped_angle(const World& w, int k) {
 }
 // Return the joint angle, including full rotations. The change since the last step is below half a rotation.
 GPUSIM_SHARED double counted_angle(const World& w, int k) {
-    // The count only gives full rotations, so that a second call at the same pose gives the same bits.
+    // Add only multiples of a full rotation, so that a second call at the same pose returns the same bits.
     const double wrapped = wrapped_angle(w, k);
     return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
 }

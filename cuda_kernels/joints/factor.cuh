@@ -1,6 +1,6 @@
 // Block LDL^T factorization of A = J M^-1 J^T + gamma (gpusim/reference/joints/factor.py).
-// gpusim/compiler/elimination.py lists the operations by level. In memory, the diagonal blocks come first, then the
-// blocks of L.
+// gpusim/compiler/elimination.py lists the operations by level. In memory, the diagonal blocks come before the blocks
+// of L.
 #pragma once
 #include "rows.cuh"
 
@@ -59,18 +59,19 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
     for (int row = at.row; row < at.end; ++row) product_row(w, at.block, row);
 }
 
-// Set ``weak`` if a pivot is below a fraction of the row's own response (``least``, null in trees).
+// Set ``weak`` if a pivot is below ``least``, a fraction of the row's response to its own impulse. Trees have no
+// ``least``.
 GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
     if (least) raise_where(mask(pivot < in_slab(least)[row]), in_slab(weak), real(1));
 }
-// Return the scaled diagonal. Its memory then contains the minimum pivot, for watch_pivot.
+// Return the scaled diagonal. After the call, its memory contains the minimum pivot, for watch_pivot.
 GPUSIM_FN real take_diagonal(const World& w, int row) {
     const real shown = w.scaled_diagonal()[row];
     w.scaled_diagonal()[row] = real(WEAK_PIVOT) * real(w.heavy_share()[row]) * shown;
     return shown;
 }
-// Memory for the parts of a pivot D = K E K^T: the upper part of K^T by rows, and E^-1. K is unit lower triangular. If
-// the pointers are null, the parts are not stored.
+// Memory for the parts of a pivot D = K E K^T: the upper part of K^T by rows, and E^-1. K is unit lower triangular.
+// With null pointers, the code does not store the parts.
 struct Split {
     real *upper, *inverse;
 };
@@ -125,7 +126,7 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
 }
 #endif
 
-// Larger blocks do not fit into the registers of a GPU thread.
+// The registers of a GPU thread are too small for larger blocks.
 #define INVERT_IN_REGISTERS (GPUSIM_GPU && GPUSIM_MAX_BLOCK <= 6)
 #if INVERT_IN_REGISTERS
 // Write the inverse of a block to ``out``, with the same operations in registers.
@@ -157,7 +158,7 @@ GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real damping = (real(*w.factor_damping()) + *w.softening()) * real(w.heavy_share()[row]);
     real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
     shown = choose(shown > real(0), shown, real(1));
-    // If the bodies of a row cannot move, only the compliance remains.
+    // If the bodies of a row cannot move, the row has only the compliance.
     const real scale = w.axes() ? sqrt_(choose(own > real(0), own / shown, real(1))) : real(1);
     w.scale()[row] = scale;
     w.scaled_diagonal()[row] = shown * scale * scale;
@@ -202,7 +203,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     }
 }
 
-// Operations of one level: pivots, columns, updates. With contacts, the parts of a pivot (see Split) replace the pivot.
+// Operations of a level: pivots, columns, updates. With contacts, the parts of a pivot (see Split) replace the pivot.
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
@@ -269,7 +270,7 @@ GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
         write_row(n, sum, out + row * n);
     }
 }
-// Compute one row of this product.
+// Compute one row of the product L A^T.
 GPUSIM_FN void update_row(const World& w, int target, int row, real* out) {
     const int n = w.block(), square = n * n;
     real rest[MOST_ROWS], left[MOST_ROWS], right[MOST_ROWS];
@@ -297,7 +298,7 @@ GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
     for (int row = at.row; row < at.end; ++row) update_row(w, target, row, out + row * n);
 }
 
-// Compute x = K^T x for a block, and the inverse operation.
+// Compute x = K^T x for a block, or x = K^-T x.
 #if WHOLE_BLOCKS
 template <int N> GPUSIM_FN void split_block(const real* k, real* x) {
 #pragma GCC unroll 6
@@ -345,7 +346,7 @@ GPUSIM_FN int level_edges(const World& w, int level) { return w.level_edge()[lev
 GPUSIM_FN int level_targets(const World& w, int level) { return w.level_target()[level + 1] - w.level_target()[level]; }
 GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[level + 1] - w.level_forward()[level]; }
 
-// The solves use ``rhs``, and ``delta`` contains the result.
+// Forward and backward solves work on ``rhs``, and write the result to ``delta``.
 GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
 // Return row ``row`` of M x, or of M^T x if ``turned``.
 GPUSIM_FN real row_times_slab(int n, const real* m, int row, bool turned, const real* x) {

@@ -1,4 +1,4 @@
-// Stage forward: forces of actuators from a trial kick (gpusim/reference/joints/forward.py).
+// Stage forward: forces of actuators in a trial substep (gpusim/reference/joints/forward.py).
 #pragma once
 #include "laws.cuh"
 

@@ -3,8 +3,8 @@
 #pragma once
 #include "rows.cuh"
 
-// Compute K of body b in world axes, and its growth g. K follows an increase at once, and a decrease over several
-// steps. Return false if the body needs no stiffening.
+// Compute K of body b in world axes, and the growth g (geometric_stiffness.py). K increases at once, but decreases over
+// several steps. Return false if the body needs no geometric stiffness.
 GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) {
     for (int k = 0; k < 9; ++k) total[k] = real(0);
     const real kick = real(*w.kick_before());
@@ -46,7 +46,7 @@ GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) 
         product33_transposed(turned, turn, last);
         for (int k = 0; k < 9; ++k) total[k] = choose(fades, last[k] + real(STIFFNESS_FADE) * (total[k] - last[k]), total[k]);
     }
-    // The trace of I^-1 K is between the maximum squared frequency and three times this value.
+    // Let w be the maximum squared frequency. The trace of I^-1 K is between w and 3 w.
     real trace = real(0);
     const real* inverse = w.inertia_inverse() + 9 * b;
     for (int k = 0; k < 3; ++k) trace += dot3(inverse + 3 * k, total + 3 * k);

@@ -1,12 +1,12 @@
-// Law of an axis row, and the solution for a single row (gpusim/reference/joints/laws.py).
+// Law of axis rows, and the solution of the law for a row alone (gpusim/reference/joints/laws.py).
 #pragma once
 #include "rows.cuh"
 
-// A mode is a piece (FREE to AT_UPPER). If clamped term j is at a bound, the mode also contains CLAMP_UP or CLAMP_DOWN,
-// shifted left by 2 j bits.
+// A mode is a piece (FREE to AT_UPPER). If clamped term j is at a bound, the mode also contains CLAMP_UP << 2 j or
+// CLAMP_DOWN << 2 j.
 #define CLAMP_BITS (CLAMP_UP | CLAMP_DOWN)
 
-// Part of the law of an axis row that comes from one actuator. The array ``actuator_term`` stores it as doubles.
+// Part of the law of an axis row that comes from one actuator. The array ``actuator_term`` stores the part as doubles.
 struct ActuatorTerm {
     double impulse, slope;                             // P - D u
     double clamped_impulse, clamped_slope, clamped_bound;     // clamp(Ps - Ds u, -S, S), for kinds that are ``clamped``
@@ -55,7 +55,7 @@ GPUSIM_FN AxisStops axis_stops(const World& w, int k) {
     }
     return stops;
 }
-// Return the minimum velocity that keeps an axis within a lower limit, or moves it back. gap > 0: beyond the limit.
+// Return the minimum velocity that keeps an axis within a lower limit, or moves it back. gap: limit - position.
 GPUSIM_FN real limit_velocity(const World& w, real gap) {
     const real h = real(w.h);
     return choose(gap > real(0), min_(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
@@ -166,8 +166,8 @@ GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
     }
     return excess > real(0) ? up : (excess < real(0) ? down : up | down);
 }
-// Solve u = free_velocity + response p for a single row, where p follows the law of axis k. Return u, and compute the
-// mode. Each round puts at least one more clamped term at a bound.
+// Solve u = free_velocity + response p with the law p(u) of axis k, for a row alone. Return u, and compute the mode.
+// Each round puts at least one more clamped term at a bound.
 GPUSIM_FN real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
     int contact, clamps = 0, found;

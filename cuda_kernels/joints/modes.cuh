@@ -13,7 +13,7 @@ GPUSIM_FN int next_loose(int contact, real velocity, real friction, real lower, 
     const bool rubs = friction > real(0), loose = contact <= SLIDE_DOWN;
     int next = contact;
     if ((contact == SLIDE_UP && velocity < -turn) || (contact == SLIDE_DOWN && velocity > turn)) next = STICK;
-    // A row that slides up sticks before it reaches the lower stop, unless this stop itself moves up.
+    // A row that slides up first sticks and then reaches the lower stop, unless the stop moves up.
     if (loose && velocity < lower - dead && !(contact == SLIDE_UP && lower < real(0))) next = AT_LOWER;
     if (loose && velocity > upper + dead && !(contact == SLIDE_DOWN && upper > real(0))) next = AT_UPPER;
     if (contact == FREE && rubs) next = STICK;
@@ -28,7 +28,7 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
         if (lower > dead) next = AT_LOWER;
         if (upper < -dead) next = AT_UPPER;
     }
-    // Piece next to each stop, and friction at the boundary of this piece.
+    // Mode after the release of each stop, and friction at which the axis leaves the stop.
     int above = lower > real(0) ? SLIDE_UP : (lower < real(0) ? SLIDE_DOWN : STICK);
     int below = upper < real(0) ? SLIDE_DOWN : (upper > real(0) ? SLIDE_UP : STICK);
     if (!rubs) above = below = FREE;
@@ -38,12 +38,12 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
     if (contact == AT_UPPER && rest > edge_below + slack) next = below;
     return next;
 }
-// Return the mode of axis k after moves of its piece and its clamped terms, by at most one piece.
+// Return the next mode of axis k. The piece, and the state of each clamped term, changes by at most one step.
 GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS;
     const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
-    // With contacts, a row may otherwise alternate between stick and slip forever (gpusim/reference/joints/modes.py).
+    // Prevent that a row with contacts alternates between stick and slip forever (gpusim/reference/joints/modes.py).
     const int further = *w.switches() - CAREFUL_AFTER;
     const real share = real(TURN_SHARE) * real(1 << (further < MOST_DOUBLINGS ? (further > 0 ? further : 0) : MOST_DOUBLINGS));
     const real turn = touches(w) && further >= 0 ? max_(dead, share * friction * w.response()[k]) : dead;
@@ -61,15 +61,15 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
-// Return whether the velocity of axis k is not that of its stop or of sticking. A dependent row with another velocity
-// holds such a row. Without self-stress, the impulse does not show this.
+// Return whether axis k is off its stop, or moves in the mode STICK. A linearly dependent row
+// with another velocity can force a row off its stop. The impulses without self-stress do not show such conflicts.
 GPUSIM_FN bool off_piece(const World& w, int k) {
     const int contact = w.mode()[k] & CONTACT_BITS;
     const real lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
     const real bound = contact == AT_LOWER ? lower : (contact == AT_UPPER ? upper : real(0));
     return contact >= STICK && abs_(w.rate_next()[k] - bound) > real(DEAD_BAND) && lower != upper;
 }
-// Return the mode after only the first of a row's moves: that of its piece, else of the first clamped term.
+// Return the mode after only one change: of the piece, or else of the first clamped term.
 GPUSIM_FN int first_move(int mode, int wanted) {
     int part = CONTACT_BITS;
     if (!((mode ^ wanted) & part))

@@ -79,7 +79,7 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
     w.coupling_value()[c] = value - w.coupling_offset()[c];
 }
 
-// Compute M^-1 J^T for one row of one side. The item is side * block + row.
+// Item: side * block + row. Compute M^-1 J^T for a row of a side.
 GPUSIM_PHASE void mass_row(const World& w, int i) {
     real row[6], matrix[9], copy[6];
     const int body = w.constraint_bodies()[i / w.block()];
@@ -93,8 +93,8 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
     if (PAIRED) write_numbers<6>(out, place);
 }
 
-// Set the mean rates of the axes in the last two drifts. Right after a reset, use the rates of the bodies. The rates
-// include the curvature, because a stiff damper would otherwise have a first-order force error.
+// Set the mean axis rates of the last two drifts. Right after a reset, use the velocities of the bodies. The rates
+// include the curvature bias. Without this bias, the force of a stiff damper would have a first-order error.
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
     const int element = w.axis_element()[k], mix = element - w.elements();
     w.axis_position()[k] = real(mix < 0 ? w.element_value()[element] : w.coupling_value()[mix]);

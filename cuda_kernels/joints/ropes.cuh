@@ -23,7 +23,7 @@ GPUSIM_PHASE void move_limit(const World& w, int r) {
     for (int side = 0; side < 2; ++side) {
         double &now = w.limit_now()[2 * r + side], &rate = w.limit_rate()[2 * r + side];
         const double goal = side ? w.limit_upper()[k] : w.limit_lower()[k];
-        // If the limit was not written, a trial step continues like the last substep.
+        // In a trial step without a new value, the limit continues as in the last substep.
         if (!*w.forward_only() || now != goal) rate = (goal - now) / (double(left) * w.h);
         if (!(rate >= -LENGTH_SPEED && rate <= LENGTH_SPEED)) {
             now = goal;

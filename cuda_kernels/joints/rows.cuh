@@ -17,14 +17,14 @@ GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
-// Return the size of a part if a list is split into at most PARTS parts.
+// Return the size of a part, for a list in at most PARTS parts.
 GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
 
 #if !GPUSIM_WIDE
-// Return whether there are contacts. Builds for models without shapes contain no contact code.
+// Return whether the world has contacts. Builds for models without shapes contain no contact code.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 #endif
-// Return whether sweeps solve constraint c instead of the factor.
+// Return whether sweeps solve constraint c, instead of the direct solver.
 GPUSIM_FN bool is_swept(const World& w, int c) {
 #if GPUSIM_SWEPT
     return w.color_of()[c] != FACTORED;

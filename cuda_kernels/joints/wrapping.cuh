@@ -5,7 +5,7 @@
 
 // Input of a path: both ends, two axes of the surface, side point, center.
 #define WRAP_INPUTS 18
-// Output of a path: both points of contact, and the arc.
+// Output of a path: both contact points, and the arc.
 #define WRAP_OUTPUTS 7
 
 // Circle on a surface, with the ends and the side point projected to its plane.
@@ -28,7 +28,7 @@ GPUSIM_FN void tangent_point(const double* end, double square, double radius, do
     out[0] = (square * end[0] + reach * -end[1]) / over;
     out[1] = (square * end[1] + reach * end[0]) / over;
 }
-// Compute both points of contact and the angle of the arc. Return whether the path touches the circle.
+// Compute both contact points and the angle of the arc. Return whether the path touches the circle.
 GPUSIM_FN bool wrap_outside(const WrapCircle& c, bool sided, double* first, double* second, double* angle) {
     const double square = c.radius * c.radius, sense = cross2(c.a, c.b);
     const double room_a = dot2(c.a, c.a) - square, room_b = dot2(c.b, c.b) - square;
@@ -41,7 +41,7 @@ GPUSIM_FN bool wrap_outside(const WrapCircle& c, bool sided, double* first, doub
     *angle = found < -WRAP_ROUNDING ? found + det::TWO_PI : max_(found, 0.0);
     return true;
 }
-// Compute the point of contact of a path through the inside of the circle. Return whether the path touches the circle.
+// Compute the contact point of a path inside the circle. Return whether the path touches the circle.
 GPUSIM_FN bool wrap_inside(const WrapCircle& c, double* point) {
     const double length_a = sqrt_(dot2(c.a, c.a)), length_b = sqrt_(dot2(c.b, c.b));
     if (!(length_a > c.radius && length_b > c.radius && clearance(c) > c.radius * c.radius)) return false;
@@ -98,7 +98,7 @@ GPUSIM_SHARED void wrap_around(bool cylinder, bool sided, double radius, const d
         if (met) {
             const double out_a[2] = {c.a[0] - touch[0], c.a[1] - touch[1]}, out_b[2] = {c.b[0] - touch[2], c.b[1] - touch[3]};
             const double leg_a = sqrt_(dot2(out_a, out_a)), leg_b = sqrt_(dot2(out_b, out_b)), low = dot3(a, z);
-            // along the axis of a cylinder, in proportion to the length
+            // along the axis of a cylinder, the path rises in proportion to its length
             const double climb = (dot3(b, z) - low) / (leg_a + arc + leg_b);
             const double high_a = low + climb * leg_a, high_b = low + climb * (leg_a + arc), rise = cylinder ? climb * arc : 0.0;
             for (int k = 0; k < 3; ++k) {

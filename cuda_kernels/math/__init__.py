@@ -1,1 +1,1 @@
-"""Arithmetic: vectors, rotations, SIMD lanes and the platform; see gpusim.cuda_kernels."""
+"""CUDA C++ sources of arithmetic: vectors, rotations, SIMD lanes and the platform."""

@@ -1,9 +1,9 @@
-// Rows and columns of small blocks. On a CPU, these types contain N numbers. Every operation has the same order as a
-// plain loop, so the bits are the same. On a GPU, a type contains one row in registers.
+// Rows and columns of small blocks. On a CPU, the types contain N numbers. On a GPU, a type contains one row in
+// registers. Every operation has the order of a plain loop, and gives the same bits.
 #pragma once
 #include "platform.cuh"
 
-// An item is a whole block on a CPU, and one row on a GPU.
+// An item of a phase is a whole block on a CPU, and one row on a GPU.
 #if GPUSIM_GPU || defined(GPUSIM_TEAM) || defined(GPUSIM_PLAIN)
 #define WHOLE_BLOCKS 0
 #else
@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-// N separate numbers: for groups of worlds (each number is a vector), and for CPUs without long vectors.
+// N separate numbers, for CPUs without long vectors, and for groups of worlds (each number is a vector).
 template <class T, int N> struct Numbers {
     T x[N];
     static MEMBER Numbers load(const T* from) { return strided(from, 1); }
@@ -158,7 +158,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
     }
 }
 #endif
-// Return ``call`` with the constant N equal to the number of rows n. Constraints of joints have these sizes.
+// Return the result of ``call`` with a constant N = n, for each number of rows n in a joint constraint.
 #define RETURN_BY_BLOCK(n, call)                                \
     do {                                                        \
         if ((n) == 6) { constexpr int N = 6; return call; }     \
@@ -166,7 +166,7 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
         if ((n) == 3) { constexpr int N = 3; return call; }     \
     } while (0)
 
-// Three numbers, with the size of four numbers in memory.
+// Three numbers, padded to four in memory.
 template <class T> struct Three {
     static constexpr int COUNT = 3, WIDTH = 4;
     typedef T Values __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
@@ -182,7 +182,7 @@ template <class T> struct Three {
 };
 #endif
 
-// Loops over rows of a block. A GPU unrolls them, so that small arrays stay in registers.
+// Loops over rows of a block. A GPU compiler unrolls the loops, so that small arrays stay in registers.
 constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
 #if GPUSIM_GPU
 #define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MOST_ROWS; ++c) if (c < (n))
@@ -191,8 +191,8 @@ constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
 #define EACH_ROW(c, n) for (int c = 0; c < (n); ++c)
 #define EACH_ROW_BACK(c, n) for (int c = (n); c-- > 0;)
 #endif
-// In global memory, a GPU reads or writes two numbers in one access. Arrays of a slab, and rows with an even number of
-// entries, are aligned to two numbers.
+// In global memory, a GPU reads or writes two numbers in one access. Arrays of a slab are aligned to two numbers, and
+// so are rows with an even number of entries.
 #define PAIRED (GPUSIM_GPU && !GPUSIM_SHARED_SLAB)
 #if PAIRED && defined(FIXED_n_block)
 #define PAIRED_ROWS (FIXED_n_block % 2 == 0)
@@ -229,8 +229,8 @@ template <int N, class T> GPUSIM_FN void write_numbers(const T* from, T* out) {
     for (int c = 0; c < N; ++c) out[c] = from[c];
 #endif
 }
-// Return a pointer to N numbers of a slab. On a CPU, it points to the slab. On a GPU, it
-// points to the registers ``copy``.
+// Return a pointer to N numbers of a slab. The pointer points to the slab on a CPU, and to the registers ``copy`` on a
+// GPU.
 template <int N, class T> GPUSIM_FN const T* own_numbers(const T* from, T* copy) {
 #if PAIRED
     read_numbers<N>(from, copy);

@@ -2,10 +2,9 @@
 //
 // CUDA and the C libraries round sin, exp and similar functions differently, so results would differ between machines.
 // This file uses only comparisons, integer operations on bits, and + - * / and sqrt, which IEEE 754 defines exactly.
-// The compiler must not fuse a multiply with an add (--fmad=false, -ffp-contract=off), and must not reorder sums. All
-// returned NaNs have the same bits.
-//
-// Namespace det contains these functions for double and float:
+// The compiler must not fuse a multiply with an add (--fmad=false, -ffp-contract=off), and must not reorder sums. Every
+// NaN result has the same bits.
+// Namespace det contains the following functions for double and float:
 //   sin cos sincos exp expm1 log atan2 pow rsqrt round_even, and the constants PI HALF_PI TWO_PI
 // Errors for double: 1 ulp (expm1, atan2 and rsqrt: 1.5 ulp), for sin and cos up to |x| = 1e6. See pow for its error.
 // Errors for float: 0.6 ulp (rsqrt: 1.5 ulp), because the code computes in double.
@@ -96,10 +95,10 @@ GPUSIM_FN bool is_negative(double x) { return (to_bits(x) & SIGN_BIT) != 0; }  /
 // Return size >= 0 with the sign of another number.
 GPUSIM_FN double with_sign(double size, double sign) { return from_bits(to_bits(size) | (to_bits(sign) & SIGN_BIT)); }
 
-// Round to float once. A NaN is replaced, because its conversion gives different bits on GPUs and CPUs.
+// Round to float once. Replace a NaN, because its conversion gives different bits on GPUs and CPUs.
 GPUSIM_FN float narrow(double x) { return x != x ? float_nan() : (float)x; }
 
-// Return the nearest integer for |x| < 2^51, with ties to even. The sign of a zero is lost.
+// Return the nearest integer for |x| < 2^51, with ties to even. The result for -0 is +0.
 GPUSIM_FN double round_small(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
 
 // 2^k for -1022 <= k <= 1023
@@ -108,7 +107,7 @@ GPUSIM_FN double power_of_two(int k) { return from_bits((Bits)(k + 1023) << 52);
 // Return y 2^k for y near 1 and |k| < 2000. The first product is exact, so a denormal result is rounded only once.
 GPUSIM_FN double scale(double y, int k) { return y * power_of_two(k / 2) * power_of_two(k - k / 2); }
 
-struct Sum {  // an unevaluated sum: hi + lo carries about 100 bits
+struct Sum {  // an unevaluated sum: hi + lo has about 100 bits
     double hi, lo;
 };
 
@@ -131,13 +130,13 @@ GPUSIM_FN Sum multiply(double a, double b) {
 
 // ---- sin and cos ---------------------------------------------------------------------------------------------------
 
-struct Angle {  // hi + lo in about [-pi/4, pi/4], and the number of quarter turns taken off
+struct Angle {  // hi + lo in about [-pi/4, pi/4], and the number of subtracted quarter turns
     double hi, lo;
     int quarters;
 };
 
 // Cody-Waite reduction for |x| <= 1e6. pi/2 has three parts of 33 bits and a tail, so a part times n < 2^20 is exact.
-// This keeps all digits near multiples of pi/2, where most digits cancel.
+// The result is accurate near multiples of pi/2, although most digits cancel.
 GPUSIM_FN Angle reduce_exactly(double x) {
     const double n = round_small(x * TWO_OVER_PI);
     const Sum a = subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11);
@@ -156,7 +155,7 @@ GPUSIM_FN Angle reduce_wide(double x) {
 
 GPUSIM_FN Angle reduce(double x) { return abs_(x) <= 1.0e6 ? reduce_exactly(x) : reduce_wide(x); }
 
-// For float results: pi/2 in a part of 25 bits and a tail.
+// For float results, pi/2 has a part of 25 bits and a tail.
 GPUSIM_FN Angle reduce_short(double x) {
     if (abs_(x) > 1.0e6) return reduce_wide(x);
     const double n = round_small(x * TWO_OVER_PI);
@@ -212,7 +211,7 @@ GPUSIM_FN double sin_of_short(Angle a) {
 
 GPUSIM_FN Angle quarter_ahead(Angle a) { return {a.hi, a.lo, a.quarters + 1}; }
 
-// Return whether sin(x) = x. The reduction would lose the sign of -0.
+// Return whether sin(x) = x. For -0, the reduction would lose the sign.
 GPUSIM_FN bool is_tiny_angle(double x) { return abs_(x) < 1.0e-9; }
 GPUSIM_FN bool is_angle(double x) { return abs_(x) <= MAX_ANGLE; }
 
@@ -249,7 +248,7 @@ struct Binary {  // m 2^k with m in [sqrt(1/2), sqrt(2))
     int k;
 };
 
-// of a positive, finite x, denormals included
+// of a positive, finite x, including denormals
 GPUSIM_FN Binary split(double x) {
     const Bits root_half = 0x3fe6a09e667f3bcdull;
     const bool denormal = x < 2.2250738585072014e-308;
@@ -308,8 +307,8 @@ GPUSIM_FN double atan_kernel_short(double t) {
                     + w * (-1.9999158382e-01 + w * -1.0648017377e-01));
 }
 
-// The angle is base ± (knot + atan(t)): a multiple of pi/2, then 0, atan(1/2) or pi/4, then a small remainder. The sum
-// has two parts hi + lo, so that only the last addition rounds.
+// The angle is base ± (knot + atan(t)). base is a multiple of pi/2, knot is 0, atan(1/2) or pi/4, and atan(t) is small.
+// The sum has two parts hi + lo, so that only the last addition rounds.
 template <bool SHORT>
 GPUSIM_FN double atan2_of(double y, double x) {
     const double ax = abs_(x), ay = abs_(y);
@@ -378,7 +377,7 @@ GPUSIM_FN void sincos(float x, float* s, float* c) {
 GPUSIM_SHARED double exp(double x) { return detail::exp_sum(x, 0.0); }
 GPUSIM_FN float exp(float x) { return x != x ? detail::float_nan() : (float)detail::exp_short(x); }
 
-// e^x - 1 without cancellation for small x (fdlibm s_expm1.c, its branches merged)
+// e^x - 1 without cancellation for small x (fdlibm s_expm1.c with merged branches)
 GPUSIM_SHARED double expm1(double x) {
     using namespace detail;
     if (x != x) return double_nan();
@@ -398,7 +397,7 @@ GPUSIM_SHARED double expm1(double x) {
     const double t = 3.0 - q * half;
     const double e = z * ((q - t) / (6.0 - r * t));
     const double rest = (r * (e - c) - c) - z;  // e^r - 1 = r - rest
-    // 2^k (1 + r - rest) - 1. For k > 60, the 1 is far below an ulp.
+    // 2^k (1 + r - rest) - 1. For k > 60, the term -1 is far below an ulp.
     const double one = k > 60.0 ? 1.0 : 1.0 - power_of_two(-(int)k);
     return scale(one - (rest - r), (int)k);
 }
@@ -432,7 +431,7 @@ GPUSIM_FN float atan2(float y, float x) {
 
 // Return x^y for x >= 0, and NaN for x < 0. The relative error is about 1e-16 + 3e-17 |y log x|, which is 2e-14 at the
 // ends of the range. The result is exact for y = 0, y = 1 and x = 1. As in C, pow(1, y) and pow(x, 0) are 1 even for
-// NaN. The sign of x = 0 is ignored.
+// NaN. The function ignores the sign of x = 0.
 GPUSIM_SHARED double pow(double x, double y) {
     using namespace detail;
     if (y == 0.0 || x == 1.0) return 1.0;
@@ -467,7 +466,7 @@ GPUSIM_FN double round_even(double x) {
 }
 
 GPUSIM_FN float round_even(float x) {
-    // every float is a double, so the method for double is exact here too
+    // every float is a double, so the method for double is also exact here
     return x != x ? x : (float)round_even((double)x);
 }
 

@@ -1,4 +1,4 @@
-// Three successive rotations (equations: gpusim/model/euler_angles.py).
+// Euler angles (equations: gpusim/model/euler_angles.py).
 #pragma once
 #include "rotations.cuh"
 #include "world.cuh"
@@ -15,8 +15,8 @@ GPUSIM_FN void ordered_direction(bool middle, double* u, const double* other) {
     const double sine = dot3(u, other), square = 1.0 - sine * sine, by = choose(square > TURNS_LOCKED, square, double(TURNS_LOCKED));
     for (int k = 0; k < 3; ++k) u[k] = (u[k] - sine * other[k]) / by;
 }
-// Return an angle between -pi and pi from world vectors. It is the angle from a to b about the axis. For the middle
-// rotation, it is the elevation of b above the plane perpendicular to a.
+// Return the angle from a to b about the axis, between -pi and pi. All vectors are in the world frame. For the middle
+// rotation, return the elevation of b above the plane perpendicular to a.
 GPUSIM_FN double turned_angle(bool middle, const double* axis, const double* a, const double* b) {
     double side[3];
     cross3(a, b, side);

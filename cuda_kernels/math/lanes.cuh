@@ -1,7 +1,6 @@
 // Interleaved records of manifolds: number k of all GPUSIM_LANES records, then number k + 1 of all records.
-// Threads of a GPU and vectors of a CPU therefore access adjacent memory. The code for records is generic:
-// on a GPU, an item is one record, and on a CPU, an item contains all lanes. Lanes are independent, so the
-// bits do not depend on their number.
+// Threads of a GPU and vectors of a CPU therefore access adjacent memory. On a GPU, an item of a phase is one record.
+// On a CPU, an item contains all lanes. Lanes are independent, so the bits do not depend on the number of lanes.
 #pragma once
 #include "world.cuh"
 #include "block_rows.cuh"
@@ -13,8 +12,8 @@
 #define ITEM_LANES GPUSIM_LANES
 #endif
 
-// Pointer into a slab. In shared memory, it is an offset, so that the compiler knows the address space. Assumptions
-// about the address space do not work, because NVRTC 12.9 drops the code.
+// Pointer into a slab. For shared memory, the pointer is an offset, so that the compiler knows the address space.
+// Assumptions about the address space do not work: NVRTC 12.9 then deletes the code.
 template <class T> struct InSlab {
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
     int at;
@@ -29,7 +28,7 @@ template <class T> struct InSlab {
     MEMBER InSlab operator+(int k) const { return {at + k}; }
 #endif
 };
-// One record, whose numbers are LANES apart.
+// One record. The distance between two numbers of a record is LANES.
 struct Lane {
     InSlab<real> first;
     MEMBER real& operator[](int k) const { return first[LANES * k]; }
@@ -50,7 +49,7 @@ typedef double WideDouble;
 #else
 #include "vectors.cuh"
 typedef Vector<real> Wide;
-// Lanes of as many doubles as fit into the same number of bytes.
+// As many lanes of doubles as fit into the bytes of a vector.
 typedef Vector<double> WideDouble;
 #define DOUBLE_LANES (VECTOR_BYTES / int(sizeof(double)))
 typedef Wide* Item;

@@ -7,18 +7,18 @@
 #define GPUSIM_FN static __device__ __forceinline__
 #define GPUSIM_PHASE static __device__ __noinline__
 #define MEMBER __device__ __forceinline__
-// Inlining long functions with several callers would only make the compilation longer.
+// Do not inline long functions with several callers. Inlining would only increase the compile time.
 #define GPUSIM_SHARED static __device__ __noinline__
 #define GPUSIM_KERNEL extern "C" __global__
-// At most 256 threads per block, with registers for two blocks on a multiprocessor.
+// At most 256 threads per block. Two blocks must fit into the registers of a multiprocessor.
 #define GPUSIM_BOUNDED_KERNEL extern "C" __global__ __launch_bounds__(256, 2)
-// A tile of a warp or a whole block computes a world.
+// Some threads of a warp (a tile) or all threads of a block compute a world.
 #define GPUSIM_BARRIER()                    \
     do {                                    \
         if (threads <= 32) __syncwarp(tile); \
         else __syncthreads();               \
     } while (0)
-// Loops over items are not unrolled, because this would make the compilation longer and no step faster.
+// Do not unroll loops over items. Unrolling would increase the compile time without faster steps.
 #define GPUSIM_ROLLED _Pragma("unroll 1")
 #else
 #define GPUSIM_GPU 0
@@ -37,7 +37,7 @@
 #endif
 #define GPUSIM_ROLLED
 #endif
-// 1: a build that links to collide.cu. 2: collide.cu itself. The linker finds shared functions by name.
+// GPUSIM_LINKED is 1 for a build that links to collide.cu, and 2 for collide.cu. The linker finds functions by name.
 #if !defined(GPUSIM_LINKED)
 #define GPUSIM_LINKED 0
 #endif
@@ -67,7 +67,7 @@ extern __shared__ double shared_slab[];
 #else
 #define GPUSIM_SLAB base
 #endif
-// Array of a slab. In global memory, it is aligned to 16 bytes, so that the compiler may load two numbers at once.
+// Array of a slab. In global memory, arrays are aligned to 16 bytes, so that the compiler may load two numbers at once.
 template <class T> GPUSIM_FN T* slab_array(char* bytes) {
 #if GPUSIM_GPU && !GPUSIM_SHARED_SLAB
     __builtin_assume(reinterpret_cast<unsigned long long>(bytes) % 16 == 0);
@@ -91,12 +91,12 @@ template <class T> GPUSIM_FN T* in_slab(T* p) { return in_global(p); }
 // Number types: ``real`` for the work arrays of a substep, ``stored`` for the arrays of the state.
 typedef GPUSIM_REAL real;
 typedef GPUSIM_STORED stored;
-// Types of conditions and integers that may differ between worlds. Code for groups of worlds (simd.cuh) uses these
-// types without branches.
+// Types of conditions and integers that may differ between worlds. Code for groups of worlds (simd.cuh) uses the types
+// without branches.
 typedef bool mask;
 typedef int whole;
 
-// Items of a phase are independent. To prove this, tests reverse the order of the items.
+// Items of a phase are independent. Tests reverse the order of the items, to check the independence.
 #if defined(GPUSIM_REVERSED)
 #define GPUSIM_ITEMS(count, first, stride) for (int i = (count) - 1 - (first); i >= 0; i -= (stride))
 #else
@@ -134,7 +134,7 @@ GPUSIM_FN int world_of(long long item, int each) {
 template <class T> GPUSIM_FN T max_(T a, T b) { return a > b ? a : b; }
 template <class T> GPUSIM_FN T min_(T a, T b) { return a < b ? a : b; }
 #if GPUSIM_GPU
-// NVRTC would replace such comparisons of constants by max and min, which may return the other one of +0 and -0.
+// NVRTC would replace comparisons with constants by max and min, which may return +0 instead of -0 or vice versa.
 #define GPUSIM_CHOICE(name, comparison, type, form, letter)                                     \
     GPUSIM_FN type name(type a, type b) {                                                       \
         type chosen;                                                                            \
@@ -157,7 +157,7 @@ template <class T> GPUSIM_FN T mapped_command(T command, const T* map) {
 }
 template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
 template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }
-// Read one of two memory locations. The other one may be unwritten.
+// Read one of two memory locations. The other location may be unwritten.
 template <class T> GPUSIM_FN T choose_at(bool mask, const T* yes, const T* no) { return mask ? *yes : *no; }
 GPUSIM_FN bool any(bool mask) { return mask; }
 GPUSIM_FN bool all(bool mask) { return mask; }
@@ -179,8 +179,8 @@ GPUSIM_FN void raise_to(int* target, int value) { atomicMax(target, value); }
 GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
 GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
 GPUSIM_FN int take_number(int* target) { return atomicAdd(target, 1); }
-// Synchronization between blocks of one launch: a block reads a number with ``fresh`` and then calls ``acquire``. It
-// then sees all writes of another block before the ``release`` of this number.
+// Synchronization between blocks of a launch. A block writes data, and then a number with ``release``. Another block
+// reads the number with ``fresh``, calls ``acquire``, and then sees the data.
 GPUSIM_FN int fresh(const int* at) { return *const_cast<const volatile int*>(at); }
 GPUSIM_FN void store_shared(int* at, int value) { *const_cast<volatile int*>(at) = value; }
 GPUSIM_FN void acquire() { __threadfence(); }
@@ -221,7 +221,8 @@ GPUSIM_FN void raise_to(int* target, int value) {
 }
 GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
-// Increment a counter and return its old value. This value depends on threads, so sort the entries that use it.
+// Increment a counter and return its old value. The old value depends on the order of threads, so sort the entries
+// later.
 GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN int fresh(const int* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 GPUSIM_FN void store_shared(int* at, int value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }

@@ -46,7 +46,7 @@ template <class T> GPUSIM_FN void skew3(const T* v, T* out) {
     out[3] = v[2]; out[4] = T(0); out[5] = -v[0];
     out[6] = -v[1]; out[7] = v[0]; out[8] = T(0);
 }
-// [v]x [v]x, with the same sums as product33. Products with 0 are omitted unless they change the sign of a zero.
+// [v]x [v]x, with the same sums as product33, but without products with 0 that do not change the sign of a zero.
 template <class T> GPUSIM_FN void skew_square3(const T* v, T* out) {
     const T x = v[0], y = v[1], z = v[2], xx = x * x, yy = y * y, zz = z * z, xy = x * y, xz = x * z, yz = y * z, none = T(0);
     out[0] = none - zz - yy; out[1] = -z * none + xy; out[2] = y * none + xz;
@@ -84,7 +84,7 @@ GPUSIM_FN void normalize4(double* q) {
     for (int k = 0; k < 4; ++k) q[k] = q[k] / length;
 }
 
-// Below this squared angle, use a power series, because the quotient is 0 / 0 at 0.
+// Squared angle below which to use a power series, because the quotient is 0 / 0 at 0.
 #define SERIES_BELOW 1e-2
 
 // sin(x)/x as a function of x squared.

@@ -1,5 +1,5 @@
-// One number of WORLD_LANES worlds, in a CPU vector. Wide phases use these types in place of real, double and int
-// (simd_group.cuh). Lanes are independent, and operations have the order of the code for one world. So the bits of a
+// One number of WORLD_LANES worlds, in a CPU vector. Wide phases use the types of this file instead of real, double and
+// int (simd_group.cuh). Lanes are independent, and each operation has the same order as for one world. The bits of a
 // world do not depend on other worlds. Comparisons return a Truth: a mask with one entry per lane.
 #pragma once
 #include "platform.cuh"
@@ -118,7 +118,7 @@ template <class T> struct Wide {
     friend MEMBER Wide operator-(Wide a, Wide b) { return Wide(a.v - b.v); }
     friend MEMBER Wide operator*(Wide a, Wide b) { return Wide(a.v * b.v); }
     friend MEMBER Wide operator/(Wide a, Wide b) { return Wide(a.v / b.v); }
-    friend MEMBER Wide operator&(Wide a, Wide b) { return Wide(a.v & b.v); }  // for int
+    friend MEMBER Wide operator&(Wide a, Wide b) { return Wide(a.v & b.v); }  // for integers
     friend MEMBER Truth operator>(Wide a, Wide b) { return Truth::greater(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
     friend MEMBER Truth operator<(Wide a, Wide b) { return b > a; }
     friend MEMBER Truth operator>=(Wide a, Wide b) { return Truth::greater_equal(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
@@ -127,7 +127,7 @@ template <class T> struct Wide {
     friend MEMBER Truth operator!=(Wide a, Wide b) { return !(a == b); }
 };
 typedef Wide<double> Double;
-// The combination of float and double gives double.
+// An operation on a float and a double gives a double.
 #undef WIDE_MIXED
 #define WIDE_MIXED(op)                                                                                                \
     template <class S, typename std::enable_if<widens<float, S>, int>::type = 0>                                      \
@@ -283,7 +283,7 @@ GPUSIM_FN Double atan2(Double y, Double x) {
     const Double angle = with_sign(hi + (sign * detail::atan_kernel(t) + lo), y);
     return choose(is_nan(x) | is_nan(y), Double(detail::double_nan()), angle);
 }
-// Float functions compute lane by lane, because there are few calls.
+// Float functions compute lane by lane, because kernels call them rarely.
 GPUSIM_FN Wide<float> sin(Wide<float> x) {
     for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::sin(float(x.v[l]));
     return x;

@@ -1,11 +1,11 @@
-// Only for tests: a team of CPU threads runs a block like a GPU. Every barrier checks that all threads come from the
-// same source line. On a GPU, threads that come from different barriers corrupt data or hang.
+// Only for tests: a team of CPU threads runs a block like a GPU. Every barrier checks that all threads are at the same
+// source line. On a GPU, threads at different barriers corrupt data or hang.
 #pragma once
 #include <omp.h>
 #include <unistd.h>
 
 #define TEAM_MOST 64
-// All threads except thread 0 sleep at about one in TEAM_LAG barriers, so that thread 0 is ahead.
+// At about one in TEAM_LAG barriers, all threads except thread 0 sleep, so that thread 0 runs ahead.
 #define TEAM_LAG 64
 // Report: threads of the last run, number of runs with mismatched barriers, and the source lines of one mismatch.
 extern "C" {
@@ -25,8 +25,8 @@ static inline void join_team(int tid, int threads) {
     team_member = TeamMember{0, 12345u + unsigned(tid)};
     if (tid == 0) team_report[0] = threads;
 }
-// A thread's line must stay valid until all threads reach the next barrier. So consecutive
-// barriers use separate arrays.
+// A thread's line must stay valid until all threads reach the next barrier. Two consecutive barriers therefore use
+// separate arrays.
 static inline void team_barrier(int tid, int threads, int line) {
     TeamMember& own = team_member;
     int* lines = team_line[own.round++ & 1];
@@ -39,7 +39,7 @@ static inline void team_barrier(int tid, int threads, int line) {
                 team_report[2] = lines[0];
                 team_report[3] = lines[other];
             }
-            throw TeamMismatch();  // all threads throw, so that none waits
+            throw TeamMismatch();  // all threads throw, so that no thread waits
         }
     own.seed = own.seed * 1664525u + 1013904223u;
     if (tid > 0 && (own.seed >> 16) % TEAM_LAG == 0) usleep(20);

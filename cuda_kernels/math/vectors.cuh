@@ -1,5 +1,5 @@
-// CPU vectors. Each operation acts on each lane separately. With AVX-512, comparisons use mask registers, which
-// compilers do not use for their own vector types. Otherwise, a mask is a vector of integers.
+// CPU vectors. Each operation acts on each lane separately. With AVX-512, comparisons use mask registers. Compilers do
+// not use mask registers for built-in vector types. Otherwise, a mask is a vector of integers.
 #pragma once
 #include "platform.cuh"
 
@@ -53,7 +53,7 @@ struct RegisterMask {
     static MEMBER RegisterMask equal(__m512d a, __m512d b) { return {_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ)}; }
     MEMBER __m512 choose(__m512 yes, __m512 no) const { return _mm512_mask_blend_ps(__mmask16(bits), no, yes); }
     MEMBER __m512d choose(__m512d yes, __m512d no) const { return _mm512_mask_blend_pd(__mmask8(bits), no, yes); }
-    // For NaN, and for +0 and -0, return the second number, like a > b ? a : b.
+    // Return a > b ? a : b. With a NaN, or with +0 and -0, the result is b.
     static MEMBER __m512 max_(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
     static MEMBER __m512d max_(__m512d a, __m512d b) { return _mm512_max_pd(a, b); }
     static MEMBER __m512 min_(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
@@ -115,7 +115,7 @@ template <class T> GPUSIM_FN T greatest_lane(Vector<T> x) {
     for (int l = 1; l < GPUSIM_LANES; ++l) most = T(x.v[l]) <= most || is_nan(most) ? most : T(x.v[l]);
     return most;
 }
-// Explicit instructions, because compilers vectorize loops over square roots only without errno.
+// Use instructions directly, because compilers vectorize loops over square roots only without errno.
 #if defined(__AVX512F__)
 GPUSIM_FN bool any(RegisterMask mask) { return mask.any(); }
 GPUSIM_FN void roots64(float* x) { _mm512_storeu_ps(x, _mm512_sqrt_ps(_mm512_loadu_ps(x))); }
@@ -139,8 +139,8 @@ template <class T> GPUSIM_FN Vector<T> sqrt_(Vector<T> x) {
     return x;
 }
 
-// Transpose six numbers per body to lanes, and back. In single precision, transposing
-// blocks in registers halves the time.
+// Transpose six numbers per body to lanes, and back. In single precision, a transposition of blocks in registers takes
+// half the time.
 template <class T> GPUSIM_FN void six_to_lanes(const T* from, const int* body, Vector<T>* out) {
     for (int l = 0; l < GPUSIM_LANES; ++l)
         for (int k = 0; k < 6; ++k) reinterpret_cast<T*>(out + k)[l] = from[6 * body[l] + k];

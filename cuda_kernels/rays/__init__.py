@@ -1,1 +1,1 @@
-"""Sources of the rays, one file for each kind of shape; see gpusim.cuda_kernels."""
+"""CUDA C++ sources of ray casts. Each shape kind has a file."""

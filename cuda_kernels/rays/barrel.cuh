@@ -2,11 +2,12 @@
 #pragma once
 #include "cylinder.cuh"
 
-// Distance from the axis minus the radius of the barrel at this height. Along a line, the function is convex.
+// Distance of a point from the axis, minus the radius of the barrel at the height of the point. Along a line, the
+// function is convex.
 struct BarrelSide {
     const double* size;
     const Ray* ray;
-    // Slope of the decrease of the radius with the height.
+    // Return -d(radius)/d(height).
     MEMBER double fall(double height) const { return height / sqrt_(size[2] * size[2] - height * height); }
     MEMBER double value(double s, double* slope) const {
         const double x = along(*ray, 0, s), y = along(*ray, 1, s), out = sqrt_(x * x + y * y);

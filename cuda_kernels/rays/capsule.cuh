@@ -1,5 +1,5 @@
-// Ray against a capsule: a tube and two balls. Their union is convex, so the line is inside between the first entry and
-// the last exit (gpusim/shapes/capsule.py).
+// Ray against a capsule: a tube and two balls (gpusim/shapes/capsule.py). The capsule is convex, so the line is inside
+// between the first entry and the last exit.
 #pragma once
 #include "ray.cuh"
 

@@ -2,7 +2,8 @@
 #pragma once
 #include "cylinder.cuh"
 
-// Distance from the axis minus the radius of the cone at this height. Along a line, the function is convex.
+// Distance of a point from the axis, minus the radius of the cone at the height of the point. Along a line, the
+// function is convex.
 struct ConeSide {
     const double* size;
     const Ray* ray;

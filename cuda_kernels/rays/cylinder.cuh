@@ -2,7 +2,7 @@
 #pragma once
 #include "ray.cuh"
 
-// Return the span of the line inside a cylinder from -half to half.
+// Return the part of the line inside a cylinder that extends from -half to half.
 GPUSIM_FN Span cylinder_span(const Ray& r, double radius, double half) {
     Span span = whole_line();
     cut_tube(span, r, radius);

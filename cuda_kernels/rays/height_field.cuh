@@ -1,5 +1,5 @@
-// Ray against a height field: traverse the grid cells along the line (gpusim/shapes/height_field.py). Above each
-// triangle, the height of the line over the triangle is linear.
+// Ray against a height field: traverse the grid cells along the line (gpusim/shapes/height_field.py). The height of the
+// line above a triangle is a linear function of s.
 #pragma once
 #include "ray.cuh"
 
@@ -44,7 +44,8 @@ GPUSIM_FN double height_over(const FieldPlane& p, const FieldLine& g, const int*
     const double x = g.at[0] - cell[0] + s * g.rate[0], y = g.at[1] - cell[1] + s * g.rate[1];
     return along(r, 2, s) - (p.corner + p.slope[0] * x + p.slope[1] * y);
 }
-// Return where the line crosses a triangle's plane between two points, from above, or with ``sign`` -1 from below.
+// Return the s at which the line crosses a triangle's plane between two points: from above, or with ``sign`` -1 from
+// below.
 GPUSIM_FN double cross_triangle(const Shape& s, const FieldLine& g, const int* cell, const Ray& r, double sign, double from,
                                 double to, double* normal) {
     const FieldPlane p = field_plane(s, g, cell, 0.5 * (from + to));
@@ -55,7 +56,7 @@ GPUSIM_FN double cross_triangle(const Shape& s, const FieldLine& g, const int* c
     normal[2] = 1.0;
     return before > 0.0 ? from + (to - from) * (before / (before - after)) : from;
 }
-// Return where the line crosses the triangles of a cell, between two points above the cell.
+// Return the s at which the line crosses the triangles of a cell, between two points above the cell.
 GPUSIM_FN double cross_cell(const Shape& s, const FieldLine& g, const int* cell, const Ray& r, double sign, double from,
                             double to, double* normal) {
     const double apart = (g.at[0] - cell[0]) - (g.at[1] - cell[1]), rate = g.rate[0] - g.rate[1];
@@ -64,7 +65,7 @@ GPUSIM_FN double cross_cell(const Shape& s, const FieldLine& g, const int* cell,
     const double found = cross_triangle(s, g, cell, r, sign, from, split, normal);
     return found < NO_HIT ? found : cross_triangle(s, g, cell, r, sign, split, to, normal);
 }
-// Return where the line leaves a cell along axis k.
+// Return the s at which the line leaves a cell along axis k.
 GPUSIM_FN double cell_end(const FieldLine& g, int k, int cell) {
     if (g.rate[k] == 0.0) return NO_HIT;
     return ((g.rate[k] > 0.0 ? cell + 1 : cell) - g.at[k]) / g.rate[k];

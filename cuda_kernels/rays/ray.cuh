@@ -1,11 +1,12 @@
 // Common code of the ray tests (rays/*.cuh). Each test returns the first s >= start at which the ray crosses the
-// surface, or NO_HIT. It also computes the outward normal there, of any length. NumPy: gpusim/shapes/casting.py.
+// surface, or NO_HIT. Each test also computes the outward normal at the hit, of any length. NumPy:
+// gpusim/shapes/casting.py.
 #pragma once
 #include "../collide/shape.cuh"
 
 #define NO_HIT det::detail::infinity()
-#define ROUND_SIDE -1  // code for a round side, which is no face
-#define MOST_WALKS 64  // steps from outside to a smooth surface: a handful, except where a line barely touches it
+#define ROUND_SIDE -1  // code for a round side
+#define MOST_WALKS 64  // maximum number of steps from outside to a smooth surface
 
 // Ray in the frame of a shape, with a direction of length 1. The origin is the point of the line nearest to the center
 // of the shape, to reduce cancellation. The ray begins at ``start``.
@@ -17,7 +18,7 @@ GPUSIM_FN void point_at(const Ray& r, double s, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = along(r, k, s);
 }
 
-// Part of a line inside a convex body, and the faces at both ends. If enter > leave, it is empty.
+// Part of a line inside a convex body, and the faces at both ends. The part is empty if enter > leave.
 struct Span {
     double enter, leave;
     int enter_face, leave_face;
@@ -55,7 +56,7 @@ GPUSIM_FN void cut_slab(Span& span, const Ray& r, int k, double half) {
     cut_half(span, r.origin[k] - half, r.direction[k], 2 * k);
     cut_half(span, -r.origin[k] - half, -r.direction[k], 2 * k + 1);
 }
-// Keep the part where |p + s d| <= radius. The arguments are p.d, |d|^2 and |p x d|^2, which avoids cancellation.
+// Keep the part where |p + s d| <= radius. The arguments p.d, |d|^2 and |p x d|^2 avoid cancellation.
 GPUSIM_FN void cut_round(Span& span, double along_line, double square, double aside, double radius) {
     const double within = square * (radius * radius) - aside;
     if (!(within >= 0.0)) return make_empty(span);
@@ -76,7 +77,7 @@ GPUSIM_FN void cut_ball(Span& span, const Ray& r, double height, double radius) 
     cross3(p, r.direction, side);
     cut_round(span, dot3(p, r.direction), dot3(r.direction, r.direction), dot3(side, side), radius);
 }
-// Return the first end of a span that the ray reaches, and the face there.
+// Return the first end of a span that the ray reaches, and the face at this end.
 GPUSIM_FN double first_end(const Span& span, double start, int* face) {
     if (is_empty(span)) return NO_HIT;
     *face = span.enter_face;
@@ -85,8 +86,8 @@ GPUSIM_FN double first_end(const Span& span, double start, int* face) {
     return span.leave >= start ? span.leave : NO_HIT;
 }
 
-// Newton's method along the line (sign 1) or against it (-1), from a point outside. For convex functions, it never
-// passes the first root. If the slope changes its sign first, there is no root.
+// Newton's method along the line (sign 1) or against it (-1), from a point outside. For convex functions, the method
+// never passes the first root. If the slope changes its sign before a root, the function has no root.
 template <class Side> GPUSIM_FN double walk_to(const Side& side, double sign, double from, double to) {
     double s = sign * from;
     for (int k = 0; k < MOST_WALKS; ++k) {
@@ -102,8 +103,8 @@ template <class Side> GPUSIM_FN double walk_to(const Side& side, double sign, do
     }
     return sign * s;
 }
-// Like first_end, for a body inside bounds and a convex function (``side.value`` <= 0). ``side.flat`` returns whether a
-// point on a face of the bounds is on the body.
+// Return the first end of the line's part in a body, like first_end. The body is the part of ``bounds`` in which the
+// convex function ``side.value`` is <= 0. ``side.flat`` returns whether a point on a face of the bounds is on the body.
 template <class Side> GPUSIM_FN double first_side(const Side& side, const Span& bounds, double start, int* face) {
     if (is_empty(bounds) || bounds.leave < start) return NO_HIT;
     double s = bounds.enter;

@@ -14,7 +14,7 @@ GPUSIM_SHARED double power_norm(double a, double b, double p, double* by_a, doub
     *by_b = a < b ? by_most : by_least;
     return most * root;
 }
-// Two nested norms minus 1. The function is convex.
+// Convex function: two nested norms minus 1.
 struct SuperSide {
     const double* size;
     const Ray* ray;

@@ -22,7 +22,7 @@ GPUSIM_FN bool ray_meets_node(const Shape& s, const double* step, const Ray& r, 
     }
     return enter <= leave;
 }
-// Return where the ray crosses the triangle, or NO_HIT.
+// Return the s at which the ray crosses the triangle, or NO_HIT.
 GPUSIM_FN double ray_triangle(const double* a, const double* b, const double* c, const Ray& r, double* normal) {
     double e[3], f[3], p[3], q[3], to[3];
     subtract3(b, a, e);

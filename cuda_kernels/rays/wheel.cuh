@@ -2,7 +2,7 @@
 #pragma once
 #include "cylinder.cuh"
 
-// Distance from the disk minus the radius of the edge. The function is convex.
+// Convex function: distance from the disk minus the radius of the edge.
 struct WheelSide {
     double disk, edge;
     const Ray* ray;

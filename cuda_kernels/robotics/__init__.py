@@ -1,1 +1,1 @@
-"""Inverse kinematics of trees; see gpusim.cuda_kernels."""
+"""CUDA C++ sources of inverse kinematics of trees."""

@@ -3,7 +3,7 @@
 #include "robotics_tree.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
-// Loop with independent iterations, for vector instructions. The bits do not change.
+// Loop with independent iterations, for vector instructions. The results do not change.
 #define SIDE_BY_SIDE _Pragma("omp simd")
 #else
 #define SIDE_BY_SIDE
@@ -16,7 +16,7 @@ GPUSIM_FN void find_rows(const Robot& r, const RobotWork& w, const double* targe
     for (int e = 0; e < r.elements; ++e) w.error[e] = -element_row(r, w, e, true);
     for (int goal = 0; goal < r.goals; ++goal) goal_rows(r, w, goal, target + r.goal_target[goal]);
 }
-// Compute, for each level, the posture weights times the distances to the target postures.
+// For each level, compute the products of posture weights and distances to the target postures.
 GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targets) {
     for (int k = 0; k < r.levels * r.freedoms; ++k) w.pull[k] = 0.0;
     for (int p = 0; p < r.postures; ++p) {
@@ -40,7 +40,7 @@ GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targ
         }
     }
 }
-// Compute the distances to the limits. A coordinate at a limit is fixed if the errors push it further.
+// Compute the distances to the limits. Fix coordinates at a limit if the errors push the coordinates beyond the limit.
 GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
     for (int j = 0; j < r.freedoms; ++j) {
         const int at = r.rate_at[j];
@@ -121,7 +121,7 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
         diagonal += a < above ? r.kept * diagonal + 1e-200 : 1.0 / r.row_weight[a];
     }
 }
-// Solve matrix y = y in place by L D L^T. Two columns per loop halve the number of loads and stores.
+// Solve matrix x = y in place by L D L^T. Two columns per loop halve the number of loads and stores.
 GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
     double *m = w.matrix, *APART first = w.column, *APART second = w.column + n;
     for (int k = 0; k < n; k += 2) {
@@ -174,7 +174,7 @@ GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
         w.step[j] = w.start[j] + w.give[j] * sum;
     }
 }
-// Fix coordinates that the step moves beyond a limit. Return whether there are any.
+// Fix coordinates that the step moves beyond a limit. Return whether the function has fixed a coordinate.
 GPUSIM_FN bool fix_reached(const Robot& r, const RobotWork& w) {
     bool reached = false;
     for (int j = 0; j < r.freedoms; ++j) {
@@ -213,7 +213,7 @@ GPUSIM_FN void move_posture(const Robot& r, const RobotWork& w) {
         normalize4(q);
     }
 }
-// Compute the errors after ``step``. The nodes keep the poses after the step.
+// Compute the errors after ``step``. The nodes then contain the poses after the step.
 GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target, const double* mass) {
     for (int k = 0; k < r.size; ++k) w.before[k] = w.posture[k];
     move_posture(r, w);
@@ -228,7 +228,7 @@ GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target
     }
     for (int k = 0; k < r.size; ++k) w.posture[k] = w.before[k];
 }
-// Return the fraction of its step that a level may add. ``tried``: errors after the whole step. ``gain``: linear gain
+// Return the fraction of the step that a level may add. ``tried``: errors after the whole step. ``gain``: linear gain
 // of the higher levels.
 GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, double leak, double share) {
     double ratio = 1.0;
@@ -244,7 +244,7 @@ GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, doubl
     }
     return sqrt_(ratio);
 }
-// Shorten the step that a level adds to ``above``, so that the errors of higher levels hardly increase.
+// Shorten the step that a level adds to ``above``, to limit the increase of errors of higher levels.
 GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int left, const double* target, const double* mass) {
     const int rows = r.level_start[level];
     // Higher levels finish after lower levels.
@@ -264,7 +264,7 @@ GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int le
     share = share * kept_share(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
 }
-// Limit the rotation of each joint that a level adds to max_turn.
+// Limit the joint rotations that a level adds to max_turn.
 GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
     double most = r.max_turn;
     for (int j = 0; j < r.freedoms; ++j)
@@ -272,7 +272,7 @@ GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
     const double share = r.max_turn / most;
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
 }
-// Find the free coordinates of a level. Other coordinates are at a limit, and the level pushes against it.
+// Find the free coordinates of a level. The other coordinates are at limits, and the level pushes against the limits.
 GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
     const int above = r.level_start[level], end = r.level_start[level + 1];
     const double* force = w.force + level * r.rows;
@@ -286,7 +286,8 @@ GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
         w.fixed[j] = w.above[j] = w.step[j];
     }
 }
-// Shorten the errors of levels below the first priority to max_way. ``whole`` keeps the full errors.
+// Shorten the errors of levels below the first priority to max_way. The array ``whole`` stores the errors before the
+// change.
 GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
     for (int a = 0; a < r.rows; ++a) w.whole[a] = w.error[a];
     for (int level = 2; level < r.levels; ++level) {
@@ -296,8 +297,8 @@ GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
         for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) w.error[a] = w.error[a] * share;
     }
 }
-// Compute dq for tasks with several priorities. Each level has its own limits, and must not
-// increase errors of higher levels.
+// Compute dq for tasks with several priorities. Each level has separate limits, and must not increase errors of higher
+// levels.
 GPUSIM_FN void find_step_in_order(
     const Robot& r, const RobotWork& w, int levels, double caution, int left, const double* target, const double* mass) {
     shorten_errors(r, w);
@@ -362,7 +363,7 @@ GPUSIM_KERNEL void solve_worlds(const Robot* r, int threads) {
     for (int world = first; world < r->worlds; world += threads) solve_world(*r, world, r->memory + (long long)first * r->work);
 }
 #else
-// Each thread has its part of the memory.
+// Each thread has a part of the memory.
 GPUSIM_KERNEL void solve_worlds(const Robot* r, int threads) {
 #if defined(_OPENMP)
     if (threads > 1) {

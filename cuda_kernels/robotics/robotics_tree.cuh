@@ -1,5 +1,5 @@
-// Kinematic tree in a posture: poses of bodies, axes of velocities, and rows of tasks and loops. One thread computes
-// one world. NumPy: gpusim/robotics/kinematics.py, elements.py and tasks.py.
+// Kinematic tree in a posture: poses of bodies, axes of velocities, and rows of tasks and loops. Each thread computes a
+// world. NumPy: gpusim/robotics/kinematics.py, elements.py and tasks.py.
 #pragma once
 #include "../math/rotations.cuh"
 #include "robot.cuh"
@@ -180,7 +180,7 @@ GPUSIM_FN void moved_by(const Robot& r, const RobotWork& w, int j, const double*
 }
 GPUSIM_FN void target_turn(const RobotWork& w, int node, const double* own, const double* wanted, double* out) {
     double frame[9], rows[9], difference[9], body[9];
-    // The rotation from the frame to the target, as a matrix. Its quaternion comes from the largest component.
+    // Rotation from the frame to the target, as a matrix. The quaternion follows from its largest component.
     matrix_from_quaternion(own, frame);
     if (node >= 0) product33(w.rotation + 9 * node, frame, body);
     else copy9(frame, body);

@@ -1,1 +1,1 @@
-"""Sensors, signals and writes; see gpusim.cuda_kernels."""
+"""CUDA C++ sources of sensors, signals and writes."""

@@ -1,13 +1,13 @@
-// Sampling times of a program, and its readings at these times. gpusim/description/program_clock.py gives the same bits
-// for one world. gpusim generates the constants (COUNT ..., EARLY, DRIFT, READINGS, INPUTS, RINGS) with the program.
+// Sample times of a program, and its readings at these times. gpusim/description/program_clock.py computes the same
+// bits. gpusim generates the constants (COUNT ..., EARLY, DRIFT, READINGS, INPUTS, RINGS) with the program.
 #pragma once
 
 GPUSIM_FN double sample_time(const double* s, double period) { return s[ORIGIN] + (s[COUNT] - s[BASE]) * period; }
 GPUSIM_FN bool is_due(const double* s, double time, double period) {
     return time >= s[ORIGIN] + (s[COUNT] - s[BASE] - EARLY) * period;
 }
-// Resample a ring buffer in place. Start at the newest entry for a longer period, and at the
-// oldest for a shorter period.
+// Resample a ring buffer in place. Start at the newest entry if the period becomes longer, and at the oldest entry if
+// it becomes shorter.
 GPUSIM_FN void space_ring(double* s, int at_place, int first, int room, double stretch) {
     const int at = int(s[at_place]);
     for (int k = 1; k <= room; ++k) {
@@ -47,7 +47,7 @@ GPUSIM_FN void end_samples(double* s, double time, double period) {
     s[READ] = time;
     s[PERIOD] = period;
 }
-// Take all samples that are due.
+// Run all due samples.
 GPUSIM_FN void take_samples(const double* in, const double* par, double* s, double* control, double time, double period) {
     if (s[COUNT] > 0.0 && s[PERIOD] != period) take_period(s, period);
     if (!is_due(s, time, period)) return;

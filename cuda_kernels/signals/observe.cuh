@@ -1,6 +1,6 @@
-// Signals at time t, read from the stored state. gpusim/reference/signals/quantities.py and the kinds of actuators
-// declare the quantities, which call these functions. gpusim/backends/codegen/observe_header.py generates ``Kept`` and
-// the switch over all quantities.
+// Signals at time t, from the stored state. gpusim/reference/signals/quantities.py and the actuator kinds declare the
+// quantities. The quantities call the functions of observe.cuh. gpusim/backends/codegen/observe_header.py generates
+// ``Kept`` and the switch over all quantities.
 #pragma once
 #include "../actuators/strut.cuh"
 #include "../math/euler_angles.cuh"
@@ -155,7 +155,7 @@ GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
     return dot3(axis, p.apart);
 }
-// Compute the direction that gives the rate of coordinate c. For most rotations, it is the axis itself.
+// Compute the direction d of coordinate c. The rate is d . (relative angular velocity). For most kinds, d is the axis.
 GPUSIM_FN void turn_direction(const Kept& w, int c, double* u) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], owner = w.coordinate_owner()[c];
     turn_from_body(w, owner, w.coordinate_axis() + 3 * c, u);
@@ -179,7 +179,7 @@ GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     }
     JointPoints p;
     joint_points(w, c, p);
-    // Relative to the parent, whose axes rotate.
+    // The velocity relative to the parent includes the rotation of the parent's axes.
     double reach[3], of_a[3], move_a[3], move_b[3];
     for (int k = 0; k < 3; ++k) reach[k] = p.arm_a[k] + p.apart[k];
     carried(w, a, 0, move_a);
@@ -250,7 +250,7 @@ GPUSIM_FN void site_rate(const Kept& w, int i, double* out) {
     angular_velocity(w, w.site_body()[i], rate);
     turn_back3(axes, rate, out);
 }
-// Compute the change of a body's acceleration (part 0) or torque (part 1) from the last kick to t.
+// Compute the change of a body's acceleration (part 0) or torque (part 1) between the last kick and t.
 GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double* change, const double* rate, double* out) {
     const double h1 = *w.step_before(), kick = *w.kick_before(), older = *w.kick_before_last();
     const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
@@ -309,7 +309,7 @@ GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     turn_back3(axes, side, out);
 }
 
-// Compute the sensor's origin relative to the center of mass, and the normal of the sole.
+// Compute the sensor's origin relative to the center of mass, and the sensor's z axis.
 GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) {
     const int site = w.contact_sensor_site()[i], body = w.contact_sensor_body()[i];
     double axes[9];

@@ -4,7 +4,7 @@
 
 struct Write {
     const double* value;  // written values of the world
-    double* memory;       // REMEMBERED numbers of each body: its pose before (7), change of its velocities (6), lift (6), impacts (2)
+    double* memory; // REMEMBERED numbers of each body: previous pose (7), velocity change (6), advance (6), impacts (2)
 };
 GPUSIM_FN void center_offset(const Kept& w, int b, double* out) {
     turn_from_body(w, b, w.body_center() + 3 * b, out);
@@ -81,7 +81,7 @@ GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, int moved
         }
     }
 }
-// Add the coordinate's rate at t to the stored rates of axis k. ``sign`` is -1 before the write and 1 after the write.
+// Add sign * (rate of the coordinate at t) to the stored rates of axis k. sign: -1 before the write, 1 after the write.
 GPUSIM_FN void add_axis_rate(const Kept& w, int k, int sign) {
     const double rate = sign * axis_rate(w, k);
     w.axis_velocity()[k] = stored(double(w.axis_velocity()[k]) + rate);
@@ -269,8 +269,8 @@ GPUSIM_PHASE void write_one(const Kept& w, const Write& write, int what, int i, 
     }
 }
 
-// Execute the operations (code, i, j, column) in all worlds. rows[n] is the row of world n in the values, or negative
-// to skip the world.
+// Execute the operations (code, i, j, column) in all worlds. rows[n] is the row of world n in the values. A negative
+// row skips the world.
 GPUSIM_KERNEL void write_worlds(const Arguments* a, const int* operations, const int* rows, const double* values,
                                 double* memory, int count, int width) {
 #if GPUSIM_GPU

@@ -1,1 +1,1 @@
-"""Stages that solve joints and contacts together, and move the bodies; see gpusim.cuda_kernels."""
+"""CUDA C++ sources of the stages that solve joints and contacts together, and that move the bodies."""

@@ -18,7 +18,7 @@ GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int pla
     return w.mass_jacobian() + 6 * ((c * w.slots() + slot) * w.block() + place);
 }
 
-// Join strongly coupled soft axis rows of constraint c with the rigid rows (``held``). Return whether there are any
+// Join strongly coupled soft axis rows of constraint c with the rigid rows (``held``). Return whether rows were joined
 // (gpusim/reference/solve/soft_rows.py).
 GPUSIM_FN bool join_soft_rows(const World& w, int c, const real* product, bool* held) {
     const int n = w.block(), used = w.constraint_rows()[c], start = w.constraint_axis_start()[c];
@@ -139,8 +139,8 @@ GPUSIM_PHASE void start_sweeps(const World& w, int) {
     *w.contact_change() = *w.largest_load() = *w.contact_left() = real(0);
 }
 
-// Read or write the velocities of the bodies of constraint c. Overflow constraints store their velocity changes
-// instead. overflow_sum adds them for each body.
+// Read or write the velocities of the bodies of constraint c. Overflow constraints store velocity changes instead.
+// overflow_sum adds the changes for each body.
 GPUSIM_FN void read_slots(const World& w, int c, const real* velocity, real* local) {
     for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int k = 0; k < 6; ++k) local[6 * s + k] = velocity[6 * w.constraint_bodies()[c * w.slots() + s] + k];
@@ -197,8 +197,8 @@ GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* l
     return most;
 }
 
-// Solve constraint c: its rigid rows as one block, then each axis row by its law. ``local`` contains
-// the velocities of its bodies.
+// Solve constraint c: the rigid rows as one block, and then each axis row by its law. ``local`` contains the velocities
+// of the bodies.
 GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
     const int n = w.block(), used = w.constraint_rows()[c], first = c * n, numbers = 6 * w.constraint_slots()[c];
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
@@ -283,7 +283,7 @@ GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
     *response = w.response()[axis];
     return solve_row(w, axis, speed - *response * w.solved()[row], *response, &mode) - speed;
 }
-// Find the maximum residual of the rows, and the maximum impulse change that solves a soft row.
+// Find the maximum residual of the rows, and the maximum impulse change that would solve a soft row.
 GPUSIM_PHASE void left_row(const World& w, int row) {
     const int c = row / w.block(), place = row - c * w.block(), coupled = coupled_number(w, c);
     if (!is_swept(w, c) || place >= w.constraint_rows()[c]) return;

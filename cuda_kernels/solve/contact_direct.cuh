@@ -1,12 +1,12 @@
 // Contacts on articulated bodies with the direct solver (equations: gpusim/reference/solve/contact_direct.py). A *path*
-// contains the pivots from the joints of both bodies to the root of the elimination tree. A manifold affects only these
-// pivots. invert_pivot splits D = K E K^T, so Y^T D^-1 Y = W^T E^-1 W with W = K^-1 Y. The kernels store W in place of
-// Y and Z. Between the forward and the backward solve, ``delta`` contains K^T x.
+// contains the pivots from the joints of both bodies to the root of the elimination tree. A manifold affects only the
+// pivots on its path. invert_pivot splits D = K E K^T, so Y^T D^-1 Y = W^T E^-1 W with W = K^-1 Y. The kernels store W
+// instead of Y and Z. Between the forward and the backward solve, ``delta`` contains K^T x.
 #pragma once
 #include "../contacts/contact_solve.cuh"
 #include "direct_solve.cuh"
 
-// A path has three or six columns. A GPU uses three threads for them, and a CPU one.
+// A path has three or six columns. A GPU uses three threads for the columns, and a CPU uses one thread.
 #if !WHOLE_BLOCKS
 #define PATH_ITEMS 3
 #else
@@ -40,13 +40,12 @@ GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     }
     return count;
 }
-// Return the number of columns of a path. A single point without torques is at the center, so rotations have no effect.
-// not affect it. Torques of a tire are not known yet.
+// Return the number of columns of a path. A single point is at the center of the manifold, so rotations have no effect.
+// The torques of a tire are not known yet.
 template <class R> GPUSIM_FN int path_width(R r) {
     return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
 }
-// Count the pivots of a path. Paths are packed, so that their capacity need not be the
-// maximum length for each manifold.
+// Count the pivots of a path. The paths are packed, so the capacity can be below the maximum length of all paths.
 GPUSIM_PHASE void count_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
     const int m = articulated_member(w, n);
@@ -92,7 +91,7 @@ GPUSIM_FN void divide_column(int n, const real* k, real* y) {
         EACH_ROW(m, n) if (m > row) y[m] -= own[m] * y[row];
     }
 }
-// Rows of the path are in memory if a later update needs them. The row of the next pivot stays in registers.
+// Store a row of the path only if a later update needs it. The row of the next pivot stays in registers.
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block(), square = block * block, step = block * w.path_columns()[n];
     const ReadLane r = read_record(w, m);
@@ -149,7 +148,7 @@ template <class V> GPUSIM_FN void joint_rows_six(const World& w, int m, int c, c
         }
     for (int row = 0; row < 6; ++row) (sum[row] * w.scale()[c * 6 + row]).store(out + V::WIDTH * row);
 }
-// W replaces Y pivot by pivot.
+// The loop replaces Y by W, pivot by pivot.
 template <class V> GPUSIM_FN void solve_six(const World& w, int m, int n) {
     constexpr int COLUMNS = V::COUNT, STEP = 6 * V::WIDTH;
     const int count = w.path_count()[n];
@@ -200,8 +199,9 @@ GPUSIM_FN real least_tangent(Lane mass) {
     const real apart = mass[3] - mass[5], both = mass[3] + mass[5];
     return real(0.5) * (both - sqrt_(apart * apart + real(4) * mass[4] * mass[4]));
 }
-// Add compliances to a point that joints lock. Its response would otherwise be mere round-off. The compliance of the
-// tangents prevents large friction impulses of several points that cancel each other. Tires have a compliance already.
+// Add compliances to a point that joints lock, because its response is only round-off. The compliance of the tangents
+// prevents large friction impulses of points that cancel each other. Tires already have a compliance along the
+// tangents.
 GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;
     const real stiffest = min_(real(mass[0]), least_tangent(mass));
@@ -229,7 +229,7 @@ template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out
         for (int j = 0; j < COLUMNS; ++j) out[6 * i + j] = rows[i].get(j);
 }
 #endif
-// Compute the same for one row of W, or for two rows.
+// Compute out -= W^T E^-1 W for one or two rows of W.
 template <int COLUMNS> GPUSIM_FN void take_path_rows(const World& w, int n, int k, int row, real* out) {
     const int block = w.block();
     const real* own = w.path_w() + path_at(w, n, k) + row;
@@ -290,7 +290,7 @@ template <int COLUMNS> GPUSIM_FN void sum_six(const World& w, int n) {
 }
 #endif
 // Compute W^T x, the relative twist of a manifold due to the pending correction of the joints. path_part[j][row] is the
-// sum over the path. Item: some numbers of path_part on a GPU, all numbers on a CPU.
+// sum over the path. An item is a part of path_part on a GPU, and all of path_part on a CPU.
 constexpr int SUM_NUMBERS = PAIRED_ROWS + 1;
 GPUSIM_FN int path_numbers(const World& w, int n) { return w.path_columns()[n] * w.block(); }
 GPUSIM_FN void sum_numbers(const World& w, int n, int at) {
@@ -382,7 +382,7 @@ GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     warm_wrench(r, wrench);
     move_sides(r, wrench, w.twist());
 }
-// Save numbers for the guard, or restore them if ``back`` is true.
+// Save numbers for the guard. If ``back`` is true, restore the numbers.
 GPUSIM_FN void guard_numbers(bool back, Lane own, int count, real* kept) {
     if (back) put(kept, count, own);
     else take(own, count, kept);

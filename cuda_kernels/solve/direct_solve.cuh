@@ -11,7 +11,7 @@
 #define GUARD_RESTORE 3
 #define GUARD_RELEASE 4
 #define GUARD_RUNAWAY 5   // keep the bias, and release the joints
-#define GUARD_STRAIGHT 6  // the same, without bias in the rest of the substep
+#define GUARD_STRAIGHT 6  // release the joints, without bias in the rest of the substep
 #define NO_AXIS 0x7fffffff
 
 GPUSIM_PHASE void diagonal_row(const World& w, int row) {
@@ -29,7 +29,7 @@ GPUSIM_FN void fill_axis(const World& w, int k) {
     if (is_left_to_sweeps(w, row)) return;
     real impulse, slope;
     linear_part(w, k, mode, &impulse, &slope);
-    // Rows without slope get a tiny slope, so that p = P up to round-off.
+    // Rows with the slope 0 get a tiny slope, so that p = P up to round-off.
     slope = max_(slope, real(LEAST_SLOPE) / w.response()[k]);
     const real stop = contact == AT_LOWER ? w.velocity_lower()[k] : (contact == AT_UPPER ? w.velocity_upper()[k] : real(0));
     w.gamma()[row] = contact >= STICK ? real(0) : real(1) / slope;
@@ -68,7 +68,7 @@ GPUSIM_PHASE void find_spin(const World& w, int) {
 GPUSIM_FN bool is_spinning(const World& w) { return w.rotors() && *w.spinning(); }
 GPUSIM_FN int most_passes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : PASSES; }
 GPUSIM_FN int most_refreshes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : MOST_REFRESHES; }
-// In worlds with fast rotors, start with the bias that follows from the impulses of the last substep.
+// In worlds with fast rotors, predict the bias with the impulses of the last substep.
 GPUSIM_PHASE void predict_row(const World& w, int row) {
     const real before = real(*w.kick_before());
     w.delta()[row] = real(w.impulse()[row]) * (before > real(0) ? kick_time(w) / before : real(0));
@@ -129,10 +129,10 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
 }
 #if !GPUSIM_WIDE
 // End the passes if the bias matches the velocities and no row has a residual. The guard stores the solution of the
-// first pass. If later refreshes diverge, the guard restores it.
+// first pass, and restores this solution if later refreshes diverge.
 GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
-    if (*w.passes_left() <= 0) return;  // in the staged launch, other worlds may have passes left
+    if (*w.passes_left() <= 0) return;  // in the staged launch, other worlds may have remaining passes
     const int since = *w.since_factor();
     const bool refreshed = since > 0 && !*w.hold_bias();
     const real worst = *w.worst();
@@ -157,7 +157,7 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.worst_change() = real(0);
 }
 #endif
-// Sums over all rows in a fixed order: over parts of the constraints, then over the parts.
+// Sums over all rows in a fixed order: first inside parts of the constraints, then over the parts.
 GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
 GPUSIM_FN int first_row(const World& w, int part) {
     return min_(w.rows(), part * part_size(w.constraints()) * w.block());
@@ -189,8 +189,8 @@ GPUSIM_PHASE void sum_energy(const World& w, int part) {
     w.energy()[part] = sum;
 }
 #if !GPUSIM_WIDE
-// Restore the first solution. If the step has large rotations, end the passes. Otherwise, restart the joints with a
-// damped factor. Each restart increases the damping.
+// Restore the first solution. With large rotations, end the passes. Otherwise, restart the joints with a damped factor.
+// Each restart increases the damping.
 GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.guard_action() = action;
     *w.factor_damping() = damping;
@@ -226,7 +226,7 @@ GPUSIM_FN double gained_motion(const World& w) {
     }
     return driven > 0.0 ? sum - driven : sum;
 }
-// Check the first pass of loops. If it runs away, restart with a damped factor, and finally without bias.
+// Check the first pass of loops. If the pass runs away, restart with a damped factor, and finally without bias.
 GPUSIM_PHASE void guard_loops(const World& w, int) {
     if (*w.guard_action() != GUARD_KEEP) return;
     const double energy = *w.first_energy(), before = *w.factor_damping();
@@ -306,10 +306,10 @@ GPUSIM_PHASE void plan_bias(const World& w, int) {
     *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= most_refreshes(w);
     *w.refreshes() += *w.since_factor() > 0;
 }
-// A world that may not factor again must not switch modes either, because its factor would no longer match its rows.
+// Do not switch modes in worlds that may not factor again, because the factor would no longer match the rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
-// Ask for the next mode of axis k. ``again``: the impulses no longer have self-stress. A row that is off its piece still
-// changes as it wanted under self-stress.
+// Find the next mode of axis k. ``again``: the impulses no longer have self-stress. A row outside its piece keeps the
+// mode that was found with self-stress.
 GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const int mode = w.mode()[k], wanted = adjacent_mode(w, k);
@@ -324,14 +324,13 @@ GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
 }
 GPUSIM_PHASE void want_mode(const World& w, int k) { ask_for_mode(w, k, false); }
 GPUSIM_PHASE void want_mode_again(const World& w, int k) { ask_for_mode(w, k, true); }
-// In loops, find the modes again without self-stress if any would change.
+// In loops, find the modes again without self-stress if a mode would change.
 GPUSIM_PHASE void judge_modes(const World& w, int) {
     *w.stressed() = *w.changed();
     *w.changed() = 0;
     *w.first_axis() = NO_AXIS;
 }
-// Switching all rows at once is fast but may cycle. After many switches, only the first row makes its first move
-// (least-index rule).
+// Switching all rows at once is fast but may cycle. After many switches, switch only the row with the lowest index.
 GPUSIM_PHASE void switch_mode(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const bool careful = *w.switches() >= CAREFUL_AFTER;

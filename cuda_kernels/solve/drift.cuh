@@ -13,7 +13,7 @@ GPUSIM_PHASE void store_velocity(const World& w, int b) {
         w.angular_momentum()[3 * b + k] = stored(w.momentum_kicked()[3 * b + k] + change[k]);
     }
 }
-// Store the velocities of the previous half steps, from which signals compute velocities at t
+// Store the velocities of the previous half steps, because signals compute velocities at t from these velocities
 // (gpusim/reference/signals/state_reader.py).
 GPUSIM_FN void keep_velocity(const World& w, int b) {
     const double kick = *w.kick_before(), kick_before = *w.kick_before_last();
@@ -112,7 +112,7 @@ GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
 #if !GPUSIM_WIDE
-// Return whether the speed of a row before the kick is not small.
+// Return whether a row has a large speed before the kick.
 GPUSIM_FN bool row_jumps(const World& w, int row) {
     const int c = row / w.block(), *body = w.constraint_bodies() + c * w.slots();
     real scale = real(0);

@@ -25,7 +25,7 @@ GPUSIM_PHASE void start_closing(const World& w, int) {
 GPUSIM_FN bool is_unclosed(const World& w) {
     return *w.closing() && (*w.error_before() < real(0) || *w.error_before() > real(CLOSED));
 }
-// Decide whether to correct the errors. 1: first correction. 2: later corrections.
+// Decide whether to correct the errors: 0 for no correction, 1 for the first correction, 2 for later corrections.
 GPUSIM_PHASE void judge_errors(const World& w, int) {
     const real error = *w.position_error(), before = *w.error_before();
     const bool shrinks = error > real(CLOSED) && error < real(CLOSING_SHARE) * before;
@@ -50,7 +50,7 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
     impulse_response(w, b, w.delta(), moved);
     move_body(w, b, moved);
 }
-// In loops, scale the correction down. It is linear, so it must not leave a larger error than before.
+// In loops, reduce the linear correction. Otherwise, it might increase the error.
 GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     const real error = *w.error_before(), square = *w.position_turn();
     const mask far = square > error;
@@ -64,7 +64,7 @@ GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     move_body(w, b, moved);
 }
 // Split impulses: a displacement before the drift that corrects a fraction of the errors. In the second-order scheme,
-// the displacement only follows the push-outs of contacts.
+// the joints only follow the push-outs of contacts.
 GPUSIM_FN real split_error(const World& w, int row) { return w.semi_implicit() ? real(start_error(w, row)) : real(0); }
 GPUSIM_PHASE void split_row(const World& w, int row) {
     w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row);

@@ -12,9 +12,9 @@ GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.wanted_change() = *w.greatest_impulse() = real(0);
     *w.done() = *w.sweep_count() = 0;
 }
-// Return the maximum number of sweeps in a pass. The first pass of a direct solve has twice as many,
-// because later passes correct the residual of its contacts in the joints. Sweeps that include joints are
-// expensive, so their number is halved.
+// Return the maximum number of sweeps in a pass. The first pass of a direct solve has twice as many sweeps, because
+// later passes correct the residual of its contacts in the joints. Sweeps that include joints are expensive, so the
+// function halves their number.
 GPUSIM_FN int sweeps_of_pass(const World& w) {
     if (!w.direct() || !w.constraints()) return w.iterations();
     const bool first = *w.since_factor() == 0;
@@ -34,8 +34,7 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     const real restitution = real(w.limit_restitution()[k]);
     const int contact = w.mode()[k] & CONTACT_BITS;
     if (!(restitution > real(0)) || (contact != AT_LOWER && contact != AT_UPPER)) return;
-    // The acceleration without the limit is that of the last substep, because the kick alone
-    // does not include the joints.
+    // Use the acceleration of the last substep, because the kick does not include the forces of the joints.
     const real sign = contact == AT_LOWER ? real(1) : real(-1), before = w.rate()[k];
     const real pull = h_prev(w) > real(0) ? (before - w.rate_old()[k]) / h_prev(w) : real(0);
     const real kicked = h_prev(w) > real(0) ? before + pull * kick_time(w) : row_velocity(w, w.axis_row()[k], w.twist_kicked());
@@ -57,7 +56,7 @@ GPUSIM_PHASE void resume_passes(const World& w, int) {
     *w.refreshes() = most_refreshes(w);
     *w.first_axis() = NO_AXIS;
 }
-// A bound that drives an axis away from a limit is an impact. The rate of the previous substep is then invalid.
+// An axis with a bound that drives it away from a limit had an impact. Discard the axis rate before the impact.
 GPUSIM_PHASE void store_rate(const World& w, int k) {
     w.axis_velocity()[k] = stored(w.rate_next()[k]);
     const bool left = w.velocity_lower()[k] > limit_rate_of(w, k, 0) || w.velocity_upper()[k] < limit_rate_of(w, k, 1);

@@ -7,7 +7,7 @@
 #if !GPUSIM_WIDE
 GPUSIM_PHASE void start_stress(const World& w, int) { *w.load_size() = *w.self_stress() = real(0); }
 #endif
-// The memory of the rotation operators is free until the next curvature stage.
+// No stage uses the memory of the rotation operators before the next curvature stage.
 GPUSIM_PHASE void respond_body(const World& w, int b) { impulse_response(w, b, w.solved(), w.turn() + 18 * b); }
 GPUSIM_PHASE void load_row(const World& w, int item) {
     const RowPart at = row_part(w, item);

@@ -38,14 +38,14 @@ def choose_backend(
 
     Args:
         name: one of BACKENDS.
-        model: model of the simulation, or None to choose the fastest backend for many worlds. Only "auto" uses
-            ``model``, ``config`` and ``num_worlds``.
+        model: model of the simulation, or None to choose the fastest backend for many worlds. All names except "auto"
+            ignore ``model``, ``config`` and ``num_worlds``.
         config: solver settings.
         num_worlds: number of worlds.
 
     Raises:
         UnknownNameError: ``name`` is not in BACKENDS.
-        ModelError: the backend does not work on this computer, or NumPy is too old for all backends.
+        ModelError: the backend does not work on this computer, or NumPy is too old for every backend.
     """
     check_numpy()
     if not isinstance(name, str) or name not in BACKENDS:
@@ -60,7 +60,7 @@ def choose_backend(
 
 
 def automatic_backend(few: str = "") -> tuple[str, str]:
-    """Return the first of the backends cuda, native and numpy that works, and the reason for the choice.
+    """Return the first working backend in the order cuda, native, numpy, and the reason for the choice.
 
     Args:
         few: reason why there is too little work for a GPU. If ``few`` is not empty, native comes before cuda.
@@ -81,7 +81,7 @@ def worlds_for_gpu() -> int:
 
 
 def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
-    """Return why there is too little work for a GPU, or an empty string."""
+    """Return the reason if there is too little work for a GPU, else an empty string."""
     if num_worlds >= worlds_for_gpu():
         return ""
     alone = config.direct and model.topology.num_constraints > 0
@@ -93,7 +93,7 @@ def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
 
 
 def why_not(name: str) -> str:
-    """Return why a backend does not work on this computer and the fix, or an empty string if the backend works."""
+    """Return the reason and the fix if a backend does not work on this computer, else an empty string."""
     try:
         check_numpy()
         if name == "cuda":
@@ -147,7 +147,7 @@ def make_backend(
         model, state, parameters, config: the simulation to run.
         real: number type of the computations.
         options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. None selects the
-            default. A backend ignores the options of all other backends.
+            default. Each backend uses only its own options.
     """
     _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
@@ -166,7 +166,7 @@ def make_backend(
 
 
 def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn if the solver found no color for some constraints."""
+    """Warn if some constraints have no color."""
     if config.direct and not topology.swept.any():
         return
     overflow = topology.coloring_for(config.max_colors).overflow

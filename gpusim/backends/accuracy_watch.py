@@ -17,20 +17,20 @@ from gpusim.reference.rotors import MOST_NUTATION, rotors
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
-"""Factor by which a warning recommends to increase ``iterations``."""
+"""Factor for ``iterations`` that a warning recommends."""
 
 KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS, SPINS)
 
 
 class AccuracyWatch:
-    """Watch that warns of worlds that exceeded an accuracy limit. These worlds continue."""
+    """Watch that warns of worlds that exceeded an accuracy limit. The worlds continue."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self._config, self._warned = config, 0
         self.rebind(backend, model)
 
     def rebind(self, backend: Backend, model: Model) -> None:
-        """Continue with another backend, for a model with the same elements."""
+        """Watch another backend, whose model has the same elements."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
         self._groups, self._model = model.groups, model
@@ -39,11 +39,11 @@ class AccuracyWatch:
 
     @property
     def word(self) -> Array:
-        """Return the sum of the bits in KINDS for the problems of each world (num_worlds,)."""
+        """Return the problems of each world as a sum of the bits in KINDS (num_worlds,)."""
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """Warn of new problems in this simulation."""
+        """Warn of each kind of problem that is new in this simulation."""
         if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word
@@ -61,7 +61,7 @@ class AccuracyWatch:
         self._warned |= int(np.bitwise_or.reduce(self.word[worlds].astype(np.int64), initial=0))
 
     def report(self) -> list[str]:
-        """Return one line per world and kind of problem."""
+        """Return one line for each problem of each world."""
         return [
             f"world {world}: {self._reported(kind, int(world))}"
             for world in np.flatnonzero(self.word)
@@ -70,7 +70,7 @@ class AccuracyWatch:
         ]
 
     def _figures(self, kind: int) -> Array:
-        """Return the size of a problem in each world (num_worlds,)."""
+        """Return the value that measures a kind of problem in each world (num_worlds,)."""
         state = self._backend.read_state().arrays
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
@@ -82,7 +82,7 @@ class AccuracyWatch:
         return np.asarray(state[name])
 
     def _reported(self, kind: int, world: int) -> str:
-        """Return a message about a problem of a world, with the setting that fixes the problem."""
+        """Return a message about a problem of a world. The message names the setting that fixes the problem."""
         state, c = self._backend.read_state().arrays, self._config
         if kind == JOINTS:
             return self._opened(float(state["joint_drift_peak"][world]), float(state["joint_tilt_peak"][world]))
@@ -104,7 +104,7 @@ class AccuracyWatch:
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
     def _settling(self) -> str:
-        """Return why solves end early, and the setting that fixes this."""
+        """Return the reason if solves end before convergence, and the setting to change."""
         c = self._config
         if not c.direct:
             return f"; give more iterations: SolverConfig(iterations={2 * c.iterations})"

@@ -1,6 +1,6 @@
 """Builds of kernels in the background, one after another, each in a separate process.
 
-The process continues when the simulation ends, so that the next run finds the build in the cache.
+The compilation continues after the end of the simulation, so that the next run finds the build in the cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from gpusim.compile_cache import CompileError
 
 NICE = 10
-"""Niceness of the compiling process, so that the simulation has priority."""
+"""Niceness of the process that compiles. A positive niceness gives the simulation priority."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,7 +38,7 @@ class BackgroundBuild:
         self._make = make
 
     def make(self) -> None:
-        """Make the build."""
+        """Compile the build."""
         try:
             self.path = self._make()
         except Exception:  # for example, the disk is full. The run and the other builds continue

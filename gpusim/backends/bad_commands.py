@@ -13,16 +13,16 @@ _NAMED = 3
 
 
 class BadCommands:
-    """Text about non-finite commands, for messages about failed worlds.
+    """Part of a message about a failed world: its non-finite commands.
 
     Args:
         model: the model of the simulation.
-        drivers: label of the diagram that writes a command, by label of the command.
+        drivers: maps the label of a command to the label of the diagram that writes the command.
     """
 
     def __init__(self, model: Model, drivers: Mapping[str, str]) -> None:
         self._labels = {column: label for label, column in model.controls.items()}
-        # Programs of command delays are not diagrams of the user.
+        # Skip the programs that delay commands, because they are not diagrams of the user.
         diagrams = {diagram.label for diagram in model.diagrams}
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 

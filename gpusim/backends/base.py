@@ -35,7 +35,7 @@ class Watch(Protocol):
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
         """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run.
 
-        ``failed``: reason of each failure, by index of the world.
+        ``failed`` maps the index of a world to the reason of its failure.
         """
 
 
@@ -50,7 +50,7 @@ class Backend(Protocol):
 
     @property
     def work(self) -> StepBuffers:
-        """Return the host arrays of a substep."""
+        """Return the work arrays of a substep on the host."""
 
     def read_state(self) -> State:
         """Return the state for reading only."""
@@ -74,10 +74,10 @@ class Backend(Protocol):
         """Return the contacts of the last :meth:`run_forward`, or None if the model has no pair capacity."""
 
     def newly_overflowed(self) -> bool:
-        """Return whether the pair buffer of a world may have overflowed since the last call."""
+        """Return True if the pair buffer of a world may have overflowed since the last call."""
 
     def newly_inexact(self) -> bool:
-        """Return whether a world may have exceeded an accuracy limit (reference/accuracy.py) since the last call."""
+        """Return True if a world may have exceeded an accuracy limit (reference/accuracy.py) since the last call."""
 
     def current_angles(self) -> None:
         """Compute the joint angles of the current poses. The angles count full rotations."""
@@ -95,10 +95,10 @@ class Backend(Protocol):
         """Invalidate copies of the reset state after a write to the reset state."""
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update a parameter after a write in ``worlds``, and update everything that depends on this parameter."""
+        """Update a parameter after a write in ``worlds``, and all values that depend on the parameter."""
 
     def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
-        """Update parameters of a kind of actuator after a write in ``worlds``."""
+        """Update parameters of an actuator kind after a write in ``worlds``."""
 
     def pull_parameters(self) -> None:
         """Copy parameters that were written on a device to the host."""
@@ -115,7 +115,7 @@ class Backend(Protocol):
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write n commands of all worlds. ``values`` (num_worlds, n) can be on the host or on a device.
 
-        ``columns``: columns of these commands, as a slice or as indices.
+        ``columns``: columns of the n commands, as a slice or as indices.
         """
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
@@ -123,8 +123,8 @@ class Backend(Protocol):
 
         Args:
             operations: the operations (n, 4), int32.
-            values: values to write (worlds, columns). The CUDA backend also accepts a list of arrays to join. These
-                arrays may be on the device.
+            values: values to write (worlds, columns). The CUDA backend also accepts a list of arrays to join, on the
+                host or on the device.
             worlds: indices of the worlds. The CUDA backend also accepts a mask on the device. With a mask, ``values``
                 has one row for every world.
 
@@ -141,8 +141,8 @@ class Backend(Protocol):
         The function is None if NumPy fills the array.
 
         Args:
-            entries: for each signal to read, number of the quantity, index of the element, first column and number of
-                columns (n, 4), int32.
+            entries: number of the quantity, index of the element, first column and number of columns, for each signal
+                (n, 4), int32.
             width: number of columns of the array.
             array: the array to fill. By default, the backend allocates a new array.
         """
@@ -160,4 +160,4 @@ class Backend(Protocol):
         """Convert an array to the type that :meth:`gpusim.Simulation.read` returns."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
-        """Return the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""
+        """Return the quarantine. ``drivers`` maps the label of a command to the label of the diagram that writes it."""

@@ -33,7 +33,7 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Set the sizes of the buffers with manifold records in groups of ``lanes``."""
+    """Set the sizes of buffers that contain manifold records in groups of ``lanes``."""
     lists = sizes["color_places"] - 1
     pairs = sizes["pairs"]
     places = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0

@@ -1,4 +1,4 @@
-"""Quarantine of failed worlds (NaN) while other worlds run, and warnings of lost pairs.
+"""Quarantine of failed worlds (NaN) while other worlds run, and warnings of lost contact pairs.
 
 A failed world stays in the last valid state.
 """
@@ -25,7 +25,7 @@ from gpusim.typing import Array
 
 # Maximum valid number in the state. Products of larger numbers could overflow.
 GREATEST = 1e100
-# Maximum valid velocity. It is above the speed of any machine, and its square does not overflow in float32.
+# Maximum valid velocity. All machines are slower, and the square of GREATEST_SPEED does not overflow in float32.
 GREATEST_SPEED = 1e9
 
 
@@ -40,7 +40,7 @@ def _common(failed: Mapping[int, str], worlds: Array) -> list[int]:
 
 
 class Quarantine:
-    """Quarantine of the NumPy backend. It checks the state after every step."""
+    """Quarantine of the NumPy backend, which checks the state after every step."""
 
     def __init__(self, backend: Backend, drivers: Mapping[str, str]) -> None:
         self._backend = backend
@@ -62,9 +62,9 @@ class Quarantine:
         self._remember()
 
     def drop_poisoned(self) -> None:
-        """Stop worlds with invalid numbers in the state before a step reads these numbers."""
+        """Stop worlds with invalid numbers in the state, before a step reads the numbers."""
         state, bad = self._backend.state, np.zeros(len(self.stopped), dtype=bool)
-        # No stage reads the numbers of diagrams and the last commands. A world fails only if they affect other numbers.
+        # Ignore the numbers of diagrams and the last commands, because no stage reads them.
         unread = ("diagram.", "command_before")
         names = [name for name in state.arrays if not name.startswith(unread)]
         kept = [(state.arrays[name], self._good.arrays[name], name) for name in names]
@@ -159,7 +159,7 @@ class Quarantine:
         return np.asarray(GREATEST_SPEED * np.maximum(self._backend.work.inertia_largest, 1.0)[..., None])
 
     def _cause(self, world: int) -> str:
-        """Return a message about the first body, actuator or joint with invalid numbers."""
+        """Return a message about the first body, actuator or joint that has invalid numbers."""
         work, state = self._backend.work, self._backend.state.arrays
         time = float(self._good.arrays["time"][world])
         started = work.twist_before[world]
@@ -192,7 +192,7 @@ def _broken_joint(model: Model, gap: float, after: str) -> str:
 
 
 class CapacityWatch:
-    """Watch that warns of worlds whose pair buffer (``SolverConfig.max_pairs``) overflowed."""
+    """Watch that warns if the pair buffer of a world (``SolverConfig.max_pairs``) overflowed."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self.backend = backend
@@ -217,7 +217,7 @@ class CapacityWatch:
         lost = self.backend.read_state().arrays["pair_overflow"].astype(np.int64)
         new = np.flatnonzero(lost > self._seen)
         self._seen = lost
-        if not new.size:  # only a trial step overflowed
+        if not new.size:  # the overflow was in a trial step only
             return
         if self._strict:
             raise SimulationError(self._message(new))
@@ -287,7 +287,7 @@ class KernelHealth(Protocol):
 
 
 class KernelQuarantine:
-    """Quarantine of backends whose kernels check each world. The kernels keep failed worlds in the last valid state."""
+    """Quarantine of kernel backends. The kernels check each world, and keep a failed world in its last valid state."""
 
     def __init__(self, backend: KernelHealth, drivers: Mapping[str, str]) -> None:
         self._backend = backend

@@ -40,10 +40,11 @@ _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 _READ = frozenset(f.name for f in READ_PARAMETERS)
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "simd", "staged")
-# A larger world (bytes) does not fit into the shared memory of a block by far, so all blocks work on it together.
+# Size of a world's work arrays (bytes) above which all blocks work on one world together. The work arrays are then much
+# larger than the shared memory of a block.
 STAGED_ABOVE = 1 << 20
-# A level of the elimination tree needs about 17 launches per step, and a launch takes 2 to 4 us. With fewer bytes per
-# level, one thread or one block is faster.
+# Minimum bytes of work arrays per level of the elimination tree for a staged launch. A level needs about 17 launches
+# per step, and a launch takes 2 to 4 us.
 STAGED_ABOVE_A_LEVEL = 1 << 18
 
 
@@ -65,7 +66,7 @@ def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
 
 
 def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str:
-    """Return the launch and the reason for this launch, in words."""
+    """Return a text with the launch mode and the reason for the choice."""
     name = "staged" if staged else "fused"
     if launch != "auto":
         return f"launch {name}: as requested"
@@ -90,7 +91,7 @@ class KernelBackend(ABC):
         launch: "fused", "staged" or "auto".
 
     Attributes:
-        launch_reason: the launch and the reason for this launch, in words.
+        launch_reason: text with the launch mode and the reason for the choice.
     """
 
     name: str
@@ -148,13 +149,16 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def lanes(self) -> int:
-        """Return how many manifold records are side by side in memory. Results do not depend on this number."""
+        """Return the number of adjacent manifold records in memory.
+
+        The results do not depend on the number of lanes.
+        """
 
     @abstractmethod
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Pass an array to the kernels under a name, and return the address of the array.
 
-        ``worlds``: rows that differ from the previous array with this name.
+        ``worlds``: rows that have changed since the last call with this name.
         """
 
     @abstractmethod
@@ -175,7 +179,7 @@ class KernelBackend(ABC):
         return None
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> KernelQuarantine:
-        """Return the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""
+        """Return the quarantine. ``drivers`` maps the label of a command to the label of the diagram that writes it."""
         return KernelQuarantine(self, drivers)
 
     @abstractmethod
@@ -227,7 +231,7 @@ class KernelBackend(ABC):
         """Write poses and velocities in chosen worlds (reference/signals/writes.py)."""
 
     def rows_of(self, worlds: Array) -> Array:
-        """Return the position of each world in ``worlds``, or -1 for worlds that are not in it (num_worlds,)."""
+        """Return the position of each world in the list ``worlds``, or -1 for other worlds (num_worlds,)."""
         rows = np.full(self.num_worlds, -1, np.int32)
         rows[worlds] = np.arange(len(worlds))
         return rows
@@ -362,7 +366,7 @@ class KernelBackend(ABC):
         self.sync_arguments()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update a parameter after a write in ``worlds``, and update everything that depends on this parameter."""
+        """Update a parameter after a write in ``worlds``, and all values that depend on the parameter."""
         before = self.arguments.tobytes()
         if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
             self.arguments["bounces"] = self._setting("bounces")
@@ -391,7 +395,7 @@ class KernelBackend(ABC):
         self._pass_on(before)
 
     def _pass_on(self, before: bytes | None) -> None:
-        """Pass changed arguments to the kernels, and mark the host's work arrays as out of date."""
+        """Pass changed arguments to the kernels. Mark the work arrays of the host as out of date."""
         if self._work is not None:
             self._work_stale = True
         if before is not None and self.arguments.tobytes() != before:
@@ -422,7 +426,7 @@ class KernelBackend(ABC):
 
     @property
     def work(self) -> StepBuffers:
-        """Return the host arrays of a substep."""
+        """Return the work arrays of a substep on the host."""
         self.read_state()
         if self._work is None:
             self._work = StepBuffers(self.model, self._state, self._parameters, self.config, self.real)
@@ -453,7 +457,7 @@ class KernelBackend(ABC):
         )
 
     def fill_work(self, h: float) -> StepBuffers:
-        """Copy the work arrays that signals read from the slabs, after stage forward. Return these arrays."""
+        """Copy work arrays from the slabs after stage forward, for signals. Return the work arrays."""
         w, slab = self.work, self.slab_array
         w.control = self.control
         prepare.set_times(w, h)

@@ -18,7 +18,7 @@ from gpusim.description.actuator_kinds import ActuatorType
 from gpusim.model.model import Model
 
 Kinds = tuple[ActuatorType, ...]
-"""Actuator kinds sorted by name. The index is the number of the kind."""
+"""Actuator kinds, sorted by name. The number of a kind is its index in ``Kinds``."""
 
 COMMON_KINDS: Kinds = tuple(kind for kind in PACKAGE_KINDS if not kind.extra)
 """Kinds in every build."""
@@ -37,12 +37,12 @@ def own_kinds(kinds: Kinds) -> Kinds:
 
 
 def own_file(kind: ActuatorType) -> str:
-    """Return the name of the generated source with the kernels of a custom kind."""
+    """Return the file name of the source with the kernels of a custom kind."""
     return f"{OWN_FOLDER}/{kind.name}.cuh"
 
 
 def own_sources(kinds: Kinds) -> dict[str, str]:
-    """Return the kernel texts of custom kinds by file.
+    """Return the kernel sources of custom kinds, text by file name.
 
     Raises:
         ModelError: a file in ``kernel_source`` cannot be read.
@@ -55,7 +55,7 @@ def own_sources(kinds: Kinds) -> dict[str, str]:
 
 
 def kernel_text(kind: ActuatorType) -> str:
-    """Return the text in ``kernel_source`` of a kind. If ``kernel_source`` is a path, return the content of the file.
+    """Return the text in ``kernel_source`` of a kind, or the content of the file if ``kernel_source`` is a path.
 
     Raises:
         ModelError: the file cannot be read.
@@ -75,7 +75,7 @@ def check_kernels(kinds: Kinds) -> None:
     """Check custom kinds before their kernels are built.
 
     Raises:
-        ModelError: a method of the kind has no kernel function, or the kernels would not compile.
+        ModelError: a method of the kind has no kernel function, or the kernels have an error that gpusim can find.
     """
     for kind in own_kinds(kinds):
         _check_functions(kind)
@@ -90,7 +90,7 @@ def check_kernels(kinds: Kinds) -> None:
 
 
 def _check_functions(kind: ActuatorType) -> None:
-    """Check that the kind declares and defines a kernel function for each Python method."""
+    """Check that the kind has a kernel function for each Python method."""
     done = [f for f in ("push", "evaluate", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
     done += ["relinearize"] if kind.nonlinear else []
     if kind.coupled:

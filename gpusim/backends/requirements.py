@@ -1,4 +1,4 @@
-"""Minimum versions of required packages. pyproject.toml has the same versions."""
+"""Minimum versions of required packages, as in pyproject.toml."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from gpusim.reference.light_bodies import heavy_share
 from gpusim.reference.rotors import rotors
 from gpusim.typing import Array
 
-# Columns of the element tables. Bodies and indices are int32. Other columns are float64.
+# Columns of the element tables. Columns with bodies and indices are int32. All other columns are float64.
 _COLUMNS = {
     "dot": ("body_a", "body_b", "body_u", "u", "vector_a", "vector_b", "linear", "c0"),
     "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "other", "frame_a", "frame_b"),
@@ -159,17 +159,17 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
 
 
 def starts(counts: Iterable[int]) -> Array:
-    """Return the start of each part of a packed list, and the end of the last part: the cumulative sum from 0."""
+    """Return the start of each part of a packed list, and the end of the last part (cumulative sum)."""
     return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)
 
 
 def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Pack lists into one array. Return the start of each list in the array, and the array."""
+    """Pack lists into one array. Return the start of each list, and the array."""
     return starts(len(x) for x in lists), np.array([v for x in lists for v in x], dtype=np.int64)
 
 
 def _dot_points(t: Topology) -> Array:
-    """Return the start of each group of dot elements, and the end."""
+    """Return the start of each group of dot elements, and the end of the last group."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -177,7 +177,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Return the number of used slots of each constraint (constraints,), at least 2."""
+    """Return the number of slots that each constraint uses (constraints,), at least 2."""
     places = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, places, 2), axis=1, initial=2))
 
@@ -276,7 +276,7 @@ def _elimination_tables(t: Topology) -> dict[str, Array]:
 
 
 def _gather(rounds: list[tuple[Array, Array, Array]]) -> dict[int, list[tuple[int, int]]]:
-    """Return the operations on every target block, in the order of the rounds."""
+    """Return the operations on each target block, in order of the assembly rounds."""
     targets: dict[int, list[tuple[int, int]]] = {}
     for target, left, right in rounds:
         for k, a, b in zip(target.tolist(), left.tolist(), right.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Pairs of bodies that do not collide because of joints: welded bodies, and neighbors at a joint."""
+"""Pairs of bodies for which joints disable collisions: welded bodies, and neighbors at a joint."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
 
 MOST_BETWEEN = 5
-"""Maximum number of bodies without shapes between two neighbors."""
+"""Maximum number of bodies without shapes between two bodies that count as neighbors."""
 
 
 def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
-    """Return pairs of bodies whose shapes do not collide, lower index first (-1: the world).
+    """Return pairs of bodies whose shapes do not collide. The lower index comes first (-1: the world).
 
     * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.
     * Neighbors: a joint connects the two bodies or their welded parts.
 
     Args:
-        joints: all joints of a model. A joint has no effect if its kind lets the joined bodies collide.
+        joints: all joints of a model. The function ignores joints whose bodies may collide (``lets_collide``).
         shaped: bodies that have shapes.
     """
     holding = [joint for joint in joints if not joint_type(joint.kind).lets_collide(joint)]

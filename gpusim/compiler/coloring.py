@@ -11,14 +11,14 @@ import numpy as np
 
 from gpusim.typing import Array
 
-# Codes in place of a color. Sweeps solve overflow constraints first, with split masses.
-# Sweeps skip factored constraints.
+# Values of ``color_of`` for constraints without a color. OVERFLOW: sweeps solve the constraint first, with split
+# masses. FACTORED: sweeps skip the constraint.
 OVERFLOW, FACTORED = -1, -2
 
 
 @dataclass
 class ColorSets:
-    """Constraints of each color, and constraints that fit into no color (the overflow)."""
+    """Constraints of each color, and the overflow: constraints that fit into no color."""
 
     colors: list[Array]
     """Constraints of each color, in ascending order."""
@@ -31,11 +31,11 @@ class ColorSets:
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
-    """Color the constraints greedily, in the order of descending degree and then ascending index.
+    """Color the constraints greedily, in order of descending degree and then ascending index.
 
     Args:
         bodies: bodies of every constraint, (constraints, slots).
-        dynamic: array (bodies,), True for bodies that can move. Constraints on the same static body do not conflict.
+        dynamic: array (bodies,), True for bodies that can move. Constraints of one color may share a static body.
         max_colors: largest number of colors, 1 to 62.
         among: constraints to color, in ascending order, or None for all.
 

@@ -1,4 +1,4 @@
-"""Constant contact data of a finalized model: shapes as index arrays, collision filter, contact laws, capacities."""
+"""Constant contact data of a finalized model: arrays of shapes, collision filter, contact laws, capacities."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from gpusim.description.shape_kinds import shape_kinds, shape_type
 from gpusim.description.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.typing import Array
 
-# For up to this many shapes, finalize lists all pairs. For more shapes, a grid finds pairs with overlapping boxes.
+# Maximum number of shapes for which finalize lists all pairs. With more shapes, a grid finds pairs with overlapping
+# boxes.
 MOST_LISTED = 64
 # Default pair capacity per movable shape, and additional capacity per world.
 PAIRS_EACH, PAIRS_MORE = 14, 32
 MATERIAL_NUMBERS = 2
-# Up to this many pairs, one thread colors the manifolds in sequence, even on a GPU.
+# Maximum number of pairs for which one thread colors the manifolds in sequence, even on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
 """Number of parts into which the kernels split a list."""
 LARGE, MOST_WALKED = 32, 1000
-"""In models with more than MOST_WALKED shapes, several threads search the pairs of each shape that is larger than a
-grid cell. LARGE is the maximum number of such shapes."""
+"""In models with more than MOST_WALKED shapes, several threads search the pairs of each large shape. A large shape is
+larger than a grid cell. LARGE is the maximum number of large shapes."""
 
 
 @dataclass
 class ContactTopology:
-    """Index arrays of shapes. Body indices are as in Topology: the world is the last body."""
+    """Arrays of shapes for contacts. Body indices are as in Topology: the world is the last body."""
 
     labels: list[str]
     kind: Array
@@ -45,7 +46,7 @@ class ContactTopology:
     turn: Array
     """(shapes, 9) rotation matrix, shape to body."""
     radius: Array
-    """(shapes,) bounding radius about ``center``, m. It is infinite for planes."""
+    """(shapes,) bounding radius about ``center``, m. The radius of a plane is infinite."""
     rolls: Array
     """(shapes,) True for rolling surfaces, whose contact points do not rotate with the body within a step."""
     group: Array
@@ -70,14 +71,14 @@ class ContactTopology:
     excluded: list[list[int]]
     """For each shape, excluded shapes with a higher index."""
     included: list[list[int]]
-    """For each shape, shapes with a higher index that collide with the shape regardless of groups."""
+    """For each shape, shapes with a higher index that collide with it regardless of their groups."""
     include_material: list[list[int]]
     """Row of ``materials`` for each pair in ``included``, or -1 for the materials of the shapes."""
     materials: Array
     """(n, 2) modulus E* and law of pairs with a separate material."""
     candidates: list[list[int]] | None
-    """For each shape, shapes with a higher index that may touch the shape. Each occurs once per possible manifold. None
-    if a grid finds the pairs."""
+    """For each shape, shapes with a higher index that may touch it. An index occurs once per possible manifold. None if
+    a grid finds the pairs."""
     cell: float
     """Edge length of the grid's cells, m."""
     seams: list[list[int]]
@@ -107,7 +108,7 @@ class ContactTopology:
         return max((kind.level for kind in shape_kinds() if np.any(self.kind == kind.number)), default=1)
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
-        """Return how many pairs of shapes the buffer of each world can hold."""
+        """Return the capacity of each world's pair buffer."""
         listed = None if self.candidates is None else sum(map(len, self.candidates))
         if listed == 0 or self.num_shapes < 2:
             return 0
@@ -221,7 +222,7 @@ def _com(bodies: Sequence[BodySpec], shape: ShapeSpec) -> Array:
 
 
 def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[ContactLaw], Array]:
-    """Return all laws, the default one first, and the law index of each shape."""
+    """Return all laws, starting with the default law, and the law index of each shape."""
     laws = [ContactLaw()]
     for material in [s.material for s in shapes] + [p.material for p in pairs if p.material is not None]:
         if material.law is not None and material.law not in laws:
@@ -232,7 +233,7 @@ def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[
 def _included(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
 ) -> tuple[list[list[int]], list[list[int]], Array]:
-    """Return pairs that always collide, and their materials."""
+    """Return the pairs that collide regardless of groups, and the materials of the pairs."""
     included: list[dict[int, int]] = [{} for _ in shapes]
     materials: list[list[float]] = []
     for pair in pairs:
@@ -255,7 +256,7 @@ def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
 
 
 def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
-    """Return the pairs that have their own contact material, in the order of ``ContactTopology.materials``."""
+    """Return the pairs with a separate contact material, in the order of ``ContactTopology.materials``."""
     return [pair for pair in pairs if pair.collide and pair.material is not None]
 
 
@@ -276,7 +277,7 @@ def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Se
 
 
 class _Filter:
-    """Collision filter, which decides whether two shapes may touch."""
+    """Collision filter that decides whether two shapes may touch."""
 
     def __init__(
         self,
@@ -308,7 +309,7 @@ def _candidates(may: _Filter, manifolds: Array) -> list[list[int]]:
 
 
 def _cell(radius: Array) -> float:
-    """Return the grid's cell size (m): 2.5 times the largest bounding radius, ignoring the few largest shapes."""
+    """Return the grid's cell size (m): 2.5 times the largest bounding radius, without the few largest shapes."""
     finite = np.sort(radius[np.isfinite(radius)])
     if not finite.size:
         return 1.0
@@ -317,11 +318,10 @@ def _cell(radius: Array) -> float:
 
 
 def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
-    """Return the contact material of two shapes: the pair's own material, or both shapes' materials combined.
+    """Return the material of the pair of shapes, or else the combined material of both shapes.
 
     Raises:
-        ModelError: the materials have different contact laws, and the pair has no own law. The message names both
-            shapes.
+        ModelError: the materials have different contact laws, and the pair has no law. The message names both shapes.
     """
     if pair is not None and pair.material is not None:
         return pair.material
@@ -331,10 +331,10 @@ def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> M
 def check_laws(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
 ) -> None:
-    """Check that every pair that may touch has one contact law, and a round shape or wheel if the law needs it.
+    """Check that pairs that may touch have one contact law, and a round shape or wheel if the law needs one.
 
     Raises:
-        ModelError: a pair has two laws, or lacks the shape that its law needs.
+        ModelError: a pair has two laws, or does not have the kind of shape that its law needs.
     """
     own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())
@@ -371,7 +371,7 @@ def _needs_radius(law: ContactLaw) -> bool:
 
 
 def capacity_message(most: int, capacity: int, world: int) -> str:
-    """Return the message for a world with more pairs than its capacity."""
+    """Return the message for a world with more pairs than the capacity."""
     return (
         f"world {world}: {most} pairs of shapes are close, but max_pairs = {capacity}; "
         f"the other pairs did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"

@@ -20,7 +20,7 @@ class Elimination:
     edge_blocks: dict[tuple[int, int], int]
     block_row: Array
     block_column: Array
-    """``block_row`` and ``block_column`` are the two constraints that each block connects."""
+    """``block_row`` and ``block_column`` contain the two constraints of each block."""
     levels: list[Level] = field(default_factory=list)
 
 
@@ -34,17 +34,17 @@ class Level:
     edge_pivot: Array
     edge_row: Array
     updates: list[tuple[Array, Array, Array]]
-    """Rounds of operations A_ij -= L_ik A_jk^T. Each is stored as (target block, position of L_ik in ``edge``, position
+    """Rounds of operations A_ij -= L_ik A_jk^T. An operation is (target block, position of L_ik in ``edge``, position
     of A_jk in ``edge``)."""
     forward: list[tuple[Array, Array, Array]]
-    """Rounds of operations y_i -= L_ik y_k. Each is stored as (row i, position of L_ik in ``edge``, pivot k)."""
+    """Rounds of operations y_i -= L_ik y_k. An operation is (row i, position of L_ik in ``edge``, pivot k)."""
     backward: list[tuple[Array, Array, Array]]
-    """Rounds of operations x_k -= L_ik^T x_i. Each is stored as (pivot k, position of L_ik in ``edge``, row i)."""
+    """Rounds of operations x_k -= L_ik^T x_i. An operation is (pivot k, position of L_ik in ``edge``, row i)."""
 
 
 @dataclass
 class Assembly:
-    """Rounds of products that sum to the blocks of J M^-1 J^T."""
+    """Rounds of products. The sums of the products are the blocks of J M^-1 J^T."""
 
     rounds: list[tuple[Array, Array, Array]]
 
@@ -67,11 +67,11 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
     Args:
         bodies: bodies of every constraint, (constraints, slots).
         dynamic: array (bodies,), True for bodies that can move.
-        swept: array (constraints,), True for constraints that sweeps solve. Swept constraints share no movable body
-            with the other constraints and are not part of the factorization.
+        swept: array (constraints,), True for constraints that sweeps solve. The factorization does not contain swept
+            constraints. Swept and factored constraints have no movable body in common.
 
     Returns:
-        The operations of the factorization, and the products that fill its blocks.
+        The operations of the factorization, and the products for the blocks of J M^-1 J^T.
     """
     count, slots = bodies.shape
     sides = shared_sides(bodies, dynamic)
@@ -179,9 +179,9 @@ def _products(
 
 
 def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
-    """Split operations into rounds. Every target (first entry) occurs at most once in a round.
+    """Split operations into rounds. A target (first entry) occurs at most once in a round.
 
-    The operations of a target keep their order.
+    The function keeps the order of the operations on each target.
     """
     seen: dict[int, int] = {}
     split: list[list[tuple[int, int, int]]] = []

@@ -10,9 +10,9 @@ from gpusim.typing import Array
 
 
 def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
-    """Return a mask of the constraints that are on a cycle in the graph of bodies and constraints, (constraints,).
+    """Return a mask of the constraints in closed loops of the graph of bodies and constraints, (constraints,).
 
-    Bodies that impulses do not move form one node, the ground. The function builds a spanning forest breadth first.
+    All bodies that impulses do not move form one node. The function builds a spanning forest breadth first.
 
     Args:
         bodies: bodies that each constraint connects, including the world.

@@ -15,9 +15,9 @@ from gpusim.typing import Array
 
 
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
-    """Return mass, center of mass and inertia of rigidly connected shapes. Each shape has uniform density.
+    """Return mass, center of mass and inertia of the shapes of a body. Each shape has uniform density.
 
-    If shapes overlap, each shape counts with its full volume. Shapes without volume have no effect.
+    The volume of an overlap counts for each shape. Shapes without volume have no effect.
 
     Args:
         shapes: shapes of one body.
@@ -42,13 +42,14 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
 
 
 def complete_bodies(builder: Elements) -> list[BodySpec]:
-    """Return the builder's bodies. Missing masses, inertias and centers of mass come from the shapes.
+    """Return the builder's bodies. Compute missing masses, inertias and centers of mass from the shapes.
 
-    If you give the mass of a body, the function scales the shapes' inertia to this mass. A given center of mass does
-    not change the inertia. A kinematic body without mass and volume gets 1 kg and a unit inertia, which have no effect.
+    For a body with a given mass, the function scales the inertia of the shapes to this mass. A given center of mass
+    does not change the inertia. A kinematic body without mass and volume gets 1 kg and a unit inertia, which have no
+    effect.
 
     Raises:
-        ModelError: a body lacks mass or inertia, and has no shape from which to compute it.
+        ModelError: a body has no mass or inertia, and no shape with volume.
     """
     shapes: list[list[ShapeSpec]] = [[] for _ in builder.bodies]
     for shape in builder.shapes:

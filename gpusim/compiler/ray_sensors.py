@@ -17,16 +17,15 @@ COLUMNS = {
     "ray_site": "int", "ray_sensor": "int", "ray_origin": "double", "ray_direction": "double", "ray_range": "double",
     "ray_shape_start": "int", "ray_shape": "int",
 }  # fmt: skip
-"""Columns and their C types. Every ray has a site, the index of a ray sensor, an origin (m) and a direction in the
-site's frame, and a range (m). For every sensor, ``ray_shape_start`` is the index of its first shape in
-``ray_shape``."""
+"""Columns and their C types. For each ray: site, index of the ray sensor, origin (m) and direction in the site's frame,
+and range (m). For each sensor, ``ray_shape_start`` is the index of its first shape in ``ray_shape``."""
 
 
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
     """Return the sensor, with the shapes that its rays see.
 
     Raises:
-        ModelError: a group has no shapes, or a shape is of a kind that rays do not see.
+        ModelError: a group has no shapes, or rays cannot see the kind of a shape.
     """
     if sensor.rays is None:
         return sensor
@@ -35,7 +34,7 @@ def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
     for name in sensor.rays.groups or ():
         if name not in known:
             raise ModelError(f"{sensor.element}: {unknown_name('group of shapes', name, known)}")
-    # The world is not a housing, so rays can hit it.
+    # A sensor on the world also sees the shapes of the world, because the world is not the housing of the sensor.
     hidden = None if sensor.rays.own_body or body == WORLD else body
     seen = [k for k, s in enumerate(model.shapes) if s.body != hidden and _is_in(s, sensor.rays)]
     for k in seen:

@@ -1,4 +1,4 @@
-"""Collector of the elements and constraint rows of a model. ``finalize`` uses it."""
+"""Conversion of joints and actuators to elements and constraint rows, for ``finalize``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Rows of a joint, a line, a coupling or a coupled law. One thread solves all rows of a constraint together."""
+    """Rows of a joint, a line, a coupling or a coupled law. One thread solves the rows together."""
 
     label: str
     bodies: list[int]
@@ -73,7 +73,7 @@ class Constraint:
 class Mix:
     """A sum of elements. Each term has the kind and index of its element, a factor, and its bodies (-1: the world).
 
-    ``curve`` is the curve of the first term, or empty (see CouplingSpec).
+    ``curve`` contains the polynomial of the first term, or is empty (see CouplingSpec).
     """
 
     terms: list[tuple[tuple[str, int], float, tuple[int, int]]]
@@ -91,7 +91,7 @@ class RowCollector:
 
     Args:
         builder: complete and checked elements.
-        asked: pairs (joint, coordinate) that get an axis row even if the joint does not need one.
+        asked: pairs (joint, coordinate) that get an axis row in any case.
     """
 
     def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
@@ -168,7 +168,7 @@ class RowCollector:
             self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
 
     def add_coupled(self, label: str, axes: list[int]) -> None:
-        """Add the rows of an actuator law that couples ``axes``. Call this after :meth:`collect`."""
+        """Add the rows of an actuator law that couples ``axes``. Call ``add_coupled`` after :meth:`collect`."""
         mixes, bodies = [], []
         for axis in axes:
             element = self.axes[axis].element
@@ -330,7 +330,7 @@ class RowCollector:
         return WrapTable(**columns)
 
     def flat(self, element: tuple[str, int]) -> int:
-        """Return the index of an element in the concatenated tables dot, spin, line, mix."""
+        """Return the index of an element in the list of all elements (order: dot, spin, line, mix)."""
         kind, index = element
         before = {"dot": 0, "spin": len(self.elements["dot"])}
         before["line"] = before["spin"] + len(self.elements["spin"])
@@ -339,16 +339,16 @@ class RowCollector:
 
     @cached_property
     def _mix_places(self) -> dict[int, int]:
-        """Return the index of each sum (:class:`Mix`) that has a row, in the order couplings, axes, coupled laws.
+        """Return the index of each sum (:class:`Mix`) with a row: first of couplings, then of axes and coupled laws.
 
-        Read this property only after all rows exist, because its value is cached.
+        The value is cached, so read this property only after all rows exist.
         """
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
         of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
         return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}
 
     def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
-        """Return the table of the sums (:class:`Mix`) that have a row.
+        """Return the table of all sums (:class:`Mix`) with a row.
 
         Args:
             rows: row of each sum, by the index of the sum.

@@ -1,7 +1,7 @@
-"""Tiles: adjacent shapes on one body whose flat faces can form a common surface.
+"""Tiles: shapes of one body whose flat faces can form a common surface.
 
 A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
-bounding boxes touch and a face of each tile continues a face of the other tile.
+bounding boxes touch, and if a face of each tile continues a face of the other tile.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from gpusim.description.specs import ShapeSpec
 from gpusim.typing import Array
 
 SEAM_REACH, SEAM_SHARE = 2e-4, 0.02
-"""Upper bounds of a tile's gap tolerance. SEAM_REACH is in m. SEAM_SHARE is a fraction of half the tile's thickness."""
+"""Upper bounds of the tolerance for gaps between tiles: SEAM_REACH (m), and SEAM_SHARE times half the tile's
+thickness."""
 SEAM_CONE = 0.985
-"""Cosine of the largest angle between normals of one surface, 10 degrees."""
+"""Cosine of 10 degrees, the maximum angle between the normals of tiles in one surface."""
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:

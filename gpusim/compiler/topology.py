@@ -1,8 +1,8 @@
-"""Constant data of a finalized model: constraint rows and the bodies that they connect, as index arrays.
+"""Constant data of a finalized model, as index arrays: constraint rows, and the bodies that they connect.
 
 *Elements* are scalar geometric functions (dot, spin, line, see reference/joints/elements.py). A rigid row is an element
-that must stay zero. An axis row is an element on which a force law acts. A coupling row is a sum of elements. Every
-constraint has ``block`` rows and ``slots`` bodies. Unused rows are empty. Body ``num_bodies`` is the world.
+that must stay zero. An axis row is an element with a force law. A coupling row is a sum of elements. Every constraint
+has ``block`` rows and ``slots`` bodies. Unused rows are empty. Body ``num_bodies`` is the world.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpusim.compiler.loops import constraints_in_loops
 from gpusim.typing import Array
 
 OUTER, MIDDLE = 4, 5
-"""Values of ``component`` in SpinTable for gimbal rotations."""
+"""Values of ``component`` in SpinTable for Euler angles."""
 
 
 @dataclass
@@ -39,8 +39,7 @@ class DotTable:
 class SpinTable:
     """Elements that measure a rotation.
 
-    ``u`` is an axis that is fixed in body ``owner``. The rate of an element is the component of the relative angular
-    velocity along ``u``.
+    The axis ``u`` is fixed in body ``owner``. The rate of an element is the relative angular velocity along ``u``.
     """
 
     body_a: Array
@@ -56,7 +55,7 @@ class SpinTable:
 
 @dataclass
 class LineTable:
-    """Elements ``|w| - length``. w connects two points, which are relative to the centers of mass."""
+    """Elements ``|w| - length``. w connects two points. The points are relative to the centers of mass."""
 
     body_a: Array
     body_b: Array
@@ -64,7 +63,7 @@ class LineTable:
     vector_b: Array
     length: Array
     wrap: Array
-    """Twice the index of the line's wrapped path, plus 1 for the second line of the path. Plain lines have -1."""
+    """2 p for the first and 2 p + 1 for the second line of the wrapped path p. -1 for a line without a wrapped path."""
 
 
 @dataclass
@@ -100,7 +99,7 @@ class WrapTable:
 
 @dataclass
 class AngleTable:
-    """Joint angles about an axis that is fixed in ``owner``.
+    """Joint angles about an axis. The axis is fixed in body ``owner``.
 
     An angle is measured from ``ref_a`` (in body a) to ``ref_b`` (in body b) and counts full rotations.
     """
@@ -136,11 +135,11 @@ class CouplingTable:
     curved: Array
     """(n,) 1 for curved rows."""
     curve: Array
-    """(n, 3) polynomial of each row, zeros for rows that are not curved."""
+    """(n, 3) coefficients of the polynomial of each row, or zeros."""
 
     @property
     def rigid_row(self) -> Array:
-        """Return the rows of the rigid couplings, which come first."""
+        """Return the rows of the rigid couplings. Rigid couplings are the first in the table."""
         return self.row[: self.rigid]
 
     def curve_values(self, values: Array) -> Array:
@@ -149,7 +148,7 @@ class CouplingTable:
         return np.asarray(x * x * (c[0] + x * (c[1] + x * c[2])))
 
     def slopes(self, values: Array) -> Array:
-        """Return the derivative of the rows by the element of each term, (1 or worlds, terms)."""
+        """Return the derivative of the rows with respect to the element of each term, (1 or worlds, terms)."""
         if not self.curved.any():
             return self.factor[None]
         found, first = np.tile(self.factor, (values.shape[0], 1)), self.start[:-1]
@@ -192,12 +191,12 @@ class Topology:
     element_body_b: Array
     rigid_element: Array
     rigid_row: Array
-    """Index of the row of each rigid element, counted over all constraints (constraint * block + row)."""
+    """Row of each rigid element, as the index constraint * block + row."""
     axis_element: Array
     """Element of each axis row. Indices from ``num_elements`` upward are rows of ``coupling``."""
     axis_row: Array
     element_row: Array
-    """Elements that have a row. ``element_row_index`` contains the index of this row."""
+    """Elements with a row. ``element_row_index`` contains the index of the row."""
     element_row_index: Array
     constraint_bodies: Array
     """(constraints, slots). The world fills unused slots."""
@@ -216,11 +215,11 @@ class Topology:
     dynamic: Array
     """(bodies,) True for bodies that impulses move."""
     conveyor: Array
-    """(bodies,) True for bodies that keep their pose while their surface moves, such as conveyor belts."""
+    """(bodies,) True for conveyor belts: bodies that keep their pose, with a surface that moves."""
 
     @property
     def articulated(self) -> Array:
-        """Return True for movable bodies with directly solved joints or couplings, (bodies,)."""
+        """Return a mask of the movable bodies with joints or couplings in the direct solver, (bodies,)."""
         on = np.zeros(self.num_bodies + 1, dtype=bool)
         on[self.constraint_bodies[~self.swept]] = True
         return on & self.dynamic
@@ -229,7 +228,7 @@ class Topology:
     def systems(self) -> Array:
         """Return the lowest body index in each body's system, (bodies,).
 
-        A system contains all bodies that directly solved joints connect.
+        A system contains all bodies that joints of the direct solver connect.
         """
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
@@ -251,12 +250,12 @@ class Topology:
 
     @cached_property
     def in_loop(self) -> Array:
-        """Return True for constraints in a closed loop, (constraints,)."""
+        """Return a mask of the constraints in a closed loop, (constraints,)."""
         return constraints_in_loops(self._joined, self.dynamic)
 
     @cached_property
     def in_stiff_loop(self) -> Array:
-        """Return True for constraints in a loop that has no bushing, (constraints,)."""
+        """Return a mask of the constraints in a closed loop without a bushing, (constraints,)."""
         axes, rigid = (
             np.bincount(rows // self.block, minlength=self.num_constraints) for rows in (self.axis_row, self.rigid_row)
         )
@@ -279,12 +278,12 @@ class Topology:
 
     @cached_property
     def loops(self) -> Array:
-        """Return True for directly solved constraints in a closed loop, (constraints,)."""
+        """Return a mask of the direct solver's constraints in closed loops, (constraints,)."""
         return self.in_loop & ~self.swept
 
     @cached_property
     def may_depend(self) -> Array:
-        """Return True for constraints of :attr:`loops` whose rows may be linearly dependent, (constraints,)."""
+        """Return a mask of the constraints in :attr:`loops` whose rows may be linearly dependent, (constraints,)."""
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 
     @cached_property
@@ -293,7 +292,7 @@ class Topology:
 
     @property
     def elimination(self) -> Elimination:
-        """Return the symbolic factorization, computed on first use.
+        """Return the symbolic factorization. The first call computes the factorization.
 
         The colored solver does not use the factorization.
         """
@@ -301,7 +300,7 @@ class Topology:
 
     @property
     def assembly(self) -> Assembly:
-        """Return the products that fill the blocks of J M^-1 J^T."""
+        """Return the products whose sums are the blocks of J M^-1 J^T."""
         return self._factorization[1]
 
     @cached_property
@@ -309,7 +308,7 @@ class Topology:
         return {}
 
     def coloring_for(self, max_colors: int) -> ColorSets:
-        """Return the colors of the swept constraints, or of all constraints if none is swept. Results are cached.
+        """Return the colors of the swept constraints, or of all constraints if none is swept. Cache the result.
 
         Args:
             max_colors: largest number of colors, 1 to 62.
@@ -321,5 +320,5 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows in directly solved loops, except the rows of ropes."""
+    """Return the axis rows in loops of the direct solver, except the rows of ropes."""
     return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

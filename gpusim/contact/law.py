@@ -16,7 +16,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Choice:
-    """Choice for a part of a contact law. It has a number for the kernels, an effect, an equation and a publication."""
+    """Choice for a part of a contact law: its number in kernels, effect, equation and publication."""
 
     name: str
     number: int
@@ -190,7 +190,7 @@ class ContactLaw:
             )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
-        """Check that the given parameters are positive and used, and that no required parameter is missing."""
+        """Check that the law uses every given parameter, that all parameters are valid, and that none is missing."""
         used = {name for choice in choices for name in choice.uses}
         for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)
@@ -212,7 +212,7 @@ class ContactLaw:
                     raise validate.fail("ContactLaw", f"{choice.name!r} needs {name}", f"give {name} ({choice.doc})")
 
     def numbers(self) -> tuple[int | float, ...]:
-        """Return the input of the kernels in the order of NUMBERS: the number of each choice, then the parameters.
+        """Return the values of NUMBERS for the kernels: first the number of each choice, then the parameters.
 
         A missing parameter is 0.0. A missing axis of the friction ellipse is 1.0.
         """
@@ -240,13 +240,13 @@ class Tire(ContactLaw):
             pair (along, across).
         radial_stiffness: stiffness of the tire in radial direction, N/m, or None for a rigid wheel.
         radial_damping: damping of the tire in radial direction, N s/m.
-        friction_ellipse: friction along and across the wheel, as factors of the materials' friction.
-        rolling_resistance: torque against rolling, divided by radius and load. This value replaces the material's
-            rolling friction. The ``spinning_friction`` of the materials also applies to tires.
-        width: tread width, m. If the width is above 0, springs across the width support a leaning wheel at its edge.
+        friction_ellipse: factors of the materials' friction, along and across the wheel.
+        rolling_resistance: torque against rolling, divided by radius and load. ``rolling_resistance`` replaces the
+            material's rolling friction. The ``spinning_friction`` of the materials also applies to tires.
+        width: tread width, m. With a width above 0, the tread of a leaning wheel causes a torque.
 
     Raises:
-        ModelError: a parameter is out of range, or the tire has a width or a radial damping but no radial stiffness.
+        ModelError: a parameter is out of range, or the tire has a width or radial damping, but no radial stiffness.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Materials: surface and bulk properties of shapes, and how two materials combine in a contact."""
+"""Materials: surface and bulk properties of shapes, and rules that combine two materials in a contact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gpusim.renamed import checks_old_names
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 COMBINE = ("mean", "min", "multiply", "max")
-"""Rules that combine the friction of two materials. If two materials' rules differ, the later one applies."""
+"""Rules that combine the friction of two materials. If the materials have different rules, the later rule in this tuple
+applies."""
 GREATEST_PRIORITY = 1_000_000
 
 
@@ -27,10 +28,10 @@ class Material:
 
     Args:
         friction: coefficient of sliding friction, >= 0.
-        rolling_friction: lever arm of the rolling resistance, m. The torque is at most this arm times the
-            normal force. If one material has 0, the other material's value applies.
-        spinning_friction: lever arm of the torque against spin about the normal, m. If one material has 0, the other
-            material's value applies. The Contensou friction law has its own spinning torque.
+        rolling_friction: lever arm of the rolling resistance, m. The maximum torque is the arm times the normal force.
+            If one material has 0, the value of the other material applies.
+        spinning_friction: lever arm of the torque against spin about the normal, m. If one material has 0, the value of
+            the other material applies. With the Contensou friction law, the patch also causes a spinning torque.
         restitution: ratio of the speeds after and before a central impact, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.
         young_modulus: modulus of elasticity for the Hertz normal law, Pa.
@@ -77,7 +78,7 @@ class Material:
 
     @property
     def rule(self) -> int:
-        """Return priority and combination rule as one number: 4 times the priority plus the index in COMBINE."""
+        """Return the number 4 * priority + (index of the rule in COMBINE)."""
         return 4 * int(self.priority) + COMBINE.index(self.combine)
 
     @property
@@ -103,9 +104,9 @@ def contact_modulus(a: Material, b: Material) -> float:
 def combine(a: Material, b: Material, element: str = "Material") -> Material:
     """Return the material of a contact between ``a`` and ``b``. The order of ``a`` and ``b`` does not matter.
 
-    ``combine`` and ``priority`` determine the friction. The larger restitution and the larger density apply. If only
-    one material has a contact law, the pair uses this law. Young's modulus and Poisson's ratio of the result give the
-    E* of the pair (``contact_modulus``).
+    ``combine`` and ``priority`` determine the friction. The larger restitution and the larger density apply. A law of
+    only one material applies to the pair. The result has a Young's modulus and a Poisson's ratio with the E* of the
+    pair (``contact_modulus``).
 
     Args:
         a, b: the two materials.
@@ -145,7 +146,7 @@ def _friction(rule: str, first: float, second: float) -> float:
 
 
 def _arm(rule: str, first: float, second: float) -> float:
-    """Combine arms of rolling or spinning friction."""
+    """Combine the lever arms of two materials for rolling or spinning friction."""
     if rule != "first" and (first == 0.0 or second == 0.0):
         return max(first, second)
     return _friction("mean" if rule == "multiply" else rule, first, second)

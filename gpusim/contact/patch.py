@@ -1,8 +1,8 @@
 """Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
 
-The symbols are sliding speed v, spin w, patch radius a, normal force N, and eps = v/(a w). The force is mu N f(eps) and
-opposes the sliding. The torque is mu N a t(eps) and opposes the spin. At every point of the patch, the friction mu p
-opposes the velocity of this point. p is the pressure. For a ring of radius rho a, f and t are means over the angle x
+v is the sliding speed, w the spin, a the patch radius, N the normal force, and eps = v/(a w). The force is mu N f(eps)
+and opposes the sliding. The torque is mu N a t(eps) and opposes the spin. p is the pressure. The friction mu p at each
+point of the patch opposes the velocity of the point. For a ring of radius rho a, f and t are means over the angle x
 around the ring:
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
@@ -20,19 +20,19 @@ import numpy as np
 from gpusim.typing import Array
 
 PATCH_NODES = 513
-"""Number of nodes of the table. eps = 1 is a node, because the second derivative is infinite there."""
+"""Number of nodes of the table. eps = 1 is a node, because the second derivative is infinite at eps = 1."""
 _RADII = 400
 
 
 def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
-    """Return the mean force and torque of a ring. Complete elliptic integrals give both in closed form.
+    """Return the mean force f and torque t of a ring, with complete elliptic integrals.
 
     Args:
         eps: sliding speed divided by a w, at least 0.
         rho: radius of the ring divided by a, positive.
 
     Returns:
-        f and t of the ring, see the module docstring.
+        The factors f and t of the ring, as in the module docstring.
     """
     from scipy.special import ellipe, ellipk  # the import is slow
 
@@ -54,7 +54,8 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
     Args:
         eps: sliding speed divided by a w, at least 0 and finite, (n,).
     """
-    # Gauss-Legendre on both sides of the ring with v = w rho a, because the integrand has a kink there.
+    # The integrand has a kink at the ring with v = w rho a. Integrate (Gauss-Legendre) separately on both sides of the
+    # kink.
     x, weight = np.polynomial.legendre.leggauss(_RADII // 2)
     cut = np.clip(eps, 0.0, 1.0)[:, None]
     rho = np.concatenate([cut * (x + 1) / 2, cut + (1 - cut) * (x + 1) / 2], axis=1)

@@ -1,1 +1,1 @@
-"""Contents of a model: records of the elements, registries of the kinds of elements, and the solver settings."""
+"""Contents of a model: records of elements, registries of element kinds, and solver settings."""

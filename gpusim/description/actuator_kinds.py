@@ -1,7 +1,7 @@
-"""Base class of the kinds of actuator, and the law of an axis row. Actuators contribute to this law.
+"""Base class of actuator kinds, and the law of an axis row, to which actuators add terms.
 
-An axis row is a constraint row along one scalar motion. This motion is a joint coordinate, or the distance between two
-points. The law of the row is an equation for its impulse p over one substep. u is the velocity of the motion:
+An axis row is a constraint row along one scalar motion: a joint coordinate, or the distance between two points. The law
+of the row gives its impulse p in a substep. u is the velocity of the motion:
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
@@ -9,12 +9,12 @@ P and D come from springs, dampers, motors and cylinders. Each actuator j with a
 clamped term. A row has at most MOST_CLAMPED clamped terms. F is dry friction. u_min and u_max come from limits and
 stops.
 
-A ``coupled`` kind of actuator acts on several axes at once. The force on each axis then depends on the velocities of
-all these axes:
+An actuator of a ``coupled`` kind acts on several axes at once. The force on each axis depends on the velocities of all
+axes of the actuator:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator adds one constraint with a row for each axis. Other actuators can also act on these axes.
+Each coupled actuator adds one constraint with a row for each axis. Other actuators can also act on the same axes.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from gpusim.renamed import OF_ACTUATORS
 from gpusim.typing import Array
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
-# Second order. Stiff dampers lose 2/3 of a disturbance each step (double root -1/3 of 9 r^2 + 6 r + 1 = 0), while the
-# plain mean (u+ + u-)/2 would oscillate forever. The weights place u_n at t_n for equal steps. After a change of step
-# size, the damping force has an error proportional to that change for two steps.
+# The formula is of second order. Each step of a stiff damper removes 2/3 of a disturbance (double root -1/3 of 9 r^2 +
+# 6 r + 1 = 0). The plain mean (u+ + u-)/2 would oscillate forever. The formula is exact for equal steps. After a change
+# of the step size, the damping force has an error proportional to the change for two steps.
 NEXT, LAST, BEFORE_LAST = 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0
-# Most clamped terms on one axis row. Each takes two bits of the row's mode (reference/joints/laws.py).
+# Maximum number of clamped terms on an axis row. Each term uses two bits of the row's mode (reference/joints/laws.py).
 MOST_CLAMPED = 14
 
 
@@ -68,7 +68,7 @@ class Parameter:
     signal: bool = True
     """Whether the parameter is a signal. Table points and indices are not signals."""
     default: float | None = None
-    """Value for machines saved before the parameter existed, or None if every machine has a value."""
+    """Default value for machine files that are older than the parameter. None if every file has a value."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class StateVariable:
     doc: str
     initial: Callable[[dict[str, Any]], float] = field(default=lambda params: 0.0)
     may_be_unset: bool = False
-    """True if NaN means that the first step computes the value."""
+    """True if an initial value of NaN means that the first step computes the value."""
 
 
 @dataclass(frozen=True)
@@ -121,18 +121,18 @@ class StepBuffers(Protocol):
     """(v, w) of the bodies before the kick, (num_worlds, bodies, 6)."""
     axis_position: Array
     rate: Array
-    """Row velocity before this kick (u-). ``rate_old`` is the velocity before the previous kick. ``rate_next`` is the
-    velocity after the solve."""
+    """Row velocity before this kick (u-). ``rate_old`` is the row velocity before the previous kick. ``rate_next`` is
+    the row velocity after the solve."""
     rate_old: Array
     rate_next: Array
     response: Array
-    """Change of the row velocity per unit impulse. It is not available in the first ``evaluate`` of a substep."""
+    """Change of the row velocity per unit impulse. The first ``evaluate`` of a substep cannot use ``response``."""
     law: Any
     force: Array
     torque: Array
     term_forces: dict[str, Array]
     scratch: dict[str, Array]
-    """Data that a kind keeps within the substep."""
+    """Data that a kind of actuator keeps within the substep."""
     groups: dict[str, Group]
     """All actuators by kind, for kinds that interact."""
     circuit: Any
@@ -156,7 +156,7 @@ class StepBuffers(Protocol):
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
         """Set a group's contribution ``P - D u`` to the law.
 
-        This contribution replaces an earlier contribution of the group in the same substep.
+        A later call in the same substep replaces the contribution.
         """
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
@@ -213,7 +213,7 @@ class StateReader(Protocol):
 
 
 class AxisMaker(Protocol):
-    """Factory of axis rows. Actuators use the factory at finalize."""
+    """Factory of axis rows, for actuators at finalize."""
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
@@ -243,7 +243,7 @@ class Group:
     state: dict[str, Array] = field(default_factory=dict)
     unique_axes: bool = True
     axes: list[Array] = field(default_factory=list)
-    """Axis rows of each actuator of a coupled kind."""
+    """Axis rows of each actuator, for a coupled kind."""
     coupled: Array | None = None
     """Index of each actuator's coupled law, (n,), or None if the kind has no coupled laws."""
     clamp_place: Array | None = None
@@ -276,7 +276,7 @@ class Group:
 class ActuatorType:
     """Base class of a kind of actuator, registered by ``name``.
 
-    Signals have the name ``<prefix>.<label>.<reading>``.
+    The signals of an actuator are named ``<prefix>.<label>.<reading>``.
     """
 
     name: ClassVar[str]
@@ -290,16 +290,17 @@ class ActuatorType:
     jumps_from: ClassVar[float] = 0.0
     """Joint speed (m/s or rad/s) above which a prescribed motion is a ``jump``. 0 if the kind prescribes no motion."""
     commands: ClassVar[tuple[str, ...]] = ()
-    """Names of the commands. You access the first as ``control[label]``, and the others as
-    ``control[label + "." + name]``."""
+    """Names of the commands. ``control[label]`` is the first command, and ``control[label + "." + name]`` is a later
+    command."""
     readings: ClassVar[tuple[Reading, ...]] = ()
     picture: ClassVar[str | None] = None
-    """Picture in the viewer. "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``, ``body_b`` and
-    ``point_b``. "motor_can" and "torsion_coil" need ``joint``. None if the kind has no picture."""
+    """Picture in the viewer. The pictures "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``,
+    ``body_b`` and ``point_b``. The pictures "motor_can" and "torsion_coil" need ``joint``. None if the kind has no
+    picture."""
     nonlinear: ClassVar[bool] = False
     """True if the law is nonlinear in the row velocity."""
     clamped: ClassVar[bool] = False
-    """True if the kind may add a term with its own limit. In Python, the kind calls ``StepBuffers.add_clamped_law``.
+    """True if the kind may add a term with a force limit. In Python, the kind calls ``StepBuffers.add_clamped_law``.
     Kernels set ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
     coupled: ClassVar[bool] = False
     """True if the kind acts on several ``axes`` at once. In Python, the kind calls ``StepBuffers.add_coupled_law``. In
@@ -354,7 +355,7 @@ class ActuatorType:
         return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec with added values that depend on the bodies' masses."""
+        """Return the spec, with additional values that depend on the masses of bodies."""
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -364,7 +365,7 @@ class ActuatorType:
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
         """Return the distinct axis rows of one actuator of a coupled kind.
 
-        Other actuators may act on these rows too.
+        Other actuators may act on the same rows.
         """
         return []
 
@@ -375,12 +376,12 @@ class ActuatorType:
         """Check the parameters of all actuators when a model is built, or of one actuator after a write.
 
         Raises:
-            ModelError: a parameter is invalid. The message names ``group.specs[0]``. So after a failure, the caller
-                checks each actuator of the group alone.
+            ModelError: a parameter is invalid. The message names ``group.specs[0]``. To find the invalid actuator, the
+                caller then checks each actuator alone.
         """
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
-        """Check parameters against those of other kinds, when a model is built and after a write.
+        """Check parameters together with parameters of other kinds, when a model is built and after a write.
 
         Args:
             groups: all groups of actuators, by name of the kind.
@@ -390,7 +391,7 @@ class ActuatorType:
         """
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the inertia that moves with the axis (kg or kg m2), (1 or num_worlds, n), for the kinetic energy."""
+        """Return the inertia that moves with each axis (kg or kg m2), for the kinetic energy, (1 or num_worlds, n)."""
         return None
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
@@ -401,8 +402,8 @@ class ActuatorType:
         """Record the state before a step of ``h`` s, for an energy audit.
 
         Returns:
-            A function to call after the step, or None if the actuator only works on joint axes. The function returns
-            the work (J) of the actuator's components by name, each (num_worlds,).
+            None if the actuators do work only on joint axes. Otherwise, a function to call after the step, which
+            returns the work (J) of the actuators' components by name, each (num_worlds,).
         """
         return None
 
@@ -419,7 +420,7 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return each actuator's jump in this step (m or rad), (num_worlds, n), or None if the kind never jumps."""
+        """Return each actuator's jump in this step (m or rad), (num_worlds, n), or None for kinds without jumps."""
         return None
 
 
@@ -442,9 +443,9 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight of the new value that makes an implicit step of z' = -z/T exact. ``ratio`` is h/T.
+    """Return the weight w of the new value for which a step of z' = -z/T is exact. ``ratio`` is h/T.
 
-    For r = ``ratio``, the weight is 1/(1 - exp(-r)) - 1/r. The weight rises from 1/2 (slow modes) to 1 (fast modes).
+    w = 1/(1 - exp(-r)) - 1/r for r = h/T. w rises from 1/2 (small r) to 1 (large r).
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

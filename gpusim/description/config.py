@@ -10,11 +10,11 @@ from gpusim import validate
 from gpusim.renamed import NamesMoved, checks_old_names
 
 MOST_REPEATS = 1_000_000
-"""Limit for substeps and iterations, since kernels count them in 32 bits."""
+"""Maximum of ``substeps`` and ``iterations``, because kernels count with 32 bits."""
 
 SCHEMES = ("second_order", "semi_implicit")
 JOINT_SOLVERS = ("auto", "direct", "colored")
-# The colors that a body uses fit in a 64-bit mask.
+# A 64-bit mask contains the colors that a body uses.
 MOST_COLORS = 62
 
 
@@ -25,16 +25,16 @@ class SolverConfig(NamesMoved):
     Args:
         dt: step size (s). Collision detection runs once per step.
         substeps: substeps per step.
-        iterations: number of sweeps per substep over the contacts, and with ``"colored"`` also over the joints. With
+        iterations: number of sweeps over the contacts per substep. With ``"colored"``, sweeps include the joints. With
             ``"direct"``, ``iterations`` also limits how often limits and friction change their state in a substep.
         impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). With ``"direct"`` or
             ``"auto"``, sweeps also end when no impulse changes by more than 1e-7 of the largest normal impulse
             (float32: 3e-6).
-        max_colors: maximum number of colors of the colored solver, 1 to 62. Constraints without a color are solved
-            first in each sweep, by Jacobi with mass splitting.
+        max_colors: maximum number of colors of the colored solver, 1 to 62. Each sweep first solves the constraints
+            without a color, by Jacobi with mass splitting.
         joint_solver: solver of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by
-            color). "auto" uses the ``solver`` of each group of connected joints, by default "direct", or "colored" for
-            tracks.
+            color). "auto" uses the ``solver`` of each group of connected joints. The default of a group is "direct", or
+            "colored" for tracks.
         scheme: integration scheme, "second_order" (default) or "semi_implicit" (semi-implicit Euler with split
             impulses, as in the VirSim papers).
         geometric_stiffness: stiffen light links under tension if the step would be unstable.
@@ -43,12 +43,12 @@ class SolverConfig(NamesMoved):
         strict: raise an error instead of a warning when ``max_pairs`` overflows.
         contact_margin: distance at which shapes become candidates for contact (m). gpusim adds the distance that the
             shapes can move in a step.
-        contact_slop: penetration up to which no correction acts (m).
+        contact_slop: penetration that the solver does not correct (m).
         max_depenetration_speed: largest speed of penetration correction (m/s). Each substep corrects 20 % of the
             penetration.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
 
     dt: float = 1e-3
@@ -67,7 +67,7 @@ class SolverConfig(NamesMoved):
 
     @property
     def direct(self) -> bool:
-        """Return whether any joint may be solved directly."""
+        """Return whether the direct solver may solve some joints."""
         return self.joint_solver != "colored"
 
     def __post_init__(self) -> None:
@@ -114,9 +114,9 @@ SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[
 
 
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
-    """Return the floating-point type in which a substep computes, for a state of type ``dtype``.
+    """Return the floating-point type of the computations in a substep, for a state of type ``dtype``.
 
     In float32, the direct solver's equations lose all digits if masses differ by 1e7 or a loop is overconstrained. The
-    direct solver therefore works in float64 for any state, unless ``fast`` is set.
+    direct solver therefore always computes in float64, unless ``fast`` is set.
     """
     return "float64" if config.direct and not fast else dtype

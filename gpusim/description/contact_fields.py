@@ -16,7 +16,7 @@ PARTNERS = 24
 WIDER = 0.04
 """Margin of boxes in the grid search, as a fraction of a cell."""
 
-# Pair data that is kept from step to step, so that the next step can match the pair.
+# Data of pairs that the next step matches with its own pairs.
 KEPT_FIELDS: tuple[Field, ...] = (
     Field("pair_shapes", ("worlds", "pairs", 2), "int", "-", "shapes A < B of each pair, ascending"),
     Field("pair_points", ("worlds", "pairs"), "int", "-", "number of points of the manifold, 0 to 4"),

@@ -14,8 +14,9 @@ from gpusim.typing import Array
 POINTS = 4
 """Largest number of points of a manifold."""
 _Shapes = dict[str, tuple[int, ...]]
-# Data that a sweep reads and writes, in the frame (normal, tangents). A GPU reads the first parts in pairs of values. A
-# record starts with zeros from "restitution" on, and its points from "gamma" to "delta". Stages set the other values.
+# Data that a sweep reads and writes, in the frame (normal, tangents). A GPU reads the first parts in pairs of values.
+# Initially, the values from "restitution" on are zero, and in points the values from "gamma" to "delta". Stages set all
+# other values.
 _MANIFOLD: _Shapes = {
     "response": (6, 6), "arm": (2, 3), "frame": (3, 3), "friction": (), "rolling": (), "spinning": (),
     "torque": (3,), "shear": (2,), "bodies": (2,), "count": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,),
@@ -41,9 +42,10 @@ _AT_POINT, _POINT_SIZE = _offsets(_POINT)
 RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
 """Number of values in a record."""
 ANCHOR = 6 * POINTS + 4
-"""Number of double-precision values of a record: the points on A and B, then the normal, and one to make it even."""
+"""Number of double-precision values in a record: points on A and B, the normal, and one unused value for an even
+number."""
 SOLVED = ("torque", "shear"), ("impulse", "delta")
-"""Values that sweeps compute for a manifold, and for each of its points (reference/contacts/manifolds.py)."""
+"""Names of the values that sweeps compute for a manifold and for each point (reference/contacts/manifolds.py)."""
 SOLVED_SIZE = sum(int(np.prod(_MANIFOLD[name])) for name in SOLVED[0]) + POINTS * sum(
     int(np.prod(_POINT[name])) for name in SOLVED[1]
 )

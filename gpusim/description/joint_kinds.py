@@ -1,9 +1,9 @@
-"""Base class of the kinds of joint: constraint rows that lock motions, and coordinates for the remaining motions.
+"""Base class of joint kinds: constraint rows lock motions, and coordinates describe the free motions.
 
 Most rows are *dot rows* ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If ``linear`` is False, w is
-a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the vector from the parent's
-point to the child's point, and the distance along u stays zero. A *line row* ``C = |w| - length = 0`` keeps a distance
-constant.
+a vector fixed in the child, and the row keeps u and w perpendicular. If ``linear`` is True, w is the vector from the
+parent's point to the child's point, and the row keeps the distance along u zero. A *line row* ``C = |w| - length = 0``
+keeps a distance constant.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UNITS = {TRANSLATION: "m", DISTANCE: "m", CHORD: "m"} | dict.fromkeys(
     (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN), "rad"
 )
 COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
-"""Angles that are counted over full rotations in the state's ``angle``."""
+"""Kinds of angles for which the state counts full rotations (array ``angle``)."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class DotRow:
     linear: bool
     c0: float = 0.0
     on_world: bool = False
-    """True if ``u`` is fixed in the world, as in rows that keep two points together in all directions."""
+    """True if ``u`` is fixed in the world. Three such rows lock a point in all directions."""
 
 
 @dataclass(frozen=True)
@@ -72,24 +72,24 @@ class LineRow:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A scalar motion that a joint leaves free, for limits, friction, drives and signals.
+    """A free scalar motion of a joint, for limits, friction, drives and signals.
 
-    ``kind`` is one of these:
+    The values of ``kind`` are:
 
     translation: distance along ``axis`` (in the parent's axes) from ``point_a`` to ``point_b``.
-    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), counted over full rotations. It is measured
+    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), counted over full rotations. The angle goes
         from ``ref_a`` (in the parent's axes) to ``ref_b`` (in the child's axes).
-    distance: distance from ``point_a`` to ``point_b``. With a ``path``, the length of a rope along this path.
-    rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` is its index.
-        ``frame_a`` and ``frame_b`` are the joint's axes in the bodies, 3x3.
+    distance: distance from ``point_a`` to ``point_b``. With a ``path``, the coordinate is the length of a rope along
+        the path.
+    rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` is the index of the
+        component. ``frame_a`` and ``frame_b`` are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``. Each term is a coordinate of another joint, multiplied by a factor.
-    outer_turn: first or last of three successive rotations, as in a gimbal. Each rotation rotates the next axis.
-        ``axis`` is as for an angle. ``other`` is the axis of the other outer rotation, in the other body.
-    middle_turn: second of three successive rotations. It is about ``axis`` x ``other``. ``axis`` is the axis of the
-        last rotation, in the child. ``other`` is the axis of the first rotation, in the parent. The three axes are
-        right-handed.
-    chord: 2 sin(t/2) for the angle t between an axis in the parent and the same axis in the child, for cone limits.
+    outer_turn: first or last Euler angle. ``axis`` is as for an angle. ``other`` is the axis of the last or first Euler
+        angle, in the other body.
+    middle_turn: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
+        child. ``other`` is the axis of the first rotation, in the parent. The three axes are right-handed.
+    chord: 2 sin(t/2), for cone limits. t is the angle between an axis in the parent and in the child.
     """
 
     kind: str
@@ -131,7 +131,7 @@ class JointFrames:
         return [self.perpendicular_row(0, 2), self.perpendicular_row(1, 2)]
 
     def locked_rotation_rows(self) -> list[DotRow]:
-        """Return rows that prevent relative rotation. Each row keeps one pair of axes perpendicular."""
+        """Return rows that lock relative rotation. Each row keeps two axes perpendicular."""
         return [self.perpendicular_row(1, 2), self.perpendicular_row(2, 0), self.perpendicular_row(0, 1)]
 
     def translation(self, k: int) -> Coordinate:
@@ -151,11 +151,11 @@ class JointFrames:
         return replace(self._coordinate(ROTATION, self.axes_a[:, k]), component=k)
 
     def total_rotation(self) -> Coordinate:
-        """Return the coordinate for the angle of the complete relative rotation."""
+        """Return the coordinate for the length of the rotation vector."""
         return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
     def chord(self, axis: Array) -> Coordinate:
-        """Return the chord coordinate for the angle between the same joint axis in the parent and in the child."""
+        """Return the chord coordinate for the angle between ``axis`` in the parent and ``axis`` in the child."""
         ends = self.point_a + self.axes_a @ axis, self.point_b + self.axes_b @ axis
         return replace(self._coordinate(CHORD, self.axes_a @ axis), point_a=ends[0], point_b=ends[1])
 
@@ -178,7 +178,7 @@ class JointType(ABC):
 
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
-    """Kinds of the coordinates that ``coordinate_list`` returns, in order (see ``kinds``)."""
+    """Kinds of the coordinates in ``coordinate_list``, in order (see ``kinds``)."""
     position_is: ClassVar[str] = "coordinates"
     """Content of ``joint.<label>.position``: "coordinates", "quaternion" (4) or "pose" (7)."""
     sets_pose: ClassVar[bool] = True
@@ -191,10 +191,10 @@ class JointType(ABC):
     welds: ClassVar[bool] = False
     """True if the joint merges its bodies into one rigid part."""
     pulls: ClassVar[bool] = False
-    """True if a tension acts along the joint's only coordinate. The limits of this coordinate are lengths that can
-    change (model/ropes.py)."""
+    """True if the joint has one coordinate and a tension along it. The limits are lengths that can change
+    (model/ropes.py)."""
     switched: ClassVar[bool] = False
-    """True if the coordinates can be locked and released at run time."""
+    """True if you can lock and release the coordinates at run time."""
     hinge: ClassVar[bool] = False
     """True if the only motion of the joint is a rotation about the third axis of the joint frames."""
     picture: ClassVar[str | None] = None
@@ -209,7 +209,7 @@ class JointType(ABC):
         return []
 
     def moves(self, joint: JointSpec) -> int:
-        """Return how many coordinates are signals. These coordinates come first. The others only have limits."""
+        """Return the number of coordinates that are signals, from the first. All later coordinates only have limits."""
         return len(self.kinds(joint))
 
     def unit(self, joint: JointSpec) -> str:
@@ -222,7 +222,7 @@ class JointType(ABC):
         return UNITS[self.kinds(joint)[axis]]
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of coordinates of one joint. Two joints of the same kind may have different coordinates."""
+        """Return the coordinate kinds of a joint. Two joints of the same kind may have different coordinates."""
         return self.coordinates
 
     def limits(self, joint: JointSpec) -> list[tuple[str, float, float]]:
@@ -230,7 +230,7 @@ class JointType(ABC):
 
         Joints without limits return an empty list.
 
-        Coordinates that are not signals are named "rotation" and "cone". Coordinates that are signals have the name "".
+        A coordinate that is a signal has the name "". A coordinate that only has limits is named "rotation" or "cone".
         """
         kinds = self.kinds(joint)
         if not {"limit_lower", "limit_upper"} <= joint.params.keys():
@@ -245,12 +245,12 @@ class JointType(ABC):
     def lets_collide(self, joint: JointSpec) -> bool:
         """Return whether the shapes of the two bodies collide.
 
-        The default is True if one of the bodies is the world.
+        By default, shapes collide only if one of the bodies is the world.
         """
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters that replace the locked length by limits, or None if the joint locks no length."""
+        """Return parameters with limits in place of the locked length, or None if the joint locks no length."""
         return None
 
     def moved(
@@ -260,8 +260,8 @@ class JointType(ABC):
 
         Args:
             params: parameters of the joint.
-            first_joint, first_body: indices that the copies of joint 0 and body 0 have in the other builder.
-            parent: index of the other builder's body (or -1) that replaces this builder's world.
+            first_joint, first_body: indices of the copies of joint 0 and body 0 in the other builder.
+            parent: body of the other builder that replaces this builder's world, -1 for the world.
             pose: pose of this builder's world in the frame of ``parent``.
         """
         return params
@@ -292,7 +292,7 @@ def triad(axis: Array) -> Array:
 
 
 def chord_of(angle: Array | float) -> Array:
-    """Return the chords (m) of angles on a circle with a radius of 1 m. An infinite angle has an infinite chord."""
+    """Return the chords (m) of angles on a circle with a radius of 1 m. The chord of an infinite angle is infinite."""
     finite = np.isfinite(angle)
     return np.where(finite, 2.0 * np.sin(0.5 * np.where(finite, angle, 0.0)), np.inf)
 
@@ -326,7 +326,7 @@ def axis_params(
     armature: Any = 0.0,
     limit_restitution: Any = 0.0,
 ) -> dict[str, Array]:
-    """Check the parameters of joint coordinates, and return each as an array (count,).
+    """Check the parameters of joint coordinates. Return each parameter as an array (count,).
 
     Limits are in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m. Armature (inertia of a geared rotor
     at the coordinate) is in kg or kg m2. The restitution of an impact on a limit is from 0 to 1.

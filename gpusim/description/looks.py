@@ -13,7 +13,7 @@ from gpusim import validate
 from gpusim.typing import Array
 
 LARGEST = 2048
-"""Maximum width and height of a texture (pixels). Larger images are reduced by averaging."""
+"""Maximum width and height of a texture (pixels). gpusim averages pixels of larger images."""
 SURFACE, PROJECTED = "surface", "projected"
 _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 
@@ -22,24 +22,25 @@ _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 class Texture:
     """Image on a surface. Equal images share one array, in memory and on the GPU.
 
-    A cube of six images surrounds the visual and is projected onto the visual from the frame's origin, as in MuJoCo.
+    A texture with six images is a cube around the visual. The viewer projects the cube onto the visual from the frame's
+    origin, as in MuJoCo.
 
     Args:
         pixels: sRGB colors (uint8). An image is (height, width, 3 or 4), with the top row first. A cube is (6, n, n,
             3), with the faces +x, -x, +y, -y, +z, -z, oriented as in OpenGL. Floats from 0 to 1 and gray images
             (height, width) are also valid. The surface has a hole where the fourth channel (opacity) is below 128.
-        repeat: number of repetitions of the image in each direction. The number counts per unit of the texture
-            coordinates, or per m if the image is projected.
+        repeat: number of repetitions of the image in each direction, per unit of texture coordinates. For a projected
+            image, the number is per m.
         mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. Each side
             of a box and the side of a cylinder show the whole image. "projected" projects the image along z, with its
-            center on the z axis. Planes and height fields are always projected. A cube of images is stretched to the
-            box around a shape, except with "projected".
+            center on the z axis. Planes and height fields are always projected. The viewer stretches a cube of images
+            to the box around a shape, except with "projected".
 
     Attributes:
         key: digest of the pixels.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
 
     pixels: Array = field(repr=False)
@@ -59,7 +60,7 @@ class Texture:
 
     @property
     def is_cube(self) -> bool:
-        """Whether the texture is a cube of six images."""
+        """Return whether the texture is a cube of six images."""
         return self.pixels.ndim == 4
 
     def mean(self) -> tuple[float, float, float]:
@@ -80,7 +81,7 @@ class Texture:
 
 @dataclass(frozen=True)
 class Look:
-    """Surface appearance of a visual. None means the value from the mesh file, or else the viewer's default.
+    """Surface appearance of a visual. None selects the value in the mesh file, or else the viewer's default.
 
     Attributes:
         alpha: opacity, 0 (invisible) to 1.
@@ -156,14 +157,14 @@ def reduced(pixels: Array) -> Array:
 
 
 def _shared(pixels: Array) -> tuple[str, Array]:
-    """Return the digest of the pixels, and the read-only array that all equal images share."""
+    """Return the digest of the pixels, and the read-only array of pixels. Equal images share the array."""
     data = np.ascontiguousarray(pixels)
     found = hashlib.blake2b(repr(data.shape).encode(), digest_size=12)
     found.update(data.data)
     key = found.hexdigest()
     kept = _PIXELS.get(key)
     if kept is None:
-        kept = data.copy()  # the caller may change theirs
+        kept = data.copy()  # the caller may change the given array
         kept.flags.writeable = False
         _PIXELS[key] = kept
     return key, kept

@@ -15,11 +15,11 @@ KEYS: dict[str, int] = {
     **{f"KP_{k}": 320 + k for k in range(10)},
     **{"KP_DECIMAL": 330, "KP_DIVIDE": 331, "KP_MULTIPLY": 332, "KP_SUBTRACT": 333, "KP_ADD": 334, "KP_ENTER": 335},
 }
-"""GLFW key codes by the names in mapping files."""
+"""GLFW key codes, by key names in mapping files."""
 STOP_KEY = "E"
 """Emergency stop key. Shift releases the stop."""
 RESERVED = (STOP_KEY, "ESCAPE", "SPACE", "TAB")
-"""Keys that mappings must not use: stop, quit, pause, panel."""
+"""Keys that mappings must not use, because they stop, quit, pause or open the panel."""
 AXES = ("left_x", "left_y", "right_x", "right_y", "left_trigger", "right_trigger")
 """Gamepad axes in GLFW's order. Sticks are -1 to 1, positive right and forward. Triggers are 0 to 1."""
 BUTTONS = (

@@ -1,4 +1,4 @@
-"""Programs: compiled block diagrams (gpusim/control), and the interface through which other packages use diagrams."""
+"""Programs: compiled block diagrams (gpusim/control), and the interface of diagrams for other packages."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Tuned:
 class WireInfo:
     """A wire of a diagram that you can read as a signal.
 
-    ``at`` contains the indices of the wire's values among the persistent values. If ``writable`` is True, you can also
-    write the signal.
+    ``at`` contains the indices of the wire's values in the persistent values. If ``writable`` is True, you can write
+    the signal.
     """
 
     name: str
@@ -87,15 +87,15 @@ class Program:
     A sample reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the persistent values
     (worlds, values) and the commands (worlds, controls). A sample changes persistent values and commands.
     program_clock.py describes the first persistent values. The last persistent values are the previous values of the
-    input signals. ``cpp`` is the code for one world. ``run`` computes bit-identical results for all worlds in NumPy.
+    input signals. ``cpp`` is the code for one world. ``run`` computes the same bits for all worlds in NumPy.
 
     Attributes:
         label: label of the diagram.
-        period: time between samples (s). If the period differs between worlds, this is the shortest period.
+        period: time between samples (s). If worlds have different periods, ``period`` is the shortest period.
         signals: names of the input signals, in order.
         initial: initial persistent values, without the values of input signals.
         parameters: parameter values. ``tuned`` names the writable parameters.
-        rate_at: index of the parameter with the sample rate (Hz), if the rate may differ per world.
+        rate_at: index of the parameter with the sample rate (Hz), or None if all worlds have the same rate.
         width: number of input values.
         rings: ring buffers of delays.
         wires: readable wires.
@@ -138,7 +138,7 @@ class DiagramSpec(Protocol):
 
     label: str
     senses: bool
-    """True if the diagram is a sensor. Sensors run first, because other diagrams read them."""
+    """True if the diagram is a sensor. Sensors run first, because other diagrams read their signals."""
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
@@ -149,7 +149,7 @@ class DiagramSpec(Protocol):
         """Return the labels of the commands that the diagram sets."""
 
     def check(self) -> None:
-        """Check everything that can be checked without a simulation."""
+        """Check the diagram as far as possible without a simulation."""
 
     def compile(
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,

@@ -1,9 +1,9 @@
-"""Clock of programs (compiled diagrams): sample times, and the input values for each sample. Steps can have any size.
+"""Clock of programs (compiled diagrams): sample times, and input values of samples. Steps can have any size.
 
-Samples are ``period`` apart, counted from a time origin. A sample runs before the first step that begins at or after
-the due time of the sample. After a step longer than the period, the program catches up on the last 1000 missed samples.
-The inputs of these samples are interpolated linearly between the previous and the current values of the signals.
-``cuda_kernels/signals/diagram_clock.cuh`` computes bit-identical results for one world.
+Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that begins at or
+after the due time of the sample. After a step longer than the period, the program runs the last 1000 missed samples.
+The inputs of missed samples are linear interpolations between the previous and the current values of the signals.
+``cuda_kernels/signals/diagram_clock.cuh`` computes the same bits for one world.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from gpusim.typing import Array
 
 COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
-"""Indices in a program's persistent values: number of samples so far, index of the world, time origin (s), number of
-samples at the time origin, period of the last sample (s), and time of the last reading (s)."""
+"""Indices in a program's persistent values. COUNT: number of samples so far. The other indices: index of the world,
+time origin (s), number of samples at the time origin, period of the last sample (s), time of the last reading (s)."""
 HEAD = 6
 EARLY = 1e-6
-"""Fraction of the period. If less than this time remains until a sample, the sample is already due."""
+"""Time before the due time at which a sample is already due, as a fraction of the period."""
 DRIFT = 1e-5
-"""Fraction of the period. If a sample misses its due time by less than this, the error is round-off. The actual time of
-the sample then becomes the new time origin."""
+"""Maximum round-off of a sample time, as a fraction of the period. With a smaller error, the actual time of the sample
+becomes the new time origin."""
 MOST_AT_ONCE = 1000
-"""Maximum number of samples that a program catches up on after one long step. It skips earlier samples."""
+"""Maximum number of missed samples that a program runs after a long step. The program skips earlier samples."""
 CONSTANTS = {
     "COUNT": COUNT, "WORLD": WORLD, "ORIGIN": ORIGIN, "BASE": BASE, "PERIOD": PERIOD, "READ": READ,
     "EARLY": EARLY, "DRIFT": DRIFT, "MOST_AT_ONCE": MOST_AT_ONCE,
@@ -48,11 +48,11 @@ class Ring:
     room: int
 
     def resample(self, s: Array, stretch: Array) -> None:
-        """Resample the buffer to a new period before the next sample, like ``space_ring`` in the kernels.
+        """Resample the buffer to a new period, before the next sample. ``space_ring`` in the kernels does the same.
 
         Args:
             s: persistent values of some worlds, changed in place.
-            stretch: new period over old period, for each world.
+            stretch: new period / old period, for each world.
         """
         ago = np.arange(1, self.room + 1)
         before = np.clip(np.rint(ago * stretch[:, None]), 1.0, float(self.room))
@@ -81,7 +81,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
     Args:
         s: persistent values of the worlds with a new period, changed in place.
-        period: new periods of these worlds (s).
+        period: new period of each world (s).
         rings: ring buffers of the program.
     """
     following, stretch = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]
@@ -91,7 +91,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_share(s: Array, time: Array, period: Any) -> Array:
-    """Return the interpolation factor of the next sample: 0 for the previous input values, 1 for the current ones."""
+    """Return the interpolation factor of the next sample: 0 selects the previous inputs, and 1 the current inputs."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     share = (at - read) / np.where(between, time - read, 1.0)
@@ -114,7 +114,7 @@ def skip_samples(s: Array, time: Array, period: Any) -> None:
 
 
 def end_samples(s: Array, time: Array, period: Any) -> None:
-    """Finish the samples of a step, and skip samples that are still due."""
+    """Finish the samples of a step. Skip samples that are still due."""
     following = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0
     s[:, BASE] = np.where(is_due(s, time, period), s[:, COUNT] - following, s[:, BASE])
     s[:, READ], s[:, PERIOD] = time, period

@@ -59,7 +59,7 @@ class Rays:
     def line(
         cls, length: float, count: int, along: Sequence[float] = (0.0, 1.0, 0.0), direction: Sequence[float] = FORWARD
     ) -> Rays:
-        """Make parallel rays from points on a line, like a light curtain.
+        """Make parallel rays from points on a line, as in a light curtain.
 
         Args:
             length: distance from the first to the last ray (m), centered at the site's origin.
@@ -76,9 +76,9 @@ class Rays:
 
     @classmethod
     def fan(cls, angle: float, count: int) -> Rays:
-        """Make a fan of rays in the site's plane z = 0, like a laser scanner.
+        """Make a fan of rays in the site's plane z = 0, as in a laser scanner.
 
-        The fan is centered on the x axis. The rays are ordered from right to left.
+        The fan is centered on the x axis. The order of the rays is from right to left.
 
         Args:
             angle: angle from the first to the last ray (rad), at most 2 pi. A full circle has no duplicate ray.
@@ -91,7 +91,7 @@ class Rays:
 
     @classmethod
     def lidar(cls, angle: float, count: int, height: float, channels: int) -> Rays:
-        """Make a stack of fans, like a rotating lidar. The rays are ordered by channel, from the lowest channel upward.
+        """Make a fan of rays for each channel of a rotating lidar. The lowest channel comes first.
 
         Args:
             angle: angle of each fan (rad), at most 2 pi.
@@ -110,7 +110,7 @@ class Rays:
     def grid(cls, size: Sequence[float], count: Sequence[int], direction: Sequence[float] = (0.0, 0.0, -1.0)) -> Rays:
         """Make parallel rays from a grid in the site's plane z = 0, for a height scan.
 
-        The rays are ordered row by row. Rows are parallel to x.
+        The order of the rays is row by row. Rows are parallel to x.
 
         Args:
             size: size of the grid along x and y (m), centered at the site's origin.
@@ -131,7 +131,7 @@ class Rays:
     def camera(cls, angle: float, width: int, height: int) -> Rays:
         """Make rays through the pixel centers of a camera that looks along x.
 
-        The rays are ordered row by row from the upper left.
+        The order of the rays is row by row, from the upper left.
 
         Sensors measure distances along the rays. Multiply a distance by the x component of ``directions`` to get the
         depth.
@@ -183,7 +183,7 @@ def _turns(name: str, angle: Any, count_name: str, count: Any) -> Array:
 
 
 def _bearings(turns: Array, heights: Array) -> Array:
-    """Return unit vectors for all pairs of elevations ``heights`` and azimuths ``turns``, (heights * turns, 3)."""
+    """Return a unit vector for each elevation in ``heights`` and azimuth in ``turns``, (heights * turns, 3)."""
     up, left = np.meshgrid(heights, turns, indexing="ij")
     flat = np.cos(up)
     return np.stack([flat * np.cos(left), flat * np.sin(left), np.sin(up)], axis=-1).reshape(-1, 3)

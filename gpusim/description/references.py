@@ -1,8 +1,8 @@
 """References to elements in the parameters of an element.
 
-If you copy elements to another builder, the references of the copies must point to copied elements.
+After you copy elements to another builder, the references in the copies point to the copied elements.
 
-A kind of element declares its references by parameter name, as in ``references = {"joint_b": JOINT, "body_a": BODY,
+A kind of element declares which parameters are references. Example: ``references = {"joint_b": JOINT, "body_a": BODY,
 "point_a": point_on("body_a")}``.
 """
 
@@ -21,14 +21,15 @@ from gpusim.description.specs import WORLD
 from gpusim.transform import Transform
 
 BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
-"""Index of an element, or a list of indices. -1 means the world for BODY, and no element for the others."""
+"""Index of an element, or a list of indices. -1 means the world for BODY, and no element for JOINT, ACTUATOR and
+SHAPE."""
 AS_IS = "as is"
-"""A value that looks like an index or a point but is neither, such as the index of a joint coordinate."""
+"""A value that is no reference although its name looks like a reference, such as the index of a joint coordinate."""
 
 
 @dataclass(frozen=True)
 class InFrame:
-    """One or several points or directions in the frame of the body that the parameter ``body`` refers to."""
+    """Points or directions in the frame of a body. ``body`` is the name of the parameter with the index of the body."""
 
     body: str
     direction: bool = False
@@ -38,17 +39,17 @@ Reference = str | InFrame
 
 
 def point_on(body: str) -> InFrame:
-    """Declare a point (m), (3,), in the frame of the body that the parameter ``body`` refers to.
+    """Declare a point (m), (3,), in the frame of a body. ``body`` is the name of the parameter with the body's index.
 
-    If this parameter contains n bodies, there is one point for each body, (n, 3).
+    If ``body`` contains n bodies, the array has one point for each body, (n, 3).
     """
     return InFrame(body)
 
 
 def direction_on(body: str) -> InFrame:
-    """Declare a vector (3,) that rotates with the body that the parameter ``body`` refers to.
+    """Declare a vector (3,) that rotates with a body. ``body`` is the name of the parameter with the body's index.
 
-    If this parameter contains n bodies, there is one vector for each body, (n, 3).
+    If ``body`` contains n bodies, the array has one vector for each body, (n, 3).
     """
     return InFrame(body, direction=True)
 
@@ -65,9 +66,9 @@ def moved_params(
     Args:
         references: references of the element's kind.
         params: parameters of the element.
-        first: index that the copy of element 0 has in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
+        first: index of the copy of element 0 in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
         pose: pose of the copied builder's world in the frame of ``world``.
-        world: index of the new builder's body (or -1) that replaces the world of the copied builder.
+        world: body of the new builder that replaces the world of the copied builder, -1 for the world.
     """
     new = copy.deepcopy(dict(params))
     for name in references.keys() & params.keys():
@@ -93,7 +94,7 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
     Args:
         element: name of the element with these parameters, for error messages.
         references: references of the element's kind.
-        numbers: names of the numeric parameters of this kind.
+        numbers: names of the numeric parameters of the element's kind.
         params: parameters of the element.
 
     Raises:

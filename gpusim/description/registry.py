@@ -14,7 +14,7 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 
 class Registry(Generic[_Kind]):
-    """Registry with one object of each registered class. The key is the ``name`` of the class.
+    """Registry with one object of each registered class, by the ``name`` of the class.
 
     Args:
         what: singular noun for a kind in error messages.
@@ -41,7 +41,7 @@ class Registry(Generic[_Kind]):
         return self._kinds[name]
 
     def forget(self, name: str) -> None:
-        """Remove a kind that a test or a program registered temporarily."""
+        """Remove a kind, for example after a test."""
         del self._kinds[name]
 
     def names(self) -> list[str]:

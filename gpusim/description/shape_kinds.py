@@ -1,7 +1,7 @@
-"""Base class of the kinds of shape: sizes for the narrow phase, mass properties, and a mesh for drawing.
+"""Base class of shape kinds: sizes for the narrow phase, mass properties, and a mesh for drawing.
 
-Each shape in gpusim/shapes is one file that registers a ``ShapeType`` and attaches ``add_shape_<name>`` to the
-builder. In shape frames, round shapes have their axis along z. Lengths are in m.
+Each file in gpusim/shapes registers a ``ShapeType`` and adds the method ``add_shape_<name>`` to the builder. In shape
+frames, round shapes have their axis along z. Lengths are in m.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Line:
 class ShapeType(ABC):
     """Base class of a kind of shape, registered by ``name``. Kernels identify the kind by ``number``.
 
-    The builder has checked ``params`` before. The file of each kind describes its parameters.
+    The builder checks ``params`` before it calls the methods. The file of each kind describes its parameters.
     """
 
     name: ClassVar[str]
@@ -96,17 +96,17 @@ class ShapeType(ABC):
     rolls: ClassVar[bool] = False
     """True if contact points do not rotate with the body within a step, because the shape rolls."""
     single: ClassVar[bool] = False
-    """True if the shape has a single contact point with a plane or a convex shape. With terrain and meshes, it can have
-    more."""
+    """True if the shape has only one contact point with a plane or a convex shape. With terrain and meshes, the shape
+    can have several contact points."""
     level: ClassVar[int] = 1
-    """Level of the kernel build that contains the kind. All models use level 1. Only models with such kinds use level 2
-    or 3."""
+    """Level of the kernel build that contains the kind. A model uses a build with the highest level of its shape kinds,
+    at least 1."""
     picture: ClassVar[str] = "round"
     """Drawing style: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
     two_sided: ClassVar[bool] = False
     """True if the shape is a surface. The viewer then draws both sides of the triangles."""
     ray_file: ClassVar[str] = ""
-    """Source file in cuda_kernels/rays/. Its function ``ray_<name>`` implements ``cast`` for kernels. Empty if ray
+    """Source file in cuda_kernels/rays/ with the function ``ray_<name>``, the kernel version of ``cast``. Empty if ray
     sensors cannot see the shape."""
     stretched_by: ClassVar[tuple[str, ...]] = ()
     """Parameters that stretch a unit shape along x, y and z. A single length also scales all other parameters."""
@@ -119,7 +119,7 @@ class ShapeType(ABC):
         return values
 
     def size_values(self, params: Params) -> list[float]:
-        """Return one number for each of ``size_names``, by default the parameter of the same name."""
+        """Return the number for each of ``size_names``, by default the parameter of the same name."""
         return [float(params[name]) for name in self.size_names]
 
     @abstractmethod
@@ -167,9 +167,9 @@ class ShapeType(ABC):
     def unit(self, params: Params) -> tuple[Params, Array]:
         """Return the parameters of the unit shape, and the stretch factors along x, y and z, (3,).
 
-        The defaults are ``params`` and ones.
+        By default, the function returns ``params`` and ones.
 
-        Shapes of the same form share a unit shape, so the viewer can draw them together.
+        The viewer draws all shapes with the same unit shape together.
         """
         if not self.stretched_by:
             return params, np.ones(3)
@@ -180,18 +180,18 @@ class ShapeType(ABC):
         return unit, np.broadcast_to(stretch, 3)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the meshes to draw. Each has an angle (degrees) above which the viewer draws a sharp edge."""
+        """Return the meshes to draw, each with the angle (degrees) above which the viewer draws a sharp edge."""
         return [(*self.mesh(params, segments), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
         """Find where rays first cross the surface, from outside or from inside (see shapes/casting.py).
 
         Returns:
-            The first crossing ``s >= start`` of each ray (m), (n,). It is infinite without a hit. Also the outward
-            normals at the crossings, not normalized, (n, 3).
+            The first crossing ``s >= start`` of each ray (m), (n,), infinite without a hit; and the outward normals at
+            the crossings, (n, 3), of any length.
 
         Raises:
-            ModelError: this kind of shape casts rays only in kernels. Sensors reject kinds without a ``ray_file``.
+            ModelError: only kernels can cast rays against this kind of shape.
         """
         rule, hint = "has a ray_file and no cast", "give it one, in NumPy, or take the ray_file away"
         raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
@@ -222,7 +222,7 @@ class Round(ShapeType):
 
 
 class Unmovable(ShapeType):
-    """Base class of shapes that only the world and kinematic bodies may have. These shapes have no mass."""
+    """Base class of shapes without mass that only the world and kinematic bodies may have."""
 
     movable: ClassVar[bool] = False
 
@@ -254,7 +254,7 @@ def shape_kinds() -> list[ShapeType]:
 
 
 def shape_codes() -> dict[str, int]:
-    """Return kernel constants: the number of each kind of shape, the bits of single-point kinds, and MANIFOLDS."""
+    """Return kernel constants: the number of each shape kind, a bit mask of the single-point kinds, and MANIFOLDS."""
     kinds = shape_kinds()
     single = sum(1 << kind.number for kind in kinds if kind.single)
     numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}

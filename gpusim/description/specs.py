@@ -1,4 +1,4 @@
-"""Records that the builder makes: one per body, joint, coupling, actuator, shape, pair, visual, site and sensor."""
+"""Records of the builder: one for each body, joint, coupling, actuator, shape, pair, visual, site and sensor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORLD = -1
 
 
 class Named:
-    """Base class of records with a label. ``word`` is the word for such a record in messages."""
+    """Base class of records with a label. ``word`` is the noun for the record in messages."""
 
     word: ClassVar[str]
     label: str
@@ -56,9 +56,9 @@ class BodySpec(Named):
 
 @dataclass
 class JointSpec(Named):
-    """A joint between ``parent`` and ``child``. The joint frames are given in the body frames.
+    """A joint between ``parent`` and ``child``. The frames of the joint are relative to the body frames.
 
-    ``solver`` is "direct" or "colored". It applies to this joint and to all joints that are connected to this joint. If
+    ``solver`` is "direct" or "colored". The value applies to the joint and to all joints that are connected to it. If
     ``solver`` is None, the simulation chooses.
     """
 
@@ -74,12 +74,12 @@ class JointSpec(Named):
 
 
 Term = tuple[int, int, float]
-"""A joint, one of its coordinates, and the factor of that coordinate in a sum."""
+"""A joint, the index of a coordinate, and the factor of the coordinate in a sum."""
 
 
 @dataclass
 class CouplingSpec(Named):
-    """A gear, mimic or differential. It keeps the sum of ``factor * q`` over joint coordinates q equal to ``offset``.
+    """A gear, mimic or differential: the sum of ``factor * q`` over joint coordinates q equals ``offset``.
 
     If ``offset`` is None, the starting pose determines the offset. With a ``curve`` (c2, c3, c4), the sum also contains
     the polynomial ``c2 q^2 + c3 q^3 + c4 q^4`` of the first coordinate.
@@ -94,7 +94,7 @@ class CouplingSpec(Named):
 
 @dataclass
 class ActuatorSpec:
-    """An actuator of a registered ``kind`` with its checked parameters."""
+    """An actuator of a registered ``kind``, with checked parameters."""
 
     kind: str
     label: str
@@ -108,7 +108,7 @@ class ActuatorSpec:
 
 @dataclass
 class ShapeSpec(Named):
-    """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
+    """A shape of a registered ``kind`` on ``body`` (-1: the world), with checked parameters.
 
     ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
     a.mask`` are both nonzero. Finalize replaces a named ``group`` by bits. ``density`` (kg/m3) determines the mass of
@@ -179,7 +179,7 @@ class RaySpec:
         max_range: largest distance (m).
         groups: names of the visible shape groups, or None for all shapes.
         own_body: whether the sensor sees the shapes of the site's body.
-        shapes: indices of the visible shapes in rising order, empty until the model is finalized.
+        shapes: indices of the visible shapes in ascending order, empty before finalize.
     """
 
     rays: Rays
@@ -193,8 +193,8 @@ class RaySpec:
 class SensorSpec(Named):
     """A sensor for a joint's load, a body's contacts, or rays from a site.
 
-    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the index of a site. A contact
-    sensor reports in the frame of this site, and ``rays`` start from this site.
+    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the index of a site. The frame of
+    the site is the frame of a contact sensor's values, and the origin of ``rays``.
     """
 
     word: ClassVar[str] = "sensor"
@@ -205,7 +205,10 @@ class SensorSpec(Named):
     rays: RaySpec | None = None
 
     def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
-        """Return a copy for another builder. Offsets shift joint, body and site indices. Group names get the prefix."""
+        """Return a copy for another builder.
+
+        Add offsets to the joint, body and site indices, and a prefix to group names.
+        """
         index, rays = self.element_index, self.rays
         if self.kind != RAY_SENSOR:
             index += first_joint if self.kind == JOINT_SENSOR else first_body
@@ -242,7 +245,7 @@ class PoseSpec(Named):
         return values
 
     def moved(self, start: Transform, prefix: str) -> PoseSpec:
-        """Return a copy for another builder, in which this builder's world is at ``start``. All labels get a prefix."""
+        """Return a copy for another builder, with this builder's world at ``start``. Add a prefix to all labels."""
         return PoseSpec(
             prefix + self.label,
             {prefix + label: numbers for label, numbers in self.joints.items()},

@@ -1,4 +1,4 @@
-"""Plan of many steps in one call of the backend: diagrams and commands before each step, and signals to record."""
+"""Plan for many steps in one call of the backend: diagrams and commands before each step, and signals to record."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Reading:
 
 @dataclass
 class Sampling:
-    """A diagram, which the backend samples before each step if a sample is due.
+    """A diagram that the backend samples. The backend runs due samples before each step.
 
     Attributes:
         inputs: the signals that the diagram reads.
         parameters: parameters of the diagram, (1 or num_worlds, parameters).
         name: name of the state array with the diagram's persistent values.
-        delays: whether the diagram delays commands. An override then also replaces the past commands.
+        delays: whether the diagram delays commands. If True, an override also replaces past commands.
     """
 
     program: Program
@@ -48,7 +48,7 @@ class StepPlan:
     Attributes:
         programs: the diagrams, in the order in which they are sampled.
         commands: command values before each step, (steps, 1 or num_worlds, n), or None.
-        columns: columns of these commands among all commands, (n,).
+        columns: column of each of ``commands`` in the array of all commands, (n,).
         record: signals to read once per ``every`` steps, or None.
     """
 

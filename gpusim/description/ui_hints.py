@@ -15,13 +15,12 @@ class CommandMap:
     Attributes:
         factor, offset: the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
-        initial: initial command, within the range. None means the command that maps to the initial value of the
-            actuator.
+        initial: initial command, within the range. None selects the command that maps to the actuator's initial value.
         time_constant: time constant of a first-order lag of the command (s), or 0 for no lag.
         integrate: whether the command is the rate of the activation, in the activation's unit per second.
         activation_lower, activation_upper: range of the activation.
-        activation: initial activation. With None, a lag starts at the initial command, and an integrator starts at the
-            activation that maps to the initial value of the actuator.
+        activation: initial activation. If ``activation`` is None, a lag starts at the initial command, and an
+            integrator at the activation that maps to the actuator's initial value.
     """
 
     factor: float = 1.0
@@ -43,7 +42,7 @@ class CommandMap:
     def acting(self) -> CommandMap:
         """Return the map of the activation, or of the command if it has no activation."""
         lower, upper = self.activation_lower, self.activation_upper
-        if not self.integrate:  # a lag stays between its first value and the command's range
+        if not self.integrate:  # the activation of a lag stays between its initial value and the range of the command
             first = [] if self.activation is None else [self.activation]
             lower, upper = min([self.lower, *first]), max([self.upper, *first])
         return CommandMap(self.factor, self.offset, lower, upper, self.activation)
@@ -55,19 +54,19 @@ class CommandMap:
 
 @dataclass(frozen=True)
 class UiHints:
-    """Operator settings of one command, used by every panel, key, joystick and emergency stop.
+    """Operator settings of a command, for panels, keys, joysticks and the emergency stop.
 
     Attributes:
         lower, upper: range of the operator's command, in ``unit``, with lower < upper.
-        limited: whether every command is clipped to this range, as with MuJoCo's ``ctrlrange``. If False, the range
-            only applies to the operator, and programs may exceed the range.
-        safe: value in an emergency stop, within the range. None means the current value of ``measured``, which stops
-            the motion.
+        limited: whether gpusim clips every command to this range, as with MuJoCo's ``ctrlrange``. If False, the range
+            only applies to the operator. Programs may exceed the range.
+        safe: value in an emergency stop, within the range. None selects the current value of ``measured``, to stop the
+            motion.
         unit: unit of the command, e.g. "rad", or "-" for a fraction.
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
         springs: whether a released joystick returns the command to zero (valves, motors). If False, the joystick sets
             the rate of change of the command, and a released joystick keeps the command (positions).
-        idle: whether the command has no effect in this model, so that panels may hide it.
+        idle: whether the command has no effect in the model. Panels may hide idle commands.
         measured: name and component index of the signal that measures the current value, for ``safe``.
         factor, offset: the actuator gets ``factor * command + offset``. ``measured`` is in the actuator's units.
     """
@@ -85,7 +84,10 @@ class UiHints:
     offset: float = 0.0
 
     def mapped(self, own: CommandMap) -> UiHints:
-        """Return the settings of a mapped command, in the command's units. ``self`` is in the actuator's units."""
+        """Return the settings of a mapped command in the units of the command.
+
+        ``self`` is in the units of the actuator.
+        """
         if own.integrate:
             return _of_rate(own)
         lower, upper = self.acting_range(own)
@@ -102,13 +104,13 @@ class UiHints:
         )
 
     def acting_range(self, own: CommandMap) -> tuple[float, float]:
-        """Return the range to which a mapped command is clipped. If ``limited``, the actuator's range also applies."""
+        """Return the range of a mapped command after clipping. With ``limited``, the actuator's range also applies."""
         lower, upper = self._ends(own) if self.limited else (-math.inf, math.inf)
         lower, upper = min(max(lower, own.lower), own.upper), max(min(upper, own.upper), own.lower)
         return lower, upper
 
     def _ends(self, own: CommandMap) -> tuple[float, float]:
-        """Return the range of ``self`` in units of the command."""
+        """Return the ends of the range in units of the command."""
         ends = own.command(self.lower), own.command(self.upper)
         return min(ends), max(ends)
 

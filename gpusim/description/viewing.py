@@ -1,4 +1,4 @@
-"""Cameras and lights, which affect only rendering, not the motion."""
+"""Cameras and lights, without effect on the motion."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LightSpec(Named):
         intensity: brightness relative to the viewer's own light.
         attenuation: factors (a, b, c). At a distance of d m, the intensity is multiplied by 1 / (a + b d + c d^2).
         cutoff: half the angle of a spot's cone (rad).
-        exponent: the intensity of a spot is proportional to cos(a) to this power. a is the angle to the spot's axis.
+        exponent: the intensity of a spot is proportional to cos(a)^exponent. a is the angle to the spot's axis.
         shadow: whether the light casts shadows.
     """
 

@@ -1,4 +1,4 @@
-"""Spheres and cylinders that ropes wrap around, and the paths of those ropes."""
+"""Spheres and cylinders for ropes to wrap around, and the paths of ropes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Wrap:
-    """A sphere or an infinite cylinder that a rope wraps around without friction. The surface collides with nothing.
+    """A sphere or an infinite cylinder that a rope wraps around without friction. The surface does not collide.
 
-    The rope takes the shorter way around the surface, or runs straight if the surface does not block the rope. With a
-    side point outside of the radius, the rope goes around on the side of this point. With a side point inside, the rope
-    runs through the inside, as through a ring. A rope with an end within the radius is straight. The rules are those of
-    MuJoCo 4.
+    The rope takes the shorter way around the surface, or runs straight if the surface does not block the rope. If the
+    side point is outside of the surface, the rope wraps around on the side of the point. If the side point is inside,
+    the rope runs through the inside, as through a ring. If an end of the rope is inside, the rope is straight. MuJoCo 4
+    has the same rules.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.
@@ -67,7 +67,7 @@ class WrappedPath:
         return (self.body_a, self.point_a), (self.body_b, self.point_b)
 
     def moved(self, first_body: int, parent: int, pose: Transform) -> WrappedPath:
-        """Return a copy for another builder. This builder's world is at ``pose`` on ``parent``."""
+        """Return a copy for another builder, with this builder's world at ``pose`` on ``parent``."""
 
         def body(index: int) -> int:
             return parent if index == WORLD else index + first_body

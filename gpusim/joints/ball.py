@@ -34,8 +34,8 @@ class Ball(JointType):
 
     The coordinates are the components and the length of the rotation vector.
 
-    With ``params["cone_axis"]`` (unit vector in the joint frame), a fifth coordinate is the chord of the angle between
-    this axis in the parent and in the child.
+    With ``params["cone_axis"]`` (unit vector in the joint frame), the joint has a fifth coordinate: the chord of the
+    angle between the cone axis in the parent and the cone axis in the child.
     """
 
     name: ClassVar[str] = "ball"
@@ -44,7 +44,7 @@ class Ball(JointType):
     position_is: ClassVar[str] = "quaternion"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of the rotation vector, of its length, and of the chord of a cone if the joint has one."""
+        """Return the kinds of the coordinates: rotation vector, its length, and the chord if the joint has a cone."""
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
@@ -56,7 +56,7 @@ class Ball(JointType):
         return [*frames.point_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the rotation vector in the parent's axes, its length, and the chord of a cone if the joint has one."""
+        """Return the rotation vector in the parent's axes, its length, and the chord if the joint has a cone."""
         cone = [frames.chord(params["cone_axis"])] if "cone_axis" in params else []
         return [*(frames.rotation(k) for k in range(3)), frames.total_rotation(), *cone]
 
@@ -89,7 +89,7 @@ def add_joint_ball(
     """Add a ball joint.
 
     Args:
-        limit: maximum angle of the whole relative rotation, rad (like the range of MuJoCo's ball joint).
+        limit: maximum angle of the relative rotation, rad (like the range of MuJoCo's ball joint).
         cone_limit: maximum angle between ``cone_axis`` in the parent and in the child (rad), below pi. Rotation about
             ``cone_axis`` stays free, as in USD's spherical joint. The signal ``joint.<label>.cone_limit`` may differ
             per world.

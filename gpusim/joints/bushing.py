@@ -59,9 +59,9 @@ def add_bushing(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a bushing, a soft joint. The wrench -K q - C q' acts on the child, with translations and rotations q.
+    """Add a bushing: a soft joint that exerts the wrench -K q - C q' on the child. q are translations and rotations.
 
-    If both matrices are diagonal, each motion with a nonzero entry gets a separate spring. The springs have the signals
+    If K and C are diagonal, each motion with a nonzero entry gets a separate spring. The springs have the signals
     ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. Matrices with other entries make one bushing, with the
     signals ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six
     deflections q.
@@ -69,11 +69,12 @@ def add_bushing(
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. The springs act along and about the axes of this frame.
+        parent_xform: joint frame in the parent's body frame. The springs act along and about the axes of the parent's
+            joint frame.
         child_xform: joint frame in the child's body frame.
-        stiffness: matrix K (N/m and N m/rad) as six numbers for x, y, z and the rotations about these axes, as a
-            symmetric 6x6 matrix, or as one number for all.
-        damping: matrix C (N s/m and N m s/rad) in the same form as ``stiffness``.
+        stiffness: matrix K (N/m and N m/rad). Give a symmetric 6x6 matrix, its diagonal (x, y, z, rotations about x, y,
+            z), or one number for the whole diagonal.
+        damping: matrix C (N s/m and N m s/rad), in the form of ``stiffness``.
         label: unique name.
         solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).
@@ -103,7 +104,7 @@ def add_bushing(
 
 
 def _matrix(element: str, name: str, value: Any) -> Array:
-    """Return a symmetric 6x6 matrix for one number for all motions, for six numbers, or for a matrix."""
+    """Return a symmetric 6x6 matrix from one number, from six numbers, or from a matrix."""
     array = validate.array(element, value)
     if array.shape != (6, 6):
         array = np.diag(validate.per_axis(element, name, array, 6))

@@ -19,7 +19,7 @@ def add_gear(
     axis_b: int = 0,
     label: str | None = None,
 ) -> int:
-    """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. The initial offset stays.
+    """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. The gear keeps the initial offset.
 
     Args:
         joint_a: driving joint.
@@ -48,13 +48,12 @@ def add_mimic(
 ) -> int:
     """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic).
 
-    With a curve (c2, c3, c4), the joint follows a polynomial: ``c2 q_leader^2 + c3 q_leader^3 + c4 q_leader^4`` is
-    added.
+    A curve (c2, c3, c4) adds ``c2 q_leader^2 + c3 q_leader^3 + c4 q_leader^4``.
 
     Args:
         joint: the joint that follows.
         leader: the joint that leads.
-        multiplier: factor of the leading coordinate, not zero. Zero is allowed with a curve.
+        multiplier: factor of the leading coordinate. The factor may be zero only with a curve.
         offset: offset of the following coordinate (rad or m).
         axis, leader_axis: index of the coordinate of each joint.
         label: unique name.
@@ -64,7 +63,7 @@ def add_mimic(
         The coupling's index.
 
     Raises:
-        ModelError: a joint or coordinate does not exist, a number breaks a rule, or the leader cannot have a curve.
+        ModelError: a joint or coordinate does not exist, a number is invalid, or the leader cannot have a curve.
     """
     numbers = validate.numbers(self.element("coupling", label), "curve", curve, 3).tolist()
     if any(numbers):
@@ -127,11 +126,10 @@ def add_linear_coupling(
 ) -> int:
     """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train.
 
-    The force on each coordinate is one common force times the coordinate's factor, so that the coupling conserves
-    power.
+    Each coordinate gets a common force times its factor. The coupling does no work.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). A tendon stands for the sum of its terms.
+        terms: list of (joint, factor) or (joint, axis, factor). The function replaces a tendon by its terms.
         offset: value of the sum (m or rad), by default the sum in the starting pose.
         label: unique name.
 

@@ -1,4 +1,4 @@
-"""Cylindrical joint: translation along an axis and rotation about it."""
+"""Cylindrical joint: translation along an axis and rotation about the same axis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Cylindrical(JointType):
-    """Cylindrical joint with two point rows across the axis and two axis rows."""
+    """Cylindrical joint. Two rows keep a point on the axis, and two rows keep the axes parallel."""
 
     name: ClassVar[str] = "cylindrical"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, ANGLE)
@@ -36,7 +36,7 @@ class Cylindrical(JointType):
         return [*frames.point_rows((0, 1)), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the translation along the axis and the angle about it."""
+        """Return the translation along the axis and the angle about the axis."""
         return [frames.translation(2), frames.angle()]
 
 

@@ -1,7 +1,7 @@
-"""Joint with several axes: translations along the parent's axes, then successive rotations, without intermediate links.
+"""Joint with several axes: translations along the parent's axes, and then successive rotations.
 
-PhysX and USD call this joint D6. MuJoCo uses several hinges and slides of one body in place of a D6 joint. Each axis
-has separate limits, damping, friction, armature and drives.
+In PhysX and USD, a joint with several axes is a D6 joint. The equivalent in MuJoCo is a body with several hinges and
+slides. Each axis has separate limits, damping, friction, armature and drives.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ class D6(JointType):
         return [*(DotRow(u, frames.point_a, frames.point_b, True) for u in across), *locked]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return translations along the parent's axes, then rotations. The first rotation is about a parent axis."""
+        """Return the translations along the parent's axes, and then the rotations.
+
+        The first rotation axis is fixed in the parent.
+        """
         back = frames.axes_a @ params["columns"].T
         slides = [replace(frames.translation(2), axis=back @ axis) for axis in params["linear"]]
         return [*slides, *_turns(frames, params)]
@@ -93,7 +96,7 @@ def _turns(frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
 
     if count == 2:
         return [turn(ANGLE, a[0], none, a[1], b[1], False), turn(ANGLE, b[1], none, a[0], b[0])]
-    # The columns are right-handed. A third axis opposite to theirs rotates the other way.
+    # The columns are right-handed. If the third axis is opposite to the third column, its angle has the opposite sign.
     hand = float(np.sign(params["columns"][:, 2] @ params["angular"][2]))
     return [
         turn(OUTER_TURN, a[0], b[2], a[2], b[2], False),
@@ -141,17 +144,17 @@ def add_joint_d6(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a joint with translations, then successive rotations. Each rotation also rotates the next axis.
+    """Add a joint with translations, and then successive rotations. Each rotation also rotates the next axis.
 
-    The first coordinates are the translations, followed by the rotations. With three rotations, the middle angle is
+    The order of the coordinates is translations, rotations. With three rotations, the middle angle is
     between -pi/2 and pi/2 rad. If the middle angle is -pi/2 or pi/2, the first and the last axis align (gimbal lock).
     If the joint rotates through gimbal lock, the first and the last angle jump by pi. Limit the middle angle to keep
     the joint away from gimbal lock.
 
     Args:
-        linear_axes: up to three perpendicular directions in the joint frame. They are fixed in the parent.
+        linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.
         angular_axes: up to three perpendicular axes, in the joint frame at zero angles. The first axis is fixed in the
-            parent, the last axis in the child.
+            parent. The last axis is fixed in the child.
         limit_lower, limit_upper: limits (m or rad), one number for each coordinate, or one number for all.
         damping: viscous damping (N s/m or N m s/rad).
         friction: dry friction (N or N m).

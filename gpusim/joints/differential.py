@@ -1,9 +1,9 @@
 """Differential gear and anti-roll bar, built from tendons and couplings.
 
-The angles l and r of the two sides and the angle s of the input satisfy s = ratio (l + r)/2 in every differential. A
+Every differential satisfies s = ratio (l + r)/2. l and r are the angles of the two sides, and s is the input angle. A
 limited-slip differential also has dry friction or viscous damping on l - r. A locked differential also keeps l - r at
-its starting value. Each side gets ratio/2 times the torque of the input. The friction torque that slows the faster side
-drives the slower side.
+its starting value. Each side gets ratio/2 times the input torque. The friction slows the faster side and drives the
+slower side.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Differential:
 
     Attributes:
         input: joint whose coordinate drives the differential: ``shaft``, or a tendon if there is no ``shaft``.
-        slip: tendon of the angle difference l - r, with the signals ``joint.<label>_slip...``. A brake on this tendon
-            can lock the differential.
+        slip: tendon of the angle difference l - r, with the signals ``joint.<label>_slip...``. A brake on the tendon
+            ``slip`` can lock the differential.
     """
 
     input: int
@@ -52,8 +52,8 @@ def add_differential(
         kind: one of "open", "limited_slip" and "locked".
         preload: breakaway torque between the two sides of a limited-slip differential (N m).
         viscosity: viscous damping between the two sides of a limited-slip differential (N m s/rad).
-        label: name of the coupling. The names of tendons have the suffixes "_input" and "_slip", the name of the
-            coupling of a locked differential has the suffix "_lock".
+        label: name of the coupling. The tendons have the suffixes "_input" and "_slip". In a locked differential, the
+            second coupling has the suffix "_lock".
 
     Returns:
         Indices of the input and of the tendon between the two sides.
@@ -106,7 +106,7 @@ def add_anti_roll_bar(
     """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of wheels.
 
     Args:
-        left, right: joints whose coordinates both increase when the vehicle heaves.
+        left, right: the two joints. If the vehicle heaves, both coordinates must change in the same direction.
         stiffness: force or torque per difference of the coordinates (N/m or N m/rad).
         damping: viscous damping of the difference (N s/m or N m s/rad).
         left_axis, right_axis: index of the coordinate of each joint.

@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Distance(JointType):
-    """Distance joint. A rod has one line row. A rope has no row, only a limit on the distance."""
+    """Distance joint. A rod is a line row. A rope is a limit on the distance."""
 
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -34,7 +34,10 @@ class Distance(JointType):
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return one line row for a rod of fixed length, and no rows for a rope or a rod of changing length."""
+        """Return one line row for a rod with constant length.
+
+        Return no rows for a rope, or for a rod with variable length.
+        """
         locked = params["rod"] is not None and "moves" not in params
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
@@ -65,20 +68,20 @@ def add_joint_distance(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> int:
-    """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a segment of a tendon.
+    """Add a distance joint between the origins of both joint frames: a rope, a rod, or a segment of a tendon.
 
     ``joint.<label>.tension`` reads the pull of the joint (N).
 
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. The origin of this frame is the first point.
-        child_xform: joint frame in the child's body frame. The origin of this frame is the second point.
+        parent_xform: joint frame in the parent's body frame. The origin of the joint frame is the first point.
+        child_xform: joint frame in the child's body frame. The origin of the joint frame is the second point.
         min_distance: minimum distance (m), 0 for a rope.
         max_distance: maximum distance (m), equal to ``min_distance`` for a rod. Without any limit, the joint only
-            measures the distance, for example as a segment of a tendon (a rope over pulleys). If you write
-            ``joint.<label>.limit_upper`` at run time, the limit moves to the new length over the next step, like a
-            winch. Both limits of a rod equal its length, so that writing one limit also changes the other limit.
+            measures the distance, for example in a tendon over pulleys. If you write ``joint.<label>.limit_upper`` at
+            run time, the limit moves to the new length over the next step, like a winch. Both limits of a rod are its
+            length. A write of one limit therefore changes both.
         damping: viscous damping along the line (N s/m).
         label, solver: see ``add_joint``.
         at_a, at_b: points in the world frame (m) for the bodies' current poses, as alternative to ``parent_xform`` and

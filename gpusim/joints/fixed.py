@@ -13,7 +13,7 @@ from gpusim.transform import Transform
 
 @register
 class Fixed(JointType):
-    """Fixed joint with three point rows and three rotation rows."""
+    """Fixed joint. Three rows lock translation, and three rows lock rotation."""
 
     name: ClassVar[str] = "fixed"
     coordinates: ClassVar[tuple[str, ...]] = ()

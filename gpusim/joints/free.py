@@ -31,8 +31,8 @@ _MOTIONS = (*(TRANSLATION,) * 3, *(ROTATION,) * 3)
 class Free(JointType):
     """Free joint that locks nothing. The position is the pose of the child's joint frame in the parent's joint frame.
 
-    The joint has coordinates only if it has damping, friction or armature. Only the rates of these coordinates have a
-    meaning.
+    The joint has coordinates only if it has damping, friction or armature. Use only the rates of the coordinates, not
+    their values.
     """
 
     name: ClassVar[str] = "free"
@@ -46,17 +46,17 @@ class Free(JointType):
         return []
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of three translations and three rotations, or an empty tuple without coordinates."""
+        """Return the kinds of three translations and three rotations, or an empty tuple without parameters."""
         return _MOTIONS if joint.params else ()
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return translations along the parent's axes and rotations about them, or nothing without coordinates."""
+        """Return translations and rotations in the parent's axes, or an empty list without parameters."""
         if not params:
             return []
         return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True, since a free joint does not connect its bodies."""
+        """Return True, because a free joint does not connect its bodies."""
         return True
 
     def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:
@@ -88,8 +88,8 @@ def add_joint_free(
 ) -> int:
     """Add a free joint.
 
-    Damping, friction and armature act on the linear and angular velocity of the child's joint frame, along the axes of
-    the parent's joint frame (like MuJoCo's free joint).
+    Damping, friction and armature act on the velocities of the child's joint frame, along the axes of the parent's
+    joint frame. MuJoCo's free joint is the same.
 
     Args:
         damping: viscous damping of translations (N s/m) and rotations (N m s/rad), one number or six.

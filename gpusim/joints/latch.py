@@ -1,6 +1,6 @@
-"""Latch: a weld that is switched at run time, for grippers, couplers, magnets and suction cups.
+"""Latch: a weld that you can attach and detach at run time, for grippers, couplers, magnets and suction cups.
 
-When a latch is attached, it locks the relative pose that its bodies have at that moment. An attached latch is a joint
+When you attach a latch, it locks the current relative pose of its bodies. An attached latch is a joint
 with six coordinates and equal limits, ``limit_lower = limit_upper``. With ``rotation=False``, only the three
 translations have limits. A detached latch has no limits.
 """
@@ -29,7 +29,7 @@ class Latch(Bushing):
     switched: ClassVar[bool] = True
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True, since the bodies can touch before the latch is attached."""
+        """Return True, because the bodies can touch before you attach the latch."""
         return True
 
 
@@ -48,21 +48,21 @@ def add_latch(
     break_torque: float = float("inf"),
     rotation: bool = True,
 ) -> int:
-    """Add a latch: a weld between two bodies that is switched while the simulation runs.
+    """Add a latch: a weld between two bodies that you can attach and detach while the simulation runs.
 
     ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the current relative pose of the bodies, and 0 releases
     them. A reset restores the state ``attached``. The bodies' shapes collide in both states.
 
-    With ``break_force`` or ``break_torque``, an attached latch opens after a step whose mean load exceeds the limit.
-    The latch opens only in the overloaded world, and stays open until a reset or a write of ``attached``. A breakable
-    latch has a force sensor with the same label, so that ``sensor.<label>.force`` and ``sensor.<label>.torque`` read
-    the load.
+    With ``break_force`` or ``break_torque``, the latch opens after a step if the mean load of the step exceeds the
+    limit. The latch opens only in the overloaded world, and stays open until a reset or a write of ``attached``. A
+    breakable latch has a force sensor with the same label. ``sensor.<label>.force`` and ``sensor.<label>.torque`` read
+    its load.
 
     Args:
         attached: whether the latch is attached at the start. If True, the two frames of the latch must coincide.
         break_force: maximum force (N) that the latch holds.
         break_torque: maximum torque (N m) that the latch holds, about the joint's point on the parent.
-        at: pose of the latch in the world, as in ``add_joint``. Without any frame, the latch is at the child's pose.
+        at: pose of the latch in the world, as in ``add_joint``. If you give no frame, the latch is at the child's pose.
         rotation: if False, the latch holds only the position of its point, like a ball joint.
         parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 
@@ -76,7 +76,7 @@ def add_latch(
     element = self.element("joint", label)
     body = self.check_body(element, "child", child)
     if parent_xform is None and child_xform is None and at is None and body != WORLD:
-        at = self.bodies[body].xform  # as the bodies are, so that an attached latch moves nothing
+        at = self.bodies[body].xform  # attached latches must not move the bodies
     for name, flag in (("attached", attached), ("rotation", rotation)):
         validate.flag(element, name, flag)
     ends = np.full(6, np.inf)

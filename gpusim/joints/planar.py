@@ -1,4 +1,4 @@
-"""Planar joint: two translations in a plane and the rotation about its normal."""
+"""Planar joint: two translations in a plane, and the rotation about the normal of the plane."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Planar(JointType):
-    """Planar joint with one point row along the normal and two axis rows."""
+    """Planar joint. One row keeps a point in the plane, and two rows keep the normals parallel."""
 
     name: ClassVar[str] = "planar"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION, ANGLE)

@@ -1,7 +1,8 @@
 """Planar pin: two points coincide in the plane normal to an axis.
 
-The joint closes a loop of links that move in one plane. In a planar loop, the other three rows of a revolute joint
-would be redundant. ADAMS calls this joint the inline primitive, Modelica calls it RevolutePlanarLoopConstraint.
+The joint closes a loop of links that move in one plane. A revolute joint has three more rows, which would be redundant
+in a planar loop. In ADAMS, a planar pin is the inline primitive. In Modelica, a planar pin is a
+RevolutePlanarLoopConstraint.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ def add_joint_planar_pin(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a planar pin: it closes a loop of links whose other joints keep them in the plane normal to ``axis``.
+    """Add a planar pin, to close a loop of links that move in the plane normal to ``axis``.
 
-    The planar pin locks neither the distance along the axis nor a tilt. The angle is only valid while the axes of both
-    bodies stay parallel.
+    The other joints of the loop must keep the links in the plane. The planar pin does not lock the distance along the
+    axis or a tilt. The angle is only valid while the axes in both bodies are parallel.
 
     Args:
         axis: axis of rotation in the joint frame, fixed in the parent.

@@ -24,7 +24,7 @@ from gpusim.typing import Vector
 
 @register
 class Prismatic(JointType):
-    """Prismatic joint with two point rows across the axis and three rotation rows."""
+    """Prismatic joint. Two rows keep a point on the axis, and three rows lock rotation."""
 
     name: ClassVar[str] = "prismatic"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,)

@@ -1,4 +1,4 @@
-"""Revolute joint (hinge): one rotation about an axis, counted over full turns."""
+"""Revolute joint (hinge): rotation about an axis. The angle counts full rotations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpusim.typing import Vector
 
 @register
 class Revolute(JointType):
-    """Revolute joint with three point rows and two axis rows."""
+    """Revolute joint. Three rows keep two points together, and two rows keep the axes parallel."""
 
     name: ClassVar[str] = "revolute"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)

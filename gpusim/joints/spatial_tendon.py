@@ -1,4 +1,4 @@
-"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. The tendon's terms are the segment lengths."""
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. The coordinate is the total length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in a path, as in MuJoCo. The next point starts a branch. ``divisor`` divides the length of this branch."""
+    """Pulley in a path, as in MuJoCo. The next point starts a branch, whose length counts 1/``divisor``."""
 
     divisor: float
 
@@ -37,16 +37,15 @@ def add_spatial_tendon(
 ) -> int:
     """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon).
 
-    Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope. A
-    segment between points of one body without a wrap has a constant length. The tendon's coordinate excludes such
-    segments.
+    Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope. The
+    tendon's coordinate excludes segments between two points of one body without a wrap, because the length of such a
+    segment is constant.
 
     Args:
         path: points as (body, point in the body frame in m). Put a :class:`gpusim.Wrap` between two points if the rope
-            may wrap around a surface there. Put a :class:`gpusim.Pulley` where one branch of the path ends and the next
-            one begins.
-        limit_lower, limit_upper: limits of the length (m). If you write a limit at run time, it moves to the new value
-            over the next step, like a winch.
+            may wrap around a surface there. Put a :class:`gpusim.Pulley` between two branches of the path.
+        limit_lower, limit_upper: limits of the length (m). If you write a limit at run time, the limit moves to the new
+            value over the next step, like a winch.
         damping, friction, armature, limit_restitution, label, solver: see :meth:`add_tendon`.
 
     Returns:
@@ -76,7 +75,7 @@ def add_spatial_tendon(
 
 
 def _parts(builder: ModelBuilder, element: str, path: Any) -> list[tuple[Any, Wrap | None, Any, float]]:
-    """Return the parts of a path: first point, wrap or None, second point, and divisor of the length."""
+    """Return the segments of a path, each as (first point, wrap or None, second point, divisor of the length)."""
     if not isinstance(path, list | tuple):
         raise validate.fail(element, f"path = {path!r} is no list", "give points (body, point), Wraps and Pulleys")
     found: list[tuple[Any, Wrap | None, Any, float]] = []

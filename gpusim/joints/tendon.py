@@ -1,8 +1,8 @@
 """Tendon: a weighted sum of joint coordinates as a separate coordinate (MuJoCo's fixed tendon).
 
 A tendon locks nothing. The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... of the coordinates of
-other joints. Limits, damping, friction and armature act on this sum. Springs, motors, servos and brakes can act on the
-sum too. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference
+other joints. Limits, damping, friction and armature act on the sum. Springs, motors, servos and brakes can also act on
+the sum. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference
 of two wheels' angles.
 """
 
@@ -32,7 +32,7 @@ from gpusim.transform import Transform
 
 @register
 class Tendon(JointType):
-    """Tendon that locks nothing. The only coordinate depends on the bodies of all joints in its terms."""
+    """Tendon, a joint without rows. The coordinate depends on the bodies of all joints in the terms."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
@@ -54,7 +54,7 @@ class Tendon(JointType):
         return str(joint.params["unit"])
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True, since only the joints in the terms of a tendon decide whether bodies collide."""
+        """Return True, because only the joints in the terms of a tendon can disable collisions."""
         return True
 
     def moved(
@@ -80,9 +80,10 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The terms of a tendon replace the tendon.
-        limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, it moves to the new
-            value over the next step, like a winch.
+        terms: list of (joint, factor) or (joint, axis, factor). The function replaces a tendon in the list by its
+            terms.
+        limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, the limit moves to the
+            new value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).
         friction: dry friction (N or N m).
         armature: inertia that moves with the sum (kg or kg m2).

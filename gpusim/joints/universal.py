@@ -1,4 +1,4 @@
-"""Universal joint (Cardan, Hooke): two rotations about crossed axes, one in each body."""
+"""Universal joint (Cardan, Hooke): rotations about two perpendicular axes. Each body contains one of the axes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from gpusim.typing import Vector
 
 @register
 class Universal(JointType):
-    """Universal joint with three point rows, and one row that keeps the two axes perpendicular.
+    """Universal joint. Three rows keep two points together, and one row keeps the two axes perpendicular.
 
-    The relative angular velocity is q1' a1 + q2' a2. The first axis a1 is fixed in the parent, the second axis a2 in
-    the child.
+    The relative angular velocity is q1' a1 + q2' a2. The first axis a1 is fixed in the parent. The second axis a2 is
+    fixed in the child.
     """
 
     name: ClassVar[str] = "universal"

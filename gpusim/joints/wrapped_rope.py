@@ -27,7 +27,7 @@ from gpusim.typing import Array, Vector
 
 @register
 class WrappedRope(JointType):
-    """Rope that locks nothing. The coordinate is its length. The rope pulls at both ends and at the wrap's body."""
+    """Rope over a surface, without rows. The coordinate is the length. The rope pulls on its ends and on the wrap."""
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -74,13 +74,13 @@ def add_joint_wrapped_rope(
 ) -> int:
     """Add a rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``, without friction.
 
-    The joint coordinate is the length of the rope. A rope over several sheaves is a spatial tendon
-    (:meth:`ModelBuilder.add_spatial_tendon`). ``joint.<label>.tension`` reads the pull of the rope (N).
+    The joint coordinate is the length of the rope. For a rope over several sheaves, use
+    :meth:`ModelBuilder.add_spatial_tendon`. ``joint.<label>.tension`` reads the pull of the rope (N).
 
     Args:
         parent: body of the first point, -1 for the world.
         child: body of the second point, -1 for the world. The child may be the same as ``parent``.
-        around: sphere or cylinder, on any body. If an end of the rope is inside this surface, the rope is straight.
+        around: sphere or cylinder, on any body. If an end of the rope is inside the surface, the rope is straight.
         point_a: first point in the parent's body frame (m), by default the origin of this frame.
         point_b: second point in the child's body frame (m), by default the origin of this frame.
         max_length: maximum length (m). Without a maximum length, the rope only measures its length, for example as a
@@ -116,7 +116,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two different bodies of a path."""
+    """Return two different bodies that the rope touches."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (

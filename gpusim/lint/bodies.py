@@ -17,17 +17,17 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _OVERLAP, _SHARE = 1e-3, 0.02
-"""Minimum depth of a reported overlap, in m and as a fraction of the smaller shape's radius."""
+"""Minimum depth of an overlap that lint reports: in m, and as a fraction of the smaller shape's radius."""
 _MASS_RATIO = 1e4
 _LINK_RATIO = 1e6
-"""Mass ratio above which a body without shapes is a light link between joints. The solver allows for light links."""
+"""Mass ratio above which a body without shapes is a light link between joints (reference/light_bodies.py)."""
 _THICK = 1.25
 """Maximum volume of a body's hulls relative to its drawn meshes."""
 _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
-"""Maximum inertia relative to the largest possible inertia in the box of the shapes, and minimum inertia relative to a
-solid box."""
+"""Bounds of plausible inertia. The maximum is relative to the largest possible inertia in the box of the shapes. The
+minimum is relative to a solid box."""
 _MOTION, _FREE = ("position", "linear_velocity"), 0.8
-"""Signals that show a fall, and minimum mean acceleration of a fall as a fraction of gravity."""
+"""_MOTION: signals that show a fall. _FREE: minimum mean acceleration of a fall, as a fraction of gravity."""
 _MOST = 8
 """Maximum number of findings of one kind."""
 
@@ -84,7 +84,7 @@ def implausible_inertia(subject: Subject) -> None:
     """Report inertias and centers of mass that do not fit the box around the body's shapes."""
     for index, body in enumerate(subject.model.bodies):
         if body.kinematic or not np.isfinite(subject.builder.bodies[index].mass):
-            continue  # its shapes gave the mass
+            continue  # gpusim computed the mass from the shapes
         points = [subject.points(shape) for shape in subject.shapes_of(index)]
         if points:
             _compare(subject, body, np.concatenate(points))
@@ -139,7 +139,7 @@ def _volume(vertices: Array, triangles: Array) -> float:
 
 
 def falling(subject: Subject) -> None:
-    """Report bodies that fall forever, since the world has no shape, or since they have no shape and no joint."""
+    """Report bodies that fall forever: all bodies if the world has no shape, or bodies without shapes and joints."""
     model = subject.model
     if not np.any(subject.builder.gravity):
         return
@@ -159,12 +159,12 @@ def falling(subject: Subject) -> None:
 
 
 def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()) -> list[Finding]:
-    """Report bodies that fell almost freely in a run and ended below all shapes on which they could land.
+    """Report bodies that fell almost freely in a run, and ended below all shapes that could stop the fall.
 
     Args:
         builder: the model.
         sim: simulation of the model, after a run from the start pose.
-        known: findings of ``check_model`` about falling bodies. This function does not report them again.
+        known: findings of ``check_model`` about falling bodies. The function skips bodies that are in ``known``.
     """
     subject, size = Subject(builder, sim.config.dt), float(np.linalg.norm(builder.gravity))
     catching = [s for s in subject.model.shapes if s.body == WORLD or subject.model.bodies[s.body].kinematic]
@@ -188,7 +188,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
 
 
 def _passed(subject: Subject, sim: Simulation, shape: ShapeSpec, position: Array, down: Array) -> bool:
-    """Return whether a body at ``position`` that falls along ``down`` can no longer hit a shape."""
+    """Return whether a body at ``position`` that falls along ``down`` has passed all shapes."""
     pose = Transform()
     if shape.body != WORLD:
         label = subject.model.bodies[shape.body].label

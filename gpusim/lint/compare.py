@@ -25,14 +25,14 @@ from gpusim.typing import Array
 
 POSTURES, SECONDS, STEP = 3, 0.5, 1e-3
 POSE_LIMIT, MASS_LIMIT, MOTION_LIMIT = 1e-9, 1e-5, 1e-4
-"""Tolerances of poses (m, or sine of an angle), of the mass matrix (relative) and of the motion (as of poses)."""
+"""Tolerances of poses (m, or sine of an angle), of the mass matrix (relative), and of the motion (m, or sine)."""
 _FREE, _BALL, _HINGE = 0, 1, 3
 _FILES = (".xml", ".mjcf", ".urdf")
 
 
 @dataclass
 class Comparison:
-    """Differences from MuJoCo. None means that a difference was not computed (see ``skipped``).
+    """Differences from MuJoCo. None means that the comparison was skipped (see ``skipped``).
 
     Attributes:
         bodies: number of moving bodies that both simulators have.
@@ -82,7 +82,7 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
         return found
     try:
         pair = _Pair(mj, m, _bare(builder), report)
-    except ModelError as error:  # such as an armature of a rope, which the tree of joints has no coordinate for
+    except ModelError as error:  # for example, ropes are no coordinates of the tree
         found.skipped.append(f"poses, mass matrix and motion: {error}")
         return found
     found.bodies = len(pair.bodies)
@@ -104,7 +104,7 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
 
 
 def _read(mj: ModuleType, path: Path) -> Any:
-    """Return MuJoCo's model, without the meshes of a URDF file."""
+    """Return MuJoCo's model of a file, without the meshes if it is a URDF file."""
     if path.suffix.lower() != ".urdf":
         return compile_model(path).model
     root = ElementTree.fromstring(path.read_bytes())
@@ -149,8 +149,8 @@ class _Pair:
         m: model of MuJoCo.
         builder: gpusim's model, with only bodies, joints, springs and forces.
         tree: the joints of ``builder``.
-        bodies: index in MuJoCo -> label of a body that both models have.
-        joints: index in MuJoCo -> label of a joint.
+        bodies: maps the index in MuJoCo to the label, for bodies in both models.
+        joints: maps the index in MuJoCo to the label, for joints.
     """
 
     def __init__(self, mj: ModuleType, m: Any, builder: ModelBuilder, report: ImportReport) -> None:
@@ -215,7 +215,7 @@ class _Pair:
         for j in range(m.njnt):
             at, dof, kind = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_type[j])
             found = self._carrier(j)
-            assert found is not None  # nothing is missing
+            assert found is not None  # every coordinate has a joint of MuJoCo
             s, r, q = self.tree.slice(found[0]), self.tree.rate_slice(found[0]), d.qpos
             if kind == _FREE:
                 out[s] = [*q[at : at + 3], *q[at + 4 : at + 7], q[at + 3]]
@@ -232,7 +232,7 @@ class _Pair:
         return out, t
 
     def _difference(self, poses: Array, d: Any) -> float:
-        """Return the maximum difference of positions (m) and axes of the bodies from those in ``d``."""
+        """Return the maximum difference between gpusim and ``d``, over positions (m) and axes of all bodies."""
         indices, turned = list(self.bodies), rotations.matrix_from_quaternion(poses[:, 3:])
         moved = np.abs(poses[:, :3] - d.xpos[indices]).max()
         return float(max(moved, np.abs(turned - d.xmat[indices].reshape(-1, 3, 3)).max()))

@@ -14,9 +14,9 @@ _LIMIT_SLOP = 1e-6
 OPEN, CLOSED = 1e-6, 1e-8
 """Minimum residual of an open joint, and maximum residual of a closed joint after assembly (m or rad)."""
 _RANK = 1e-9
-"""Smallest singular value of independent rows, relative to the largest singular value."""
+"""Minimum singular value of independent rows, as a fraction of the maximum singular value."""
 _MANY = 10.0
-"""Limits of rotations above this value (rad) are rare, but usual in degrees."""
+"""Limits of rotations above this value are usual in degrees, but rare in rad."""
 _STIFFEST, _DAMPED = 1.0, 10.0
 """Maximum frequency and damping rate of a drive, each multiplied by the time step."""
 
@@ -58,7 +58,7 @@ def limits_in_degrees(subject: Subject) -> None:
 
 
 def open_loops(subject: Subject) -> None:
-    """Report joints with a gap in the built poses, and whether assembly can close the gap."""
+    """Report joints with a gap in the initial poses, and whether ``assemble`` can close the gap."""
     if not subject.model.topology.num_constraints:
         return
     sim = subject.simulation()
@@ -77,14 +77,14 @@ def open_loops(subject: Subject) -> None:
 
 
 def redundant_rows(subject: Subject) -> None:
-    """Report loops with redundant constraints, whose constraint forces are not unique."""
+    """Report loops with redundant constraints. The constraint forces of such loops are not unique."""
     try:
         tree = subject.tree
         if not tree.loop_rows:
             return
         _, jacobian, _ = tree.loops(tree.start)
     except ModelError:
-        return  # the forest does not describe the model, for example a differential
+        return  # the forest cannot represent the model, for example a differential
     size = np.linalg.svd(jacobian[0], compute_uv=False) if jacobian[0].size else np.zeros(0)
     rank = int((size > _RANK * max(size.max(initial=0.0), 1e-30)).sum())
     if rank < tree.loop_rows:
@@ -125,7 +125,7 @@ def stiff_gains(subject: Subject) -> None:
 
 
 def _inertias(subject: Subject) -> dict[tuple[str, int], float]:
-    """Return a dict: (joint, axis) -> inertia that a force on the coordinate moves."""
+    """Return the inertia that a force on a coordinate accelerates, by (joint, axis)."""
     tree = subject.tree
     mass: Array = tree.mass_matrix(tree.start)[0]
     felt = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)

@@ -36,12 +36,12 @@ class Subject:
 
     @cached_property
     def model(self) -> Model:
-        """The finalized model."""
+        """Return the finalized model."""
         return self.builder.finalize()
 
     @cached_property
     def tree(self) -> Tree:
-        """The model's joints as a tree."""
+        """Return the model's joints as a tree."""
         return Tree(self.model)
 
     def simulation(self) -> Simulation:

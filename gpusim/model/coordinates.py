@@ -1,4 +1,4 @@
-"""Flat tables of the scalar coordinates that signals read: joint coordinates, and lengths of actuator lines.
+"""Tables of the scalar coordinates for signals: joint coordinates, and lengths of actuator lines.
 
 The NumPy readers (reference/signals/state_reader.py) and the kernels (cuda_kernels/signals/observe.cuh) use the same
 coordinate indices.
@@ -29,14 +29,14 @@ KINDS = {
     TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6, OUTER_TURN: 7,
     MIDDLE_TURN: 8,
 }  # fmt: skip
-"""Codes of coordinate kinds. A frame has no value, only the pose of the child's joint frame."""
+"""Codes of coordinate kinds. A coordinate of kind "frame" has no value, only the pose of the child's joint frame."""
 COLUMNS = {
     "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
     "arm_b": "double", "axis": "double", "other": "double", "frame_a": "double", "frame_b": "double",
 }  # fmt: skip
 """Columns of the table and their C types. ``body_a``, ``body_b`` and ``owner`` are indices of bodies (the world is
-last). ``owner`` is the body that ``axis`` rotates with. ``part`` is the index of an angle or a component. ``arm_a`` and
-``arm_b`` start at the centers of mass (m). ``other`` is the second axis of ordered rotations. ``frame_a`` and
+last). ``axis`` is fixed in the body ``owner``. ``part`` is the index of an angle or a component. ``arm_a`` and
+``arm_b`` start at the centers of mass (m). ``other`` is the second axis of an Euler angle. ``frame_a`` and
 ``frame_b`` are the orientations of the joint frames in the bodies (xyzw)."""
 
 
@@ -116,7 +116,7 @@ def coordinates(model: Model) -> Coordinates:
 
 
 def axis_inertia(model: Model, armature: Array, groups: list[Array | None]) -> Array:
-    """Return the inertia of armatures, rotors and pistons along every axis (kg or kg m2), (1 or worlds, axes)."""
+    """Return the inertia of armatures, rotors and pistons on each axis (kg or kg m2), (1 or worlds, axes)."""
     worlds = max([armature.shape[0], *(g.shape[0] for g in groups if g is not None)])
     total = np.zeros((worlds, armature.shape[1])) + armature
     for group, inertia in zip(model.groups, groups, strict=True):

@@ -1,4 +1,4 @@
-"""Digests of a model. Digests show whether a saved state belongs to the model, and which parts differ."""
+"""Digests of a model, which show whether a saved state belongs to the model, and which parts differ."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def different_parts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[
 
 
 def digest_of(value: Any) -> str:
-    """Return a digest of any value. The digest depends only on the content of the value."""
+    """Return a digest of the content of any value."""
     found = hashlib.sha256()
     _feed(found, value, ())
     return found.hexdigest()
@@ -69,8 +69,8 @@ def _feed_parts(found: Any, value: Any, within: tuple[int, ...]) -> None:
 
 
 def _named(value: Any) -> dict[Any, Any]:
-    """Return an object's content by name, in an order that depends only on the names."""
-    if hasattr(value, "digest_parts"):  # diagrams, whose files keep neither tuples nor default values
+    """Return an object's content by name, in the order of the names."""
+    if hasattr(value, "digest_parts"):  # files of diagrams do not contain tuples and default values
         value = value.digest_parts()
     if isinstance(value, Mapping):
         return dict(sorted(value.items(), key=lambda item: repr(item[0])))

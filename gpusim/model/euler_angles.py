@@ -1,13 +1,13 @@
 """Three successive rotations. Each rotation also rotates the following axes, as in a gimbal.
 
 R = R1(q1) R2(q2) R3(q3) is the child's frame in the parent's frame. The rotations are about the right-handed axes x, y
-and z. x is fixed in the parent, and z is fixed in the child. Their dot product is s = x . z = sin q2. y is along the
-cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z. The rates are therefore
+and z. x is fixed in the parent, and z is fixed in the child. The dot product of x and z is s = x . z = sin q2. y is
+along the cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z. The rates are therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
-Euler angles and Cardan angles are such rotations. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees.
-Near gimbal lock, the code limits the computed rates of these two rotations.
+Examples are Euler angles and Cardan angles. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees.
+Near gimbal lock, the code limits the rates q1' and q3'.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gpusim.typing import Array
 
 cross, dot, norm = rotations.cross, rotations.dot, rotations.norm
 LOCKED = 1e-6
-"""Minimum of 1 - s^2, which bounds the directions near gimbal lock."""
+"""Lower bound of 1 - s^2, to limit the rates near gimbal lock."""
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:
-    """Return the direction whose dot product with w is the rate, (..., n, 3). ``component`` (n,) is as in SpinTable."""
+    """Return directions d with the rate d . w, (..., n, 3). ``component`` (n,) is as in SpinTable."""
     sine = dot(u, other)[..., None]
     square = 1.0 - sine * sine
     outer = (u - sine * other) / np.where(square > LOCKED, square, LOCKED)
@@ -36,7 +36,7 @@ def direction(u: Array, other: Array, component: Array) -> Array:
 
 
 def wrapped(table: AngleTable, axis: Array, ref_a: Array, ref_b: Array, k: Array | slice = slice(None)) -> Array:
-    """Compute the angles with indices ``k`` from vectors in the world frame, within +-pi (rad), (..., n)."""
+    """Compute the angles with indices ``k`` from world vectors, within +-pi (rad), (..., n)."""
     side, along = cross(ref_a, ref_b), dot(ref_a, ref_b)
     sine, cosine = dot(axis, side), along
     middle = table.middle[k] == 1

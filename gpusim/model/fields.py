@@ -1,9 +1,9 @@
 """Table of the arrays that every simulation has: name, shape, number type, unit and meaning of each array.
 
 Most dimensions are numbers of elements. "bodies" includes the world as the last body. "block" is the number of rows of
-the largest constraint. "surfaces" counts the shapes, and then the pairs with their own material. contact_fields.py
-lists the dimensions of contacts. There are four number types. "pose" is always float64. "stored" is the simulation's
-dtype. "real" is the type of the computations in a substep (description/config.py). "int" is int32.
+the largest constraint. "surfaces" is the number of shapes plus the number of pairs with a separate material.
+contact_fields.py lists the dimensions of contacts. There are four number types. "pose" is always float64. "stored" is
+the simulation's dtype. "real" is the type of the computations in a substep (description/config.py). "int" is int32.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ DERIVED_FIELDS: tuple[Field, ...] = (
     Field("inertia_largest", ("worlds", "bodies"), "real", "kg m2", "largest principal moment"),
 )
 
-# Intermediate results of one substep in one world. The kernels keep them in shared memory if they fit.
+# Intermediate results of one substep in one world. Kernels keep the results in shared memory if they fit.
 WORK_FIELDS: tuple[Field, ...] = (
     Field("rotation", ("bodies", 3, 3), "pose", "-", "rotation matrices, body to world"),
     Field("step_last", (), "pose", "s", "duration of the previous substep"),
@@ -213,7 +213,7 @@ WORK_FIELDS: tuple[Field, ...] = (
 
 
 def state_fields(kinds: Iterable[ActuatorType]) -> tuple[Field, ...]:
-    """Return the arrays of the state, including those that ``kinds`` of actuators declare."""
+    """Return the arrays of the state, including the arrays that the actuator ``kinds`` declare."""
     return (*STATE_FIELDS, *(f for kind in kinds for f in kind.state_fields))
 
 
@@ -224,10 +224,10 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
         kind: the kind of actuator.
         fields: the arrays that the kind declares.
         sizes: known dimensions.
-        first: dimensions that each array must begin with.
+        first: required first dimensions of each array.
 
     Raises:
-        ModelError: a dimension or number type is invalid, a name is taken, or a name lacks the prefix of the kind.
+        ModelError: a dimension or number type is invalid, a name already exists, or a name has no prefix of the kind.
     """
     taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
     numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")

@@ -25,8 +25,8 @@ class Model(Elements):
 
     ``parameters`` contains the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` contains the actuators by
     kind. ``controls`` maps every command to its column in the control array. ``control_map`` contains the minimum,
-    maximum, factor and offset of each command, (4, controls). ``operator_commands`` lists the commands that wildcards
-    match and panels show.
+    maximum, factor and offset of each command, (4, controls). ``operator_commands`` lists the commands that panels show
+    and that wildcards can match.
     """
 
     topology: Topology
@@ -43,14 +43,14 @@ class Model(Elements):
 
     @cached_property
     def axis_of(self) -> dict[tuple[int, int], int]:
-        """Return the axis row of each joint coordinate that has an axis row, by (joint, coordinate)."""
+        """Return the axis row of joint coordinates, by (joint, coordinate). Only some coordinates have an axis row."""
         return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
 
     @cached_property
     def digest(self) -> dict[str, str]:
-        """Return the digests of all parts that affect the steps.
+        """Return the digests of all parts of the model that affect the steps.
 
-        A saved state identifies its model by these digests.
+        A saved state identifies its model by the digests.
         """
         return model_digest(self, self.parameters["gravity"])
 

@@ -1,4 +1,4 @@
-"""Derived parameters, and checks of parameters that you write for single worlds."""
+"""Derived parameters, and checks of written parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from gpusim.typing import Array
 def derive(name: str, t: Topology, p: Mapping[str, Any], real: Any, xp: Any = np) -> Any:
     """Compute the array ``name`` of fields.DERIVED_FIELDS from the parameters ``p``.
 
-    ``xp``: the module of the arrays, numpy or cupy. With cupy, ``name`` must not depend on the inertia.
+    ``xp``: the module of the arrays, numpy or cupy. With cupy, the function cannot compute arrays that depend on the
+    inertia.
     """
     if name == "body_gravity":
         acting = p["gravity_scale"][..., None] * p["gravity"][:, None, :]
@@ -38,7 +39,7 @@ def derive(name: str, t: Topology, p: Mapping[str, Any], real: Any, xp: Any = np
 
 
 def _one_of_each(systems: Array) -> list[Array]:
-    """Return lists of bodies. Each list has at most one body of each system. The first bodies come first."""
+    """Return lists of bodies. List k contains the k-th body of each system."""
     order = np.argsort(systems, kind="stable")
     rank = np.arange(order.size) - np.searchsorted(systems[order], systems[order])
     return [order[rank == k] for k in range(rank.max(initial=-1) + 1)]
@@ -48,7 +49,7 @@ DERIVED_FROM: dict[str, tuple[str, ...]] = {
     "body_gravity": ("gravity", "gravity_scale"), "inverse_mass": ("mass",), "system_inverse_mass": ("mass",),
     "inertia": ("inertia",), "inertia_inverse_body": ("inertia",), "inertia_largest": ("inertia",),
 }  # fmt: skip
-"""Parameters from which each of fields.DERIVED_FIELDS is computed."""
+"""Parameters that determine each of fields.DERIVED_FIELDS."""
 
 
 def derived_parameters(t: Topology, p: dict[str, Array], real: Any) -> dict[str, Array]:
@@ -63,7 +64,7 @@ def refresh_derived(
     changed = [field for field, sources in DERIVED_FROM.items() if name in sources]
     for field in changed:
         if derived[field].shape[0] == p[name].shape[0]:
-            # A source that all worlds share has one row.
+            # An array that all worlds share has one row.
             own = {s: p[s][worlds] if p[s].shape[0] == p[name].shape[0] else p[s] for s in DERIVED_FROM[field]}
             derived[field][worlds] = derive(field, t, own, real)
         else:
@@ -72,7 +73,7 @@ def refresh_derived(
 
 
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
-    """Check a new parameter array (worlds, ...) together with the current parameters. Errors name the element."""
+    """Check a new parameter array (worlds, ...) together with the current parameters."""
     if name in ("limit_lower", "limit_upper"):
         axis = model.axes[int(column)]
         if axis.joint >= 0 and model.coordinates[axis.joint][axis.coordinate].kind == DISTANCE:

@@ -1,8 +1,8 @@
-"""Paths through the elimination tree: the joint rows that respond to a load on a body.
+"""Paths through the elimination tree. A path contains the joint rows that respond to a load on a body.
 
-The constraints on one body are all neighbors, so their pivots lie on one path to the root of the elimination tree. L is
-the factor of the direct solver. For a load r on a body, L^-1 r is nonzero only on the body's path (Liu 1990, The role
-of elimination trees in sparse factorization).
+All constraints on a body are neighbors, so the pivots of these constraints are on one path to the root of the
+elimination tree. L is the factor of the direct solver. For a load r on a body, L^-1 r is nonzero only on the body's
+path (Liu 1990, The role of elimination trees in sparse factorization).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpusim.model.model import Model
 MOST_CONDENSED = 64
 """Maximum number of contact unknowns in a world for Newton's method (contact_newton.cuh)."""
 MOST_COMPARED = 2000
-"""Maximum number of bodies whose paths are compared in pairs."""
+"""Maximum number of bodies for which the code compares the paths of all pairs."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Paths:
     """Path of each body to the root of the elimination tree, as positions in the elimination order.
 
     Attributes:
-        pivots: constraint at every position of the elimination order, level by level.
+        pivots: constraint at each position of the elimination order. The order is level by level.
         bodies: path of every body, in ascending order. The world is the last body. The path of a body without joints is
             empty.
     """
@@ -60,7 +60,7 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
     bodies = sorted({int(b) for b in contact.body if paths.bodies[b]})
     if len(bodies) > MOST_COMPARED:
         return places * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
-    # The last row is for all bodies without a path.
+    # The last row represents all bodies without a path.
     row, on = np.full(len(paths.bodies), len(bodies)), np.zeros((len(bodies) + 1, len(paths.pivots)), np.float32)
     for k, body in enumerate(bodies):
         row[body] = k
@@ -74,14 +74,14 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
     else:
         for a, later in enumerate(contact.candidates):
             np.add.at(manifolds[row[contact.body[a]]], row[contact.body[later]], 1)
-    # Numbers of manifolds by the length of their path, the longest first.
+    # Number of manifolds for each length of their path, in descending order of length.
     counts = np.bincount(lengths.ravel(), weights=manifolds.ravel())[::-1]
     taken = np.diff(np.minimum(np.cumsum(counts), places), prepend=0)
     return int(taken @ np.arange(len(counts))[::-1])
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Return array sizes for the paths of contacts. ``contacts`` is the result of :meth:`ContactTopology.sizes`."""
+    """Return the array sizes for paths of contacts. ``contacts`` is the result of :meth:`ContactTopology.sizes`."""
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0

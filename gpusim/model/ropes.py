@@ -1,4 +1,4 @@
-"""Tables of ropes: axes whose limits are variable lengths, and the constraint rows that give a joint's tension."""
+"""Tables of ropes: axes with lengths as limits, and the constraint rows that determine the tension of a joint."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ COLUMNS = {
     "rope_axis": "int", "axis_rope": "int", "tension_start": "int", "tension_row": "int", "tension_weight": "double",
 }  # fmt: skip
 """Columns and their C types. ``rope_axis`` is the axis of each rope, and ``axis_rope`` is the rope of each axis, or -1.
-The tension of a joint is a weighted sum of row impulses. The other columns contain these rows and weights."""
+The tension of a joint is a weighted sum of row impulses. The ``tension_*`` columns contain the rows and weights."""
 
 
 def pulling(model: Model) -> list[int]:
-    """Return the indices of the joints that have a tension, in order."""
+    """Return the indices of the joints with a tension, in order."""
     return [index for index, joint in enumerate(model.joints) if joint_type(joint.kind).pulls]
 
 
@@ -41,7 +41,7 @@ def rope_table(model: Model) -> dict[str, Array]:
 
 
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
-    """Return rows and weights of each joint: the joint's own rows, and the rows of its tendons and couplings."""
+    """Return the rows and weights of each joint, including the rows of its tendons and couplings."""
     own = _rows_of_joints(model)
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}
     coupled = zip(model.couplings, model.topology.coupling.rigid_row.tolist(), strict=False)
@@ -62,13 +62,13 @@ def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
 
 
 def _factor_within(inner: dict[Any, float], outer: dict[Any, float]) -> float:
-    """Return the factor of the tendon ``inner`` in the tendon ``outer``. 0: ``outer`` does not contain it."""
+    """Return the factor of the tendon ``inner`` in the tendon ``outer``, or 0 if ``inner`` is not in ``outer``."""
     ratios = [outer.get(key, 0.0) / factor for key, factor in inner.items()]
     return ratios[0] if len(outer) > len(inner) and max(ratios) - min(ratios) <= 1e-12 * abs(ratios[0]) else 0.0
 
 
 def _rows_of_joints(model: Model) -> dict[int, list[int]]:
-    """Return the rows of each joint: of its constraint, and of coupled actuators on the joint."""
+    """Return the rows of each joint: rows of its constraint, and rows of coupled actuators on the joint."""
     t = model.topology
     rows: dict[int, list[int]] = {}
     for constraint, joint in enumerate(t.constraint_joint.tolist()):

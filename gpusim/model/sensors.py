@@ -14,15 +14,15 @@ COLUMNS = {
     "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "joint_sensor_break": "double",
     "axis_sensor": "int", "contact_sensor_body": "int", "contact_sensor_site": "int",
 }  # fmt: skip
-"""Columns and their C types. A joint sensor has the constraint and a coordinate of its joint, and the break force (N)
-and break torque (N m). Both are infinite if the joint is not a latch that can break. ``axis_sensor`` is the sensor of
-the latch to which each axis belongs, or -1. A contact sensor has a body and a site."""
+"""Columns and their C types. A joint sensor has the constraint and a coordinate of its joint, a break force (N) and a
+break torque (N m). Without a breakable latch, break force and torque are infinite. ``axis_sensor`` is the sensor of
+each axis of a breakable latch, or -1. A contact sensor has a body and a site."""
 BREAKS = ("break_force", "break_torque")
 """Parameters of a latch that can break."""
 
 
 def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
-    """Return the sensors of one kind of sensor, in order."""
+    """Return the sensors of one kind, in order."""
     return [s for s in model.sensors if s.kind == kind]
 
 

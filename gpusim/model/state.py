@@ -98,7 +98,7 @@ class State:
         return named
 
     def copy(self) -> State:
-        """Return an independent copy of all variables. The copy shares the parameters with the original."""
+        """Return a copy of all variables. The copy and the original share the parameters."""
         groups = []
         for group in self.groups:
             new = copy.copy(group)
@@ -114,7 +114,7 @@ class State:
             worlds: indices, or a mask (num_worlds,), or None for all.
 
         Raises:
-            ModelError: ``other`` belongs to another model, or has another number of worlds.
+            ModelError: ``other`` belongs to another model, or its number of worlds differs.
         """
         if _shapes(self) != _shapes(other):
             rule = "the other state has other arrays"
@@ -125,7 +125,7 @@ class State:
         """Copy the variables of some worlds from a state, like :meth:`restore`, but without checks."""
         worlds = as_slice(worlds)
         for name, array in self.arrays.items():
-            if array.size:  # many are empty, and indexing an empty array takes as long
+            if array.size:  # skip empty arrays, because indexing an empty array takes as long
                 array[worlds] = other.arrays[name][worlds]
         for mine, theirs in zip(self.groups, other.groups, strict=True):
             for name, array in mine.state.items():

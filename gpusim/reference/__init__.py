@@ -1,4 +1,4 @@
 """NumPy implementation of the solver stages, with one file per stage.
 
-It is the readable reference for cuda_kernels/.
+The NumPy code is the readable reference for cuda_kernels/.
 """

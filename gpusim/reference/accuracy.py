@@ -1,10 +1,10 @@
 """Residuals of the solve, and the worlds that exceed an accuracy limit.
 
-* Joints: the residual is the position error of the rigid rows at the start of the substep. Poses that you have just set
-  do not count.
+* Joints: the residual is the position error of the rigid rows at the start of the substep. The residual ignores poses
+  that you have just set.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
 * Modes and laws: the value is the number of substeps since the start in which the solve did not converge.
-* Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
+* Voids: the value is the volume of the greatest vapor void in the oil, m3 (actuators/cavitation.py).
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 * Rotors: the value is the greatest rotation in a substep of a rotor that is too fast for the step (rotors.py).
 """
@@ -52,7 +52,7 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the greatest void in the oil. The last bits of the value contain the index of the void."""
+    """Update the greatest void in the oil. The last bits of its volume contain its index."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -90,17 +90,17 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
 
 
 def _worst(counts: Array, errors: Array) -> Array:
-    """Return the maximum of the errors of each world, or 0 for worlds outside ``counts``, (num_worlds,)."""
+    """Return the maximum error of each world, (num_worlds,), or 0 where the mask ``counts`` is False."""
     return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Write indices into the last bits of values (num_worlds, n)."""
+    """Replace the last bits of each positive value by its index. ``values`` is (num_worlds, n)."""
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)
 
 
 def constraint_of(peak: float) -> int:
-    """Return the index that the last bits of a maximum contain."""
+    """Return the index that :func:`_tagged` wrote into the last bits of a value."""
     return TAG_MASK - (int(np.float64(peak).view(np.uint64)) & TAG_MASK)

@@ -16,7 +16,7 @@ from gpusim.model.paths import path_sizes
 from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 
-# The kernels read these values from the state.
+# Values that kernels read from the state.
 _BEFORE = tuple(Field(f"before_{f.name}", f.dims, f.kind, f.unit, f"{f.doc}, of the step before") for f in KEPT_FIELDS)
 _OVER_WORLDS = (
     *(replace(f, dims=("worlds", *f.dims)) for f in CONTACT_WORK_FIELDS),
@@ -56,7 +56,7 @@ class ContactWork:
         """Return the pair capacity of each world."""
         return self.sizes["pairs"]
 
-    # The stages fill these arrays. Only NumPy uses them.
+    # Arrays that the stages fill. Only NumPy uses the arrays.
     shape_position: Array
     shape_rotation: Array
     shape_margin: Array
@@ -94,7 +94,7 @@ class ContactWork:
 
 
 def contact_work(model: Model, num_worlds: int, config: SolverConfig, real: Any) -> ContactWork | None:
-    """Return the work arrays, or None if no shapes of the model can collide."""
+    """Return the work arrays of contacts, or None if no shapes of the model can collide."""
     if not model.contact.capacity(config, model.topology.dynamic):
         return None
     return ContactWork(model, num_worlds, config, real)

@@ -1,4 +1,4 @@
-"""Index arrays that the reference stages use. The constructor computes them once from the topology."""
+"""Index arrays for the reference stages. The constructor of ``Layout`` computes the arrays once from the topology."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gpusim.compiler.topology import OUTER, Topology
 from gpusim.typing import Array
 
 ROW_GAP, ROW_TURN = 1, 2
-"""Kinds of rigid rows: gaps (m), and rotations or couplings."""
+"""Kinds of rigid rows. ROW_GAP: gaps (m). ROW_TURN: rotations and couplings."""
 
 
 class Layout:
     """Positions of elements, constraint rows and sides in the flat arrays.
 
-    A *slot* is the position of a body in the list of a constraint's bodies. A *side* is one slot of one constraint. Its
-    index is ``constraint * slots + slot``. Row k of a side has the index ``side * block + k``.
+    A *slot* is the position of a body in the list of a constraint's bodies. A *side* is one slot of one constraint. The
+    index of a side is ``constraint * slots + slot``. Row k of a side has the index ``side * block + k``.
     """
 
     def __init__(self, t: Topology) -> None:
@@ -32,7 +32,7 @@ class Layout:
         constraint, place = np.divmod(row, t.block)
         self.row_a = (constraint * t.slots) * t.block + place
         self.row_b = (constraint * t.slots + 1) * t.block + place
-        # A direction that rotates with the parent contributes with the whole separation. A world axis does not.
+        # 1 if u rotates with the parent. The Jacobian of such an element depends on the whole separation.
         self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.totals = np.flatnonzero(t.spin.component == 3)
         self.ordered = np.flatnonzero(t.spin.component >= OUTER)
@@ -41,7 +41,7 @@ class Layout:
         counts = np.diff(t.coupling.start)
         constraint, place = np.divmod(np.repeat(t.coupling.row, counts), t.block)
         self.coupling_rows = (constraint[:, None] * t.slots + t.coupling.slot) * t.block + place[:, None]
-        # The k-th terms of different couplings have different targets, so NumPy can add them at once.
+        # Different couplings have different targets, so NumPy can add the k-th terms of all couplings at once.
         number = np.arange(t.coupling.element.size) - np.repeat(t.coupling.start[:-1], counts)
         self.coupling_rounds = [np.flatnonzero(number == k) for k in range(int(counts.max(initial=0)))]
         self.row_kinds = self._row_kinds()

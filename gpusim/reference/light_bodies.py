@@ -1,7 +1,7 @@
 """Constraint rows of bodies that are much lighter than their neighbors, such as links between two imported joints.
 
-The response of a row to an impulse comes mostly from its light body. In the pivots of the factorization, only the small
-response of the heavy bodies remains.
+The response of a row to an impulse comes mostly from its light body. The factorization subtracts the response of the
+light body from the pivot. Only the small response of the heavy bodies remains.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 LIGHT = 1e-4
-"""A body is light if its mass is below this fraction of the mass of a body that is jointed to it."""
+"""Maximum mass of a light body, as a fraction of the mass of a body that is jointed to it."""
 CARRIED = 0.1
-"""A light body counts as a body with this fraction of the heavy body's mass."""
+"""Mass that the solver assumes for a light body, as a fraction of the heavy body's mass."""
 LEAST = 1e-5
 """Lower bound of the result of :func:`heavy_share`."""
 
@@ -22,7 +22,7 @@ LEAST = 1e-5
 def heavy_share(model: Model) -> Array:
     """Return the fraction of each row's response that comes from heavy bodies, (constraints * block,).
 
-    The masses come from the builder.
+    The function uses the masses of the builder, and ignores later changes.
     """
     t = model.topology
     mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)

@@ -1,4 +1,4 @@
-"""Accuracy limits. A world that exceeds an accuracy limit counts as inexact. See accuracy.py."""
+"""Accuracy limits. gpusim marks a world that exceeds a limit as inexact (accuracy.py)."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from gpusim.model.model import Model
 from gpusim.reference.layout import Layout
 
 JOINT_SHARE = 0.01
-"""A joint counts as open if the gap between its points exceeds this fraction of the usual lever. A joint also counts as
-open if the error of a locked rotation exceeds this value (rad). The usual lever is the median distance of joints from
-centers of mass.
+"""A joint counts as open if the gap between its points exceeds JOINT_SHARE times the usual lever. A joint also counts
+as open if the error of a locked rotation exceeds JOINT_SHARE (rad). The usual lever is the median distance between
+joints and centers of mass.
 """
 USUAL_LEVER = 0.1
 """Usual lever (m) for models with all joints at centers of mass."""
 CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
-"""Contacts count as unconverged if the last sweep changes impulses by more than CONTACT_SHARE of the greatest load.
-The change must be that large in CONTACT_STREAK consecutive substeps, because impacts settle after a few substeps."""
+"""Contacts count as unconverged if the last sweep changes an impulse by more than CONTACT_SHARE of the greatest load.
+CONTACT_STREAK is the minimum number of consecutive unconverged substeps, because impacts need a few substeps to
+converge."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 25.0, 10
-"""A loop cannot close if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
+"""A loop counts as broken if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
 substeps."""
 LEAST_SPEED = 1e-6
-"""Impulse changes do not count if they change the speed of the lightest body by less than this (m/s)."""
+"""Minimum speed change of the lightest body (m/s). gpusim ignores smaller impulse changes."""
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:
-    """Return the accuracy limits, by the names of the kernels' settings."""
+    """Return the accuracy limits. The keys are names of kernel settings."""
     t, layout = model.topology, Layout(model.topology)
     levers = np.linalg.norm(layout.side_arm, axis=1)
     levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]

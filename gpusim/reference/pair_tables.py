@@ -24,7 +24,7 @@ class PairTables:
         self._row = np.array([row for _, row in own], dtype=np.int64)
 
     def own_material(self, a: Array, b: Array) -> Array:
-        """Return the row of each pair's own material in ``ContactTopology.materials``, (n,)."""
+        """Return the row of each pair in ``ContactTopology.materials``, for pairs with an own material, (n,)."""
         if not self._key.size:
             return np.full(a.shape, -1)
         key = a * self.t.num_shapes + b
@@ -34,15 +34,15 @@ class PairTables:
     def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Return the material columns of both shapes, (n,) each.
 
-        A column is an index in the arrays of material parameters. If a pair has its own material, both columns are the
-        column of that material.
+        A column is an index in the arrays of material parameters. If a pair has an own material, both columns are the
+        column of the pair's material.
         """
         row = self.own_material(a, b)
         own = self.t.num_shapes + row
         return np.where(row >= 0, own, a), np.where(row >= 0, own, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return the two material columns that define the friction, and the combination rule, (n,) each."""
+        """Return the material columns of both shapes for friction, and their combination rule, (n,) each."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)
@@ -64,6 +64,6 @@ class PairTables:
         return np.where(row >= 0, self.t.materials[row, MODULUS_COLUMN], both) if self._key.size else both
 
     def radius(self, a: Array, b: Array) -> Array:
-        """Return the radius of relative curvature (m) of each pair, (n,). It is 0 between flat surfaces."""
+        """Return the radius of relative curvature (m) of each pair, (n,), or 0 for flat surfaces."""
         curvature = self.t.curvature[a] + self.t.curvature[b]
         return np.where(curvature > 0.0, 1.0 / np.where(curvature > 0.0, curvature, 1.0), 0.0)

@@ -1,4 +1,4 @@
-"""Rotors: bodies with an axis of symmetry that only a hinge about this axis holds, such as flywheels and propellers.
+"""Rotors: symmetric bodies with only one joint, a hinge about the axis of symmetry. Examples: flywheels and propellers.
 
 The hinge rotates the angular momentum L of the rotor. The bias of the hinge's rows depends on the velocities after the
 solve, so the solver iterates. Each pass multiplies the error by n/sqrt(1 + n^2) with n = h |L| / (2 I). I is the moment
@@ -18,21 +18,21 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 SYMMETRIC = 1e-3
-"""Maximum asymmetry of a rotor's inertia, as a fraction of its maximum moment of inertia."""
+"""Maximum deviation of a rotor's inertia from symmetry, as a fraction of its maximum moment of inertia."""
 LEAST_SPIN = 0.05
-"""If a rotor rotates by more than this in a substep (rad), the solver starts with predicted impulses."""
+"""Minimum rotation of a rotor in a substep (rad) for which the solver predicts the curvature bias."""
 MOST_NUTATION = 1.0
-"""Maximum n of a rotor."""
+"""Maximum n. Rotors with a greater n count as too fast."""
 LEAST_SWING = 1e-3
-"""If the axis of a rotor rotates by more than this in a substep (rad), gpusim reports the rotor as too fast."""
+"""Rotation of a rotor's axis in a substep above which gpusim warns that the rotor is too fast (rad)."""
 PASSES = 10
 """Maximum number of passes in worlds with fast rotors."""
 
 
 def rotors(model: Model, config: SolverConfig) -> Array:
-    """Return the axis of each rotor in the body frame, and I_axis / (2 I), (bodies + 1, 4).
+    """Return the axis of each rotor in the body frame, and the ratio I_axis / (2 I), (bodies + 1, 4).
 
-    Other bodies have zeros. The inertia comes from the builder.
+    All other bodies have zeros. The function uses the inertia of the builder, and ignores later changes.
     """
     t, found = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
@@ -74,9 +74,9 @@ def turn_angles(w: Any) -> Array:
 
 
 def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
-    """Return a mask of the worlds with fast rotors and without contacts, and the rotation of rotors that are too fast.
+    """Return a mask of the worlds with fast rotors and without contacts, and the rotations of too fast rotors.
 
-    The mask is (worlds,). The rotation (rad) is (worlds, bodies), and is 0 for all other bodies.
+    The mask is (worlds,). The rotations (rad) are (worlds, bodies), and 0 for all other bodies.
     """
     if not w.rotors.any():
         return np.zeros(w.num_worlds, bool), np.zeros((w.num_worlds, 1))

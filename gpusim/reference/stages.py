@@ -1,4 +1,4 @@
-"""Stages of solver/schedule.py that use several reference files. Each stage is one function ``<stage>(work)``."""
+"""NumPy functions ``<stage>(work)`` of the stages in solver/schedule.py."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ def _sweeps(w: StepBuffers) -> bool:
 
 
 def split_impulses(w: StepBuffers) -> None:
-    """Compute the displacement that corrects position errors. Only the semi-implicit scheme uses this stage."""
+    """Compute the displacement that corrects position errors.
+
+    Only the semi-implicit scheme runs stage split_impulses.
+    """
     if not w.topology.num_constraints:
         return
     if w.config.direct:

@@ -1,4 +1,4 @@
-"""Arrays of the current substep. The stages write these arrays."""
+"""Arrays of the current substep, which the stages write."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class StepBuffers:
         for name, array in allocate(tuple(own), sizes, self.real).items():
             setattr(self, name, array)
         self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
-        # Only tests ask for the history of the colored solver.
+        # Tests set record_changes, to get the history of the colored solver.
         self.record_changes = False
         self.residual_history: list[Array] = []
         self.contacts = contact_work(model, worlds, config, self.real)
@@ -77,7 +77,7 @@ class StepBuffers:
         self.nonlinear = any(g.type.nonlinear for g in self.groups.values())
         self.refresh_parameters()
 
-    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses. The stages fill these arrays.
+    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses. The stages fill the arrays.
     step_last: Array
     loop_gap: Array
     rotation: Array
@@ -121,7 +121,7 @@ class StepBuffers:
     softening: Array
     spun: Array
 
-    # Values that the kernels compute locally, or store in several arrays.
+    # Values that kernels compute locally, or store in several arrays.
     kick_time: Array
     rotation_real: Array
     element_jacobian: Array
@@ -138,13 +138,13 @@ class StepBuffers:
         return self.step_last[:, None].astype(self.real)
 
     def refresh_parameters(self) -> None:
-        """Recompute the derived values of all parameters. Call this method after a write of parameters."""
+        """Recompute the values that depend on parameters. Call ``refresh_parameters`` after a write of parameters."""
         self.derived = derived_parameters(self.topology, self.parameters, self.real)
         self._take_derived()
         self._take_parameters()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Recompute the derived values after a write of one parameter in some worlds."""
+        """Recompute the values that depend on a parameter, after a write of the parameter in some worlds."""
         if refresh_derived(self.derived, name, worlds, self.topology, self.parameters, self.real):
             self._take_derived()
         self._take_parameters()
@@ -169,7 +169,8 @@ class StepBuffers:
             return array
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
-    # A command holds during a step. A kick covers half of the last substep and half of the next one.
+    # Commands are constant during a step. A kick covers the second half of the last substep and the first half of the
+    # coming substep.
 
     def command_now(self, group: Group, name: str) -> Array:
         """Return the command ``name`` of the coming step, (num_worlds, n)."""
@@ -189,11 +190,11 @@ class StepBuffers:
         return mean
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the linear terms ``P - D u`` of a group of actuators. They replace the terms of an earlier call."""
+        """Set the linear terms ``P - D u`` of a group of actuators. A later call replaces the terms."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. If S is 0, there is no term.
+        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. With S = 0, the term is 0.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``clamped``.
@@ -247,7 +248,7 @@ class StepBuffers:
         return self.layout.sum_slots(sides)
 
     def axis_response(self, axes: Array) -> Array:
-        """Return the change of each axis row's velocity due to a unit impulse on this row, (num_worlds, n)."""
+        """Return the velocity change of each axis row due to a unit impulse on the row, (num_worlds, n)."""
         own = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
         return np.asarray(own.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
 

@@ -35,7 +35,7 @@ class AssemblyReport:
 
     @property
     def converged(self) -> Array:
-        """Return True for worlds in which every joint and coupling is within the tolerance, (num_worlds,)."""
+        """Return a mask of the worlds in which all joints and couplings are within the tolerance, (num_worlds,)."""
         fine = np.ones(self.num_worlds, dtype=bool)
         for residual in self.after.values():
             fine &= residual <= self.tolerance
@@ -52,7 +52,7 @@ class AssemblyReport:
 
 
 def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) -> AssemblyReport:
-    """Move the bodies until the position errors are within ``tolerance``, in at most ``iterations`` iterations.
+    """Move the bodies until the position errors are within ``tolerance``, or for ``iterations`` iterations.
 
     Velocities do not change.
 
@@ -106,6 +106,6 @@ def _square(errors: Array) -> Array:
 
 
 def by_label(labels: list[str], errors: Array) -> dict[str, Array]:
-    """Return the greatest position error of each constraint, by label, (num_worlds,) each."""
+    """Return the greatest position errors (num_worlds,) of each constraint, by label."""
     sizes = np.max(np.abs(errors), axis=2)
     return {label: sizes[:, k] for k, label in enumerate(labels)}

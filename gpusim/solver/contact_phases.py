@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.solver.nodes import Phase
 
 RECORDS, RECORD_ROOM = "record_items(w)", "w.record_places() / ITEM_LANES"
-"""C++ expressions for the number of used groups of manifold records, and for the capacity."""
+"""C++ expressions for the number of used groups of manifold records, and for the maximum number of groups."""
 
 CONTACT_PHASES = (
     Phase("start_search", reads="search_owner", writes="searching"),

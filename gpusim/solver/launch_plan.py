@@ -1,4 +1,4 @@
-"""Launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
+"""Launch plan: lists of kernel launches that run the schedule for large worlds (staged launch).
 
 The CUDA backend captures each segment in a CUDA graph. Each world evaluates the conditions of a launch.
 """
@@ -38,8 +38,8 @@ class Launch:
         condition: bit mask of the conditions that a world must fulfill.
         level: level of the elimination tree, or color.
         stage: name of the launch in profiles.
-        items: maximum number of items in a world, None if unknown, 0 if one block works on a whole world.
-        turns: whether several blocks work on a world, by tickets (cuda_kernels/tickets.cuh).
+        items: maximum number of items in a world. None if unknown, 0 if one block works on a whole world.
+        turns: whether several blocks work on a world. The blocks take tickets (cuda_kernels/tickets.cuh).
     """
 
     phase: str
@@ -52,7 +52,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Parts of a plan that repeat as long as a world has passes left."""
+    """Parts of a plan that repeat while a world has remaining passes."""
 
     body: tuple[list[Launch] | Repeat, ...]
 
@@ -60,15 +60,15 @@ class Repeat:
 Part = list[Launch] | Repeat
 Plan = tuple[Part, ...]
 _JOINED = (Run, Lists, If, Sweeps, Later, Routine)
-"""Kinds of nodes that one launch can run together."""
+"""Types of nodes that one launch can run together."""
 PUBLISH_ACTIVE = [Launch("publish_active")]
-"""Launch that sets the flag ``active`` if a world has passes left."""
+"""Launch that sets the flag ``active`` if a world has remaining passes."""
 LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
 STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), label="store")
 
 
 class LaunchPlan:
-    """Launch plans of a model: for a step, a trial step, the poses, and each stage.
+    """Launch plans of a model, for a step, a trial step, the poses, and each stage.
 
     Args:
         sizes: sizes from tables.model_tables, and the settings of the run ("semi_implicit", "direct", ...).
@@ -164,7 +164,7 @@ class LaunchPlan:
 
 
 def launched_levels(sizes: Sizes, direct: bool) -> int:
-    """Return the number of levels of the elimination tree that have separate launches in a staged solve.
+    """Return the number of levels of the elimination tree with separate launches in a staged solve.
 
     The number is 0 if the model has joints and contacts, because one block then solves a whole world.
     """

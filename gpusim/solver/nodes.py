@@ -16,10 +16,10 @@ class Build:
     """Properties of a build of the kernels.
 
     Attributes:
-        direct: whether the direct solver solves the joints, in place of colored sweeps.
+        direct: whether the direct solver solves the joints, instead of colored sweeps.
         shapes: whether the build contains contacts.
         staged: whether the build is for the staged launch.
-        swept: whether sweeps solve some of the joints, next to the direct solver.
+        swept: whether sweeps solve some joints, and the direct solver solves the others.
         coupled: whether the build contains actuator laws that couple several axes.
     """
 
@@ -32,16 +32,16 @@ class Build:
 
 @dataclass(frozen=True)
 class Phase:
-    """One kernel function over independent items, ``name(w, i)``. A barrier separates consecutive phases.
+    """Kernel function ``name(w, i)`` over independent items. A barrier separates consecutive phases.
 
     Attributes:
-        items: number of items. This is a product of sizes and factors ("bodies * 6"), or a C++ expression that may
-            contain the world ``w`` and ``level``.
+        items: number of items, as a product of sizes and factors ("bodies * 6"), or as a C++ expression with the world
+            ``w`` and ``level``.
         reads, writes: names of arrays (model/fields.py), separated by spaces. A phase may read the arrays that it
             writes.
-        room: upper bound of ``items`` that holds for every world, if worlds have different numbers of items.
-        bound: upper bound of the number of items, as a product of sizes and factors, if ``items`` and ``room`` give
-            none. If the bound is 0, the phase has no work.
+        room: upper bound of ``items`` over all worlds, if worlds have different numbers of items.
+        bound: upper bound of the number of items, as a product of sizes and factors. ``bound`` is necessary if
+            ``items`` and ``room`` are C++ expressions. If the bound is 0, the phase has no work.
     """
 
     name: str
@@ -84,10 +84,10 @@ class Condition:
 
     Attributes:
         text: condition as a C++ expression with the world ``w``.
-        host: function that evaluates the condition from sizes and settings. With ``each_world``, the function returns
-            whether the condition can be true.
+        host: function that evaluates the condition from sizes and settings. With ``each_world``, ``host`` returns True
+            if the condition can be true in a world.
         each_world: whether each world evaluates the condition on the device.
-        build: function that returns the value of the condition if a build fixes it, else None.
+        build: function that returns the value of the condition if it is constant in a build, else None.
     """
 
     name: str
@@ -113,12 +113,12 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """Run a phase ``name(w)``. Several blocks work on a world, by tickets (cuda_kernels/tickets.cuh)."""
+    """Run a phase ``name(w)``. Several blocks work on a world and take tickets (cuda_kernels/tickets.cuh)."""
 
 
 @dataclass(frozen=True)
 class Whole(Node):
-    """A function ``name(w)`` that all threads of a world execute together."""
+    """Function ``name(w)`` that all threads of a world execute together."""
 
     name: str
 
@@ -127,7 +127,7 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU.
+    ``joined`` is the name of a launch that runs all of the nodes, for large worlds on a GPU.
     """
 
     when: Condition
@@ -171,11 +171,11 @@ class Levels(Node):
 
 @dataclass(frozen=True)
 class Lists(Node):
-    """A phase over the lists of manifolds: first all manifolds without a color, then one color after another."""
+    """Phase over the lists of manifolds: first the manifolds without a color, then one color after another."""
 
     phase: Phase
     add: Phase
-    """Phase that sums the contributions of the manifolds without a color over each body."""
+    """Phase that adds, for each body, the contributions of manifolds without a color."""
 
 
 @dataclass(frozen=True)
@@ -189,15 +189,14 @@ class Routine(Node):
 
 @dataclass(frozen=True)
 class Stage(Routine):
-    """A routine that every backend implements under this name. Parity tests and profiles refer to stages.
+    """A routine that every backend implements under the name of the stage. Parity tests and profiles refer to stages.
 
     Attributes:
         together: condition under which the staged launch runs the stage with one block per world.
-        reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. Default:
-            the function in stages.py with the name of the stage. Kernels can use the entries of CONSTANTS in the
-            function's file by name.
-        kernels: the file in cuda_kernels/ with the phases of the stage. Empty if another kernel file contains these
-            phases.
+        reference: name of the NumPy function in gpusim/reference/, such as "joints.kick.kick". The argument of the
+            function is the StepBuffers. Default: the function in stages.py with the name of the stage. Kernels can use
+            the CONSTANTS in the file of the function by name.
+        kernels: file in cuda_kernels/ with the phases of the stage. Empty if the phases are in another kernel file.
     """
 
     together: Condition | None = None

@@ -1,7 +1,7 @@
-"""Table of phases: the items of each phase and the arrays it reads and writes.
+"""Table of phases: the items of each phase, and the arrays that the phase reads and writes.
 
 A phase is one kernel function over independent items (solver/nodes.py). model/fields.py defines the arrays.
-``actuator_state`` and ``actuator_scratch`` stand for the arrays of all kinds of actuators. solver/schedule.py defines
+``actuator_state`` and ``actuator_scratch`` represent the arrays of all actuator kinds. solver/schedule.py defines
 the order and the conditions of the phases. tests/parity/test_schedule.py checks the table against the kernels.
 """
 

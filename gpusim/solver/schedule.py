@@ -1,7 +1,7 @@
 """The schedule: all stages of a step and their phases, in order.
 
-The kernels (backends/codegen/schedule_source.py), the launches (solver/launch_plan.py) and the NumPy step
-(solver/step.py) follow from the schedule. STEP, at the end of this file, contains the whole step. docs/architecture.md
+gpusim makes the kernels (backends/codegen/schedule_source.py), the launches (solver/launch_plan.py) and the NumPy step
+(solver/step.py) from the schedule. STEP, at the end of this file, contains the whole step. docs/architecture.md
 describes the stages.
 
 To add a phase, add a row to solver/phases.py, a node here, code to the NumPy stage, and a kernel function.
@@ -31,7 +31,7 @@ from gpusim.solver.nodes import (
 )
 from gpusim.solver.phases import PHASES
 
-# Conditions that the host and the build evaluate.
+# Conditions that depend only on sizes and settings, and may be constant in a build.
 DIRECT = Condition("direct", "w.direct()", lambda s: bool(s["direct"]), build=lambda b: b.direct)
 COLORED = Condition("colored", "!w.direct()", lambda s: not s["direct"], build=lambda b: not b.direct)
 SEMI_IMPLICIT = Condition("semi_implicit", "w.semi_implicit()", lambda s: bool(s["semi_implicit"]))
@@ -125,22 +125,22 @@ FLAGS = (
 
 
 def run(names: str) -> tuple[Node, ...]:
-    """Return nodes that run the phases with these names, in this order."""
+    """Return nodes that run the named phases, in the order of ``names``."""
     return tuple(Run(PHASES[name]) for name in names.split())
 
 
 def by_level(names: str) -> tuple[Node, ...]:
-    """Return nodes that run these phases, with the number of a level or color as an argument."""
+    """Return nodes that run the named phases with the number of a level or color as an argument."""
     return tuple(Run(PHASES[name], by_level=True) for name in names.split())
 
 
 def lists(name: str) -> Node:
-    """Return a node that runs a phase over contact manifolds: first those without a color, then color after color."""
+    """Return a node that runs a phase over contact manifolds: first manifolds without a color, then each color."""
     return Lists(PHASES[name], PHASES["add_contact_parts"])
 
 
 def colors(overflow: str, color: str) -> tuple[Node, ...]:
-    """Return nodes over the joint constraints: first those without a color, then color after color."""
+    """Return nodes over joint constraints: first constraints without a color, then one color after another."""
     return If(OVERFLOW, run(overflow)), Levels("colors", by_level(color))
 
 
@@ -223,13 +223,13 @@ SWEEP_FREE = Routine("sweep_free", (
         *run("end_contact_sweep"),
     ), going=SWEEPING),
 ), label="sweep contacts")  # fmt: skip
-# Solve few manifolds by Newton's method. If it fails, the solver sweeps.
+# Solve few manifolds by Newton's method. If the method fails, use sweeps.
 SOLVE_CONDENSED = (
     If(UNCONDENSED, run("condense_manifold condense_pair keep_condensed")),
     Whole("solve_condensed_contacts"),
 )
-# Solve contacts between the forward and the backward solve of the joints. The sweeps use conjugate gradients only if
-# they contain no joints.
+# Solve contacts between the forward and the backward solve of the joints. Sweeps without joints use conjugate
+# gradients.
 SWEEP_WITHIN = Routine("sweep_within", (
     If(ARTICULATED, run("split_change")),
     *run("start_direction_sum"),
@@ -291,7 +291,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             *run("correct_row correct_body count_pass"),
             If(AXES, (
                 REFIT, *run("want_mode"),
-                # Friction must not slip under self-stress.
+                # Remove self-stress, because self-stress must not make friction slip.
                 If(REDUNDANT, (*run("judge_modes"), If(STRESSED, (
                     DROP_SELF_STRESS, *run("correct_body want_mode_again"),
                 )))),
@@ -315,8 +315,8 @@ DIRECT_SOLVE = Routine("direct_solve", (
         # The compliance of a point depends on its response. For articulated bodies, the response needs the factor.
         If(CONDENSABLE, run("condense_list")),
         If(ARTICULATED, (FACTORIZE, *run("count_path start_paths merge_path solve_path respond_path keep_factor"))),
-        # Start with the bias of the kicked velocities. A warm start without the joints would
-        # give a foot a large velocity.
+        # Start with the bias for the velocities after stage kick. Without joint impulses, a warm start of contacts
+        # would give a foot a large velocity.
         CURVATURE,
         *run("hold_bias"),
         If(SWEPT, run("start_contact_sweeps prepare_constraint warm_row warm_body")),
@@ -391,7 +391,7 @@ SENSE = Stage(
     reference="signals.sense.sense", kernels="signals/sense.cuh",
 )  # fmt: skip
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
-# Friction, limits or stiff springs would keep the rigid rows from closing a gap.
+# Release the axis rows, because friction, limits or stiff springs would keep loops open.
 LET_AXES_GO = (If(AXES, run("let_axis_go")),)
 # Correct closed loops several times, each time with a factor at the corrected pose.
 CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
@@ -412,7 +412,7 @@ POSITIONS = Stage("positions", (
     If(COLORED, (CORRECTIONS,)),
 ), together=DIRECT_LOOPS)  # fmt: skip
 
-# Compute forces in a trial kick. The state only keeps counted angles and gear offsets.
+# Compute forces in a trial substep. Only counted angles and gear offsets in the state change.
 FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="joints.forward.forward")
 # Compute rotation matrices and counted angles, for signals that need no velocities.
 POSE = Stage("pose", run("turn_body track_angle keep_angle"))
@@ -423,12 +423,12 @@ IMPULSES = (PREPARE, PREPARE_CONTACTS, ACTUATE, KICK, SOLVE)
 """Nodes that advance the velocities from t - h_prev/2 to t + h/2."""
 SUBSTEP = (
     *IMPULSES,
-    If(SEMI_IMPLICIT, (SPLIT_IMPULSES,)),  # displacement that corrects position errors
+    If(SEMI_IMPLICIT, (SPLIT_IMPULSES,)),  # computes the displacement that corrects position errors
     ADVANCE_ACTUATORS,
     DRIFT,  # x += h v, midpoint rotation
-    RELAX,  # before POSITIONS, which rotates bodies: the angular momentum depends on their rotations
+    RELAX,  # before POSITIONS, because angular momentum depends on rotations
     SENSE,
-    If(SECOND_ORDER, (POSITIONS,)),  # position correction of rigid rows
+    If(SECOND_ORDER, (POSITIONS,)),  # corrects positions of rigid rows
 )
 STEP = (
     *CONTACTS,
@@ -437,7 +437,7 @@ STEP = (
     CHECK,
 )
 TRIAL = (*CONTACTS, *IMPULSES, FORWARD)
-"""Nodes that compute the forces at the current time in a trial substep."""
+"""Nodes that compute the forces at the current time, in a trial substep."""
 
 
 def stages(nodes: tuple[Node, ...] = (*STEP, FORWARD, POSE)) -> Iterator[Stage]:

@@ -1,4 +1,4 @@
-"""Step of the NumPy backend. It runs the stages of solver/schedule.py in order."""
+"""Step of the NumPy backend: run the stages of solver/schedule.py in order."""
 
 from __future__ import annotations
 

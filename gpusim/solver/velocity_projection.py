@@ -1,8 +1,8 @@
-"""Projection of velocities onto the constraints. The change is the smallest in the metric of the kinetic energy.
+"""Projection of velocities onto the constraints, with the smallest change in the metric of the kinetic energy.
 
-The constraints are the rigid rows and the held rates: C v' = d for the new velocities v'. For given velocities v, the
-projection computes the v' that satisfies the constraints and minimizes ``(v' - v)^T M (v' - v)``. M contains the masses
-and inertias of the bodies, and the inertias of rotors. Loops may have redundant rows.
+For given velocities v, the projection computes the velocities v' that minimize ``(v' - v)^T M (v' - v)`` with the
+constraints C v' = d. The constraints are the rigid rows and the rates to keep. M contains the masses and inertias of
+the bodies, and the inertias of rotors. Loops may have redundant rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpusim.typing import Array
 PASSES = 3
 """Number of passes of the solve."""
 LEAST_SHARE = 1e-11
-"""Singular values below this fraction of the greatest singular value belong to redundant rows."""
+"""Maximum singular value of redundant rows, as a fraction of the greatest singular value."""
 
 
 def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:
@@ -73,8 +73,8 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 class Held:
     """Rates that the projection keeps.
 
-    If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. Otherwise it keeps three columns of
-    the twist of ``body``, from column ``first``.
+    If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. Otherwise, the projection keeps
+    three columns of the twist of ``body``, from column ``first``.
     """
 
     numbers: tuple[int, ...]
@@ -83,7 +83,7 @@ class Held:
 
 
 def _held_rows(now: StateReader, held: Sequence[Held]) -> Array:
-    """Return the rows of the held rates, (num_worlds, n, bodies + 1, 6)."""
+    """Return the Jacobian of the rates to keep, (num_worlds, n, bodies + 1, 6)."""
     count = now.state["position"].shape[1]
     found = [np.zeros((now.num_worlds, 0, count, 6))]
     for one in held:

@@ -37,7 +37,7 @@ _BEHIND = {
     "warm_articulated_contacts": Phase("warm_articulated", writes="twist"),
     "solve_condensed_contacts": Phase("solve_condensed", writes="delta twist"),
 }
-# Slab arrays that functions in conditions read.
+# Slab arrays that the functions in conditions read.
 _READ_BY = {
     "follows": "substep", "touches": "touching", "sweeps_within": "touching", "articulated_size": "color_size",
     "condenses": "done", "condenses_at_once": "color_size", "is_unclosed": "closing",
@@ -62,7 +62,7 @@ def group_header(build: Build, kinds: Kinds) -> str:
 
 
 def _set(names: Iterable[str]) -> str:
-    """Return a set of arrays as a C++ expression."""
+    """Return the C++ expression for a set of arrays."""
     number = {name: k for k, name in enumerate(wide_arrays())}
     words = [0] * (-(-len(number) // 64))
     for name in set(names) & number.keys():
@@ -71,7 +71,7 @@ def _set(names: Iterable[str]) -> str:
 
 
 class _Writer:
-    """Writer of C++ functions that run for a group of worlds."""
+    """Writer of C++ functions that run stages for a group of worlds."""
 
     def __init__(self, build: Build) -> None:
         self.build = build
@@ -79,12 +79,16 @@ class _Writer:
         self._known: set[str] = set()
 
     def function(self, name: str, body: Sequence[Node]) -> None:
-        """Add a function of a group."""
+        """Add a function that runs nodes for a group of worlds."""
         lines = [f"    {line}" for line in self._nodes(body)]
         self.out += [f"GPUSIM_PHASE void {name}(Group& g, unsigned on) {{", *lines, "    (void)g, (void)on;", "}"]
 
     def _kind(self, node: Node) -> str:
-        """Return how a node runs: "wide", "alone", "mixed", "own" or ""."""
+        """Return "wide" for a node that runs for all worlds at once, and "alone" for a node that runs world by world.
+
+        Return "mixed" for a node with parts of both kinds, "own" for an "alone" node whose condition differs per world,
+        and "" if the build skips the node.
+        """
         if isinstance(node, If) and node.when.build(self.build) is False:
             return ""
         if isinstance(node, Run):
@@ -102,7 +106,7 @@ class _Writer:
 
     def _nodes(self, nodes: Sequence[Node]) -> Iterator[str]:
         kinds = [(self._kind(node), node) for node in nodes]
-        # If no world runs a node of the kind "own", no arrays are copied for it.
+        # The code of a "mixed" node tests the condition first, and copies no arrays if no world runs the node.
         kinds = [("mixed" if kind == "own" else kind, node) for kind, node in kinds if kind]
         at = 0
         while at < len(kinds):
@@ -161,7 +165,7 @@ class _Writer:
                 yield from self._needs(child)
 
     def _own(self, node: Node) -> Iterator[tuple[Phase, str]]:
-        """Yield the phases that a node runs directly."""
+        """Yield each phase of a node, and its name."""
         if isinstance(node, Run):
             yield node.phase, node.phase.name
         elif isinstance(node, Lists):
@@ -171,7 +175,7 @@ class _Writer:
             yield _BEHIND[node.name], node.name
 
     def _routines(self, node: Node) -> None:
-        """Add the routines for a run of wide phases over a group."""
+        """Add the functions of the routines in ``node``, which run wide phases for a group."""
         if self._kind(node) == "":
             return
         for child in node.body:
@@ -182,7 +186,7 @@ class _Writer:
             self.out += [f"GPUSIM_PHASE void {node.name}(const wide::World& w) {{", *lines, "    (void)w;", "}"]
 
     def _mixed(self, node: Node) -> Iterator[str]:
-        """Yield the lines of loops and conditions with masks."""
+        """Yield the lines of a loop or condition that masks worlds."""
         if isinstance(node, Routine):
             name = f"group_{node.name}"
             if name not in self._known:

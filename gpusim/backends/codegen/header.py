@@ -1,7 +1,7 @@
 """C++ headers of the kernels, generated from model/fields.py and from the tables and actuator kinds of a model.
 
-``Arguments`` contains every size, offset and pointer. Kernels pass a ``World``, which has an accessor for each array of
-one world. The sizes in a World come from the arguments.
+``Arguments`` contains every size, offset and pointer. Kernels pass a ``World``. A World has an accessor for each array
+of one world. The arguments contain the sizes in a World.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from gpusim.reference.solve import colored_solve, direct_solve, drift, positions
 from gpusim.solver.schedule import stages
 from gpusim.solver.step import reference_file
 
-# Parameters that the kernels read directly. DERIVED_FIELDS contains masses and inertias.
+# Parameters that the kernels read directly. The kernels read masses and inertias through DERIVED_FIELDS.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
@@ -56,7 +56,7 @@ SETTINGS_DOUBLE = (
 )  # fmt: skip
 # For these values of ``steps``, fused.cu runs stage forward or stage pose.
 FORWARD, POSE = 0, -1
-# Bytes between the slabs in shared memory, so that they do not all start in the same bank.
+# Gap between slabs in shared memory (bytes), so that the slabs start in different banks.
 TILE_GAP = 8
 CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "TURN_LIMIT", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND",
@@ -66,7 +66,7 @@ CONTACT_NUMBERS = (
     "NEWTON_PASSES", "NEWTON_HALVINGS", "NEWTON_GROWTH", "NEWTON_MOST_DAMPING", "NEWTON_GAIN", "NEWTON_SLOW",
     "TIRE_DAMPING", "TIRE_FADE", "TIRE_PASSES", "TIRE_STEPS", "TIRE_LEAST", "TIRE_FLAT",
 )  # fmt: skip
-# Name of an accessor, and comment at the end of a line.
+# Patterns for the name of an accessor, and for a comment at the end of a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
 C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 
@@ -226,13 +226,13 @@ def slab_fields(kinds: Kinds) -> list[Field]:
 
 
 def kept_fields(kinds: Kinds) -> list[Field]:
-    """Return the slab fields that persist from step to step."""
+    """Return the slab fields that keep their values from step to step."""
     names = {f.name for f in state_fields(kinds)} | {f"{k.name}_state" for k in kinds}
     return [f for f in slab_fields(kinds) if f.name in names]
 
 
 def all_sizes(kinds: Kinds) -> list[str]:
-    """Return the names of all sizes."""
+    """Return the names of all sizes, including the sizes of actuator kinds."""
     names = list(SIZES)
     for kind in kinds:
         names += [f"{kind.name}_count", f"{kind.name}_numbers", f"{kind.name}_scratches"]
@@ -280,11 +280,11 @@ def arguments_header(real: np.dtype[np.floating], kinds: Kinds) -> str:  # type:
 
 
 def sizes_header(fixed: dict[str, int] | None) -> str:
-    """Return ``sizes.cuh``: access to sizes and offsets.
+    """Return ``sizes.cuh`` with macros for sizes and offsets.
 
     Args:
-        fixed: sizes and offsets by name (``n_...``, ``offset_...``) that are constants. All other sizes and offsets
-            come from the kernel arguments.
+        fixed: constant sizes and offsets by name (``n_...``, ``offset_...``). All other sizes and offsets come from the
+            kernel arguments.
     """
     if fixed is None:
         lines = "#define GPUSIM_SIZE(name) args()->n_##name", "#define GPUSIM_OFFSET(name) args()->offset_##name"
@@ -305,7 +305,7 @@ def _member(kind: str, name: str, arguments: str, value: str, note: str = "") ->
 
 
 def _noted(f: Field) -> str:
-    """Return shape (in one world), unit and meaning of an array."""
+    """Return a comment with the shape of an array in one world, the unit and the meaning."""
     return f"({', '.join(str(d) for d in f.dims if d != 'worlds')}) {f.unit}: {f.doc}"
 
 
@@ -318,10 +318,10 @@ def _world(kinds: Kinds) -> Iterable[str]:
     yield "    MEMBER const Arguments* args() const { return in_global(a); }"
     yield "    MEMBER void sync(GPUSIM_CALLER) const { GPUSIM_BARRIER(); }"
     for name in all_sizes(kinds):
-        if name == "worlds":  # no build fixes the number of worlds
+        if name == "worlds":  # the number of worlds is never a constant
             continue
         yield _member("int", name, "", f"GPUSIM_SIZE({name})")
-    # Each build has only one joint solver.
+    # The joint solver is a constant of the build.
     yield _member("int", "direct", "", "GPUSIM_DIRECT")
     for name in (*SETTINGS_INT, *SETTINGS_DOUBLE):
         yield _member("int" if name in SETTINGS_INT else "double", name, "", f"args()->{name}")
@@ -441,7 +441,7 @@ def _push_phase(kinds: Kinds) -> list[str]:
 
 
 def size_expression(f: Field, world: str = "w.") -> str:
-    """Return the number of entries of a field in one world as a C expression."""
+    """Return a C expression for the number of entries of a field in one world."""
     dims = [f"{world}{d}()" if isinstance(d, str) else str(d) for d in f.dims if d != "worlds"]
     return " * ".join(dims) or "1"
 
@@ -460,7 +460,7 @@ def _copy_state(kinds: Kinds) -> list[str]:
             used = size_expression(f).replace("w.pairs()", "pairs")
             out.append(f"    copy_numbers({here[right]}, {here[left]}, {used}, w.tid, w.threads);")
         out.append("}")
-    # A reset copies the arrays of another state of the same model.
+    # A reset copies the arrays of another state.
     out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
     for f in kept_fields(kinds):
         place = f"(long long)w.id * ({size_expression(f)}) + i"

@@ -1,4 +1,4 @@
-"""CUDA C++ sources of the package. Selection of the sources and generated headers for one compilation."""
+"""CUDA C++ sources of the package, and the selection of sources for a compilation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
     Args:
         main: name of the source to compile.
-        generated: dict from name to text, for headers and sources that extend or replace the sources of the package.
+        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
+            the same name.
 
     Raises:
         UnknownNameError: ``main`` does not exist.
@@ -64,7 +65,7 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return the sources of :func:`reachable_sources`. In these sources, functions take a World by value."""
+    """Return the sources of :func:`reachable_sources` for a GPU, where functions take a World by value."""
     return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 TABLES = {
-    # Nodes: parent, motions, frames before (in the parent) and after the motions (point, rotation), mass, path.
+    # Nodes: parent, motions, mass, path. Frames (point, rotation): in the parent before the motions, and after the
+    # motions.
     "node_parent": "int", "node_motion": "int", "node_before": "double", "node_after": "double",
     "node_mass": "double", "node_com": "double", "path_start": "int", "path": "int",
     # Motions, in order of evaluation.
     "motion_kind": "int", "motion_axis": "double", "motion_at": "int", "motion_rate": "int", "motion_sign": "double",
-    # Velocities: node, 1 for rotations, groups of affected rows, runs of adjacent groups on one level, index of a
-    # single coordinate or -1.
+    # Velocities: node, 1 for rotations, groups of affected rows, sequences of adjacent groups on one level, index of
+    # the coordinate or -1.
     "rate_owner": "int", "rate_turns": "int", "rate_group_start": "int", "rate_group": "int", "rate_run": "int",
     "run_start": "int", "run_end": "int", "rate_at": "int",
     "rate_moves": "int", "lower": "double", "upper": "double",
     # Rows, groups and levels.
     "row_weight": "double", "group": "int", "group_level": "int", "level_start": "int", "level_pulls": "int",
     "stiffness": "double",
-    # Tasks: kind, node, point and axes on the node, first index of the target and of the errors, error rows or -1.
+    # Tasks: kind, node, point and axes on the node, first index of the target and of the errors, rows or -1.
     "goal_kind": "int", "goal_node": "int", "goal_point": "double", "goal_frame": "double", "goal_target": "int",
     "goal_error": "int", "goal_row": "int", "target": "double",
     # Postures: level, weights, targets.
@@ -31,8 +32,8 @@ TABLES = {
 }  # fmt: skip
 """C types of the tables by name."""
 OUTPUTS = ("posture", "error", "loops", "step", "memory")
-"""Arrays that the kernels write: postures, task errors, maximum loop residual, maximum component of the last step, and
-work memory of each thread."""
+"""Arrays that the kernels write: postures, task errors, maximum residual of loops, maximum component of the last step,
+and work memory of each thread."""
 NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "max_caution",
            "leak", "leak_share", "finer", "max_turn", "max_way", "at_limit")  # fmt: skip
 SIZES = (
@@ -42,8 +43,8 @@ SIZES = (
 """Sizes by name.
 
 ``numbers`` is the number of target values of a world. ``errors`` is the number of task errors. ``without`` is the
-number of final iterations that ignore posture tasks. A level with n task levels above protects these levels in the last
-``finishing * n`` iterations. ``guarded`` is 1 if tasks differ in priority. ``work`` is the work memory per world, in
+number of final iterations that ignore posture tasks. In the last ``finishing * n`` iterations, a level does not disturb
+the n task levels above it. ``guarded`` is 1 if tasks differ in priority. ``work`` is the work memory per world, in
 doubles."""
 
 

@@ -15,9 +15,9 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 _ALIGN = 64
-# Alignment of arrays (bytes), so that a GPU loads two numbers at once.
+# Alignment of arrays (bytes). With this alignment, a GPU can load two numbers at once.
 _PAIR = 16
-# The kernels read these arrays as vectors of _ALIGN bytes.
+# Arrays that kernels read as vectors of _ALIGN bytes.
 _WIDE = ("manifold", "record_anchor")
 
 
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True)
 class SlabLayout:
-    """Location of each array in a slab by name, and size of a slab (bytes)."""
+    """Location of each array in a slab, by name, and size of the slab (bytes)."""
 
     places: dict[str, Place]
     size: int

@@ -1,4 +1,4 @@
-"""Builds of cuda_kernels/. They differ in number types, generated headers and constants."""
+"""Builds of cuda_kernels/ with different number types, generated headers and constants."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from gpusim.description.program import Program
 from gpusim.description.program_clock import CONSTANTS
 from gpusim.solver.nodes import Build
 
-# Capacity of every build: rows and bodies per constraint. A larger model needs a separate build.
+# Rows and bodies per constraint in the usual build. A model with larger constraints needs a separate build.
 ROOM_BLOCK, ROOM_SLOTS = 8, 4
 # Number of GPU threads that read adjacent memory at once.
 GPU_LANES = 32
-# Functions in separate parts, which builds link to.
+# Functions that are compiled separately and then linked.
 OUTER = ("collide", "collide_field")
 COLLIDE_NAMES = {"1": "", "2": " all", "3": " mesh and all"}
 """Names of the shape sets, by the value of GPUSIM_SHAPES."""
-# Linked parts must be relocatable, and must not use more registers than the kernels of the fused launch.
+# Options of linked parts: relocatable, with at most as many registers as the kernels of the fused launch.
 RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
@@ -52,7 +52,8 @@ class Variant:
     generated: dict[str, str]
     defines: dict[str, str] = field(default_factory=dict)
     everywhere: bool = True
-    """Whether the compile check covers all architectures, or only the newest (see ``kernel_variants``)."""
+    """Whether the compile check compiles this build for all architectures, instead of only for the newest
+    architecture."""
     options: tuple[str, ...] = ()
     """Additional NVRTC options of this build."""
     linked: tuple[Variant, ...] = ()
@@ -61,7 +62,7 @@ class Variant:
 
     @property
     def digest(self) -> str:
-        """Return a digest of the build. It does not depend on the sources of the package."""
+        """Return a digest of the build, without the sources of the package."""
         texts = (*sorted(self.defines.items()), *sorted(self.generated.items()))
         return digest([self.main, *self.options, *(text for pair in texts for text in pair)])
 
@@ -84,7 +85,7 @@ def model_variant(
     """
     swept, coupled, wraps = sizes["swept_constraints"] > 0, sizes["coupled"] > 0, sizes["wraps"] > 0
     if not specialize:
-        # Round up, so that more models use the same build.
+        # Round up the sizes, so that more models share a build.
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         contacts = sizes["shape_level"], sizes["lanes"]
@@ -102,7 +103,7 @@ def model_variant(
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the generated headers by name, with comments for readers. They do not contain the sizes of a model."""
+    """Return the generated headers by name, with comments for readers, without the sizes of a model."""
     observed = {"kept.cuh": kept_header(kinds), "quantities.cuh": quantities_header(kinds)}
     return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)} | observed
 
@@ -113,7 +114,7 @@ def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # 
 
 
 def _declared(kinds: Kinds) -> str:
-    """Return all declarations that the headers depend on, as a text."""
+    """Return a text with all declarations that affect the headers."""
     return repr(codes()) + repr(
         [
             (k.name, k.kernel_file, k.kernel, k.readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
@@ -157,14 +158,14 @@ def make_variant(
     Args:
         main: the source file.
         real, stored: number types of the computations and of the stored state.
-        direct: whether the direct solver solves the joints. Otherwise, colored sweeps solve the joints.
+        direct: whether the direct solver solves the joints, instead of colored sweeps.
         block, slots: maximum numbers of rows and bodies of a constraint.
         fixed: sizes and offsets that become constants.
         shapes: kinds of shapes with contacts: none (0), common kinds (1), all kinds except triangle meshes (2), or all
             kinds (3). See compiler/contact_topology.py.
-        lanes: number of manifold records that are side by side in memory (lanes.cuh).
+        lanes: number of adjacent manifold records in memory (lanes.cuh).
         kinds: kinds of actuators in the build.
-        swept: whether sweeps solve some of the joints in addition to the direct solver.
+        swept: whether sweeps solve some joints, and the direct solver solves the others.
         coupled: whether the build contains force laws that couple several axes.
         world_lanes: number of worlds that a CPU steps at once (simd_group.cuh).
         shared: whether the build contains only the steps on a GPU, with work arrays in shared memory.
@@ -176,7 +177,7 @@ def make_variant(
     build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
     headers = _headers(real, kinds, _declared(kinds)) | _schedule(build)
     generated = {**headers, "sizes.cuh": sizes_header(fixed), **own_sources(kinds)}
-    # Only builds for groups of worlds need these headers.
+    # Headers that only builds for groups of worlds need.
     generated |= _groups(build, kinds, _declared(kinds)) if world_lanes > 1 else {}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
@@ -233,7 +234,7 @@ def collide_variant(shapes: str) -> Variant:
 
 
 def program_variant(program: Program) -> Variant:
-    """Return the build of a diagram. This kernel is separate from the kernels of the model."""
+    """Return the build of a diagram's kernel."""
     body = "\n".join(f"    {line}" for line in program.cpp.splitlines())
     named = CONSTANTS | {"READINGS": len(program.initial), "INPUTS": program.width, "RING_COUNT": len(program.rings)}
     constants = "".join(f"#define {name} {value!r}\n" for name, value in named.items())
@@ -252,9 +253,9 @@ def program_variant(program: Program) -> Variant:
 
 
 def robotics_variant() -> Variant:
-    """Return the build of the kernels for trees (gpusim/robotics). The build works for every model."""
+    """Return the build of the kernels for kinematic trees (gpusim/robotics). All models share the build."""
     double = C_REAL[np.dtype(np.float64)]
-    # LANES > 1 makes the compiler unroll short loops, which saves a seventh of the time.
+    # With LANES > 1, the compiler unrolls short loops, which saves a seventh of the time.
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_LANES": "4"}
     return Variant("robotics", "robotics/robotics.cu", {"robot.cuh": robot_header()}, defines)
 
@@ -269,7 +270,7 @@ def signals_variant(
 
     With ``wraps``, models may have wrapped ropes.
     """
-    # The headers need a solver and a contact setting: use the colored solver without contacts.
+    # The headers need a solver and a contact setting. Choose the colored solver without contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)
     generated = {name: text for name, text in build.generated.items() if name != "order.cuh"}
     return replace(build, name=build.name.replace(" colored", ""), generated=generated)
@@ -285,7 +286,7 @@ def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
     return Variant("rays", "rays.cu", generated, defines)
 
 
-# Together, two builds with contacts contain every kernel in both number types. Another build has no contacts.
+# Builds that the check compiles for all architectures: two with contacts, and one without.
 EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", False), ("fused.cu", 0, "float64", False)}
 
 
@@ -303,9 +304,9 @@ def kernel_variants() -> Iterator[Variant]:
                     yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
     # Models in staged launch evaluate signals with a fused build that has the same number of lanes.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
-    # Models with some swept joints. These builds contain the same phases in another order.
+    # Models with some swept joints. The kernels of such models run the same phases in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
-    # Models with hydraulic circuits, and with all extra kinds.
+    # Models with hydraulic circuits and all extra actuator kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)
     # Models with wrapped ropes, in both number types.
     yield make_variant("fused.cu", double, double, True, shapes=1, wraps=True)
@@ -315,7 +316,7 @@ def kernel_variants() -> Iterator[Variant]:
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
     yield make_variant("fused.cu", double, double, True, shared=True)
     yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
-    # Quick builds of models with contacts, and the parts that they link to.
+    # Separately compiled parts of the quick builds of models with contacts.
     yield from map(collide_variant, "123")
     # Models with triangle meshes.
     yield replace(make_variant("fused.cu", single, single, False, shapes=3), everywhere=False)

@@ -1,4 +1,4 @@
-"""CUDA backend: it compiles cuda_kernels/ with NVRTC, and runs the kernels on one GPU with CuPy.
+"""CUDA backend: compiles cuda_kernels/ with NVRTC, and runs the kernels on one GPU with CuPy.
 
 The backend launches kernels on CuPy's current stream. ``memory.py`` manages the device memory.
 """
@@ -41,7 +41,7 @@ _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
 _TURN_BYTES = 8
 _MOST_GRAPHS = 64
 SPECIALIZED_FROM = 256
-"""Minimum number of worlds for a full build that is specialized for the sizes of the model."""
+"""Minimum number of worlds for a full build with the sizes of the model as constants."""
 # Maximum number of steps per launch, because the watchdog of a display GPU stops kernels that run for seconds.
 MOST_STEPS = 1000
 
@@ -52,8 +52,8 @@ class CudaBackend(CudaCapture):
     Args:
         model, state, parameters, config, real, launch: see KernelBackend.
         device: number of the GPU, 0 by default.
-        fast: whether the compiler fuses multiplies with adds. The kernels are then faster, but the results differ from
-            the results on a CPU.
+        fast: whether the compiler fuses multiplies with adds. ``fast=True`` is faster, but the results differ from
+            results on a CPU.
         specialize: True specializes the first build for the sizes of this model. False specializes no build. By
             default, the backend specializes the full build if a fused launch has at least SPECIALIZED_FROM worlds.
 
@@ -92,7 +92,7 @@ class CudaBackend(CudaCapture):
             self._load_kernels()
 
     def lanes(self) -> int:
-        """Return how many manifold records are side by side in memory: the warp size in staged launch, otherwise 1."""
+        """Return the number of adjacent manifold records in memory: the warp size in staged launch, otherwise 1."""
         return GPU_LANES if self.staged else 1
 
     def _choose_shape(self) -> None:
@@ -125,7 +125,7 @@ class CudaBackend(CudaCapture):
         return replace(variant, full=model_variant(main, *known, True, 1, shared, part))
 
     def build(self, variant: Variant) -> Any:
-        """Return the kernels of a build as a module."""
+        """Return the CuPy module with the kernels of a build."""
         with self._here():
             return self.builds.module(variant)
 
@@ -140,7 +140,7 @@ class CudaBackend(CudaCapture):
 
     def _shared_kernel(self, module: Any) -> Any:
         kernel = module.get_function("run_worlds")
-        # All simulations with the same build use the same limit, because CuPy shares the kernel.
+        # Use the same limit in all simulations, because simulations with the same build share the kernel.
         kernel.max_dynamic_shared_size_bytes = self._most_shared
         # Percentage of the L1 cache that becomes shared memory. More blocks on a multiprocessor hide latency.
         kernel.preferred_shared_memory_carveout = 100
@@ -148,7 +148,7 @@ class CudaBackend(CudaCapture):
 
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
-        """Use ``module`` for steps inside the ``with`` block. It must be a build of the same model."""
+        """Use ``module`` for steps inside the ``with`` block. The module must be a build of the same model."""
         with self._here():
             self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:
@@ -172,7 +172,7 @@ class CudaBackend(CudaCapture):
             return self._signals_module
         if self._fused_module is None:
             variant = self._variant("fused.cu")
-            # If steps have a separate kernel, this kernel only evaluates signals and needs no full build.
+            # If another build runs the steps, this build only evaluates signals and needs no full optimization.
             self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
         return self._fused_module
 
@@ -218,7 +218,7 @@ class CudaBackend(CudaCapture):
     def run(self, n: int, dt: float) -> bool:
         """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream. Do not wait for the device.
 
-        The host may see failures in these steps only in a later call. :meth:`read_health` waits for the device.
+        The host may see failures of the steps only in a later call. :meth:`read_health` waits for the device.
 
         Returns:
             True if the host knows of more failed worlds than at the previous call.
@@ -249,7 +249,7 @@ class CudaBackend(CudaCapture):
             self._graphs.clear()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Return a function that runs a list of launches."""
+        """Return a function that runs a list of launches, with CUDA graphs."""
 
         def run(segment: list[Launch]) -> None:
             if not segment:
@@ -322,7 +322,7 @@ class CudaBackend(CudaCapture):
             self._push()
             self._ensure_slabs(self.num_worlds)
             self._run(0.0, POSE)
-        # Now the slabs contain the contacts of the state again.
+        # The slabs no longer contain contacts of stage forward.
         self._forward_h = 0.0
         self._posed = self._device_newer = True
 
@@ -343,7 +343,7 @@ class CudaBackend(CudaCapture):
     def invalidate(self) -> None:
         """Invalidate the results of stage forward in the slabs after a change of the state."""
         self._forward_h, self._posed = 0.0, False
-        # The caller of host_control() may have written the commands.
+        # The user may have written to the result of host_control().
         self._control_newer = self._control_newer or self._control_lent
         if self.replays and not self._capturing:
             self._replayed()
@@ -357,7 +357,7 @@ class CudaBackend(CudaCapture):
         with self._here():
             self._follow_stream()
             slabs = self._arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
-            # Gather on the device, to copy only this array to the host.
+            # Gather the array on the device, so that only this array is copied to the host.
             own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
@@ -431,7 +431,7 @@ class CudaBackend(CudaCapture):
         self.invalidate()
 
     def _place_initial(self, initial: State) -> Any:
-        """Return kernel arguments with the state ``initial``."""
+        """Return kernel arguments that point to the state ``initial``."""
         arguments = self.arguments.copy()
         packed = {g.type.name: g.state for g in initial.groups if g.type.variables}
         for f in kept_fields(self.kinds):
@@ -447,11 +447,11 @@ class CudaBackend(CudaCapture):
         return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
     def initial_changed(self) -> None:
-        """Invalidate the copy of the reset state on the device after a write."""
+        """Invalidate the device copy of the reset state, after a write to the reset state."""
         self._initial_arguments = None
 
     def newly_failed(self) -> bool:
-        """Return whether the host knows of more failed worlds than at the last call."""
+        """Return True if the host knows of more failed worlds than at the last call."""
         seen, self._seen = self._seen, int(self._reported[0])
         return self._seen > seen
 

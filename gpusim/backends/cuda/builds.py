@@ -1,9 +1,9 @@
-"""Builds of the CUDA backend: first a quick build, then an optimized full build in the background.
+"""Builds of the CUDA backend. A simulation starts with a quick build, and compiles a full build in the background.
 
-With full optimization, ptxas takes half a minute for contacts of every kind. A quick build takes seconds, and the
-results are the same, bit for bit. The backend links a quick build from parts, so that ptxas compiles each function
-once. If the driver cannot link the parts, ptxas uses a quick optimization level. A separate process compiles
-the full build (background_builds.py), and the simulation switches to the full build between two runs.
+With full optimization, ptxas takes half a minute for contacts of every kind. A quick build takes seconds, and gives the
+same bits. The backend links a quick build from parts, so that ptxas compiles each function once. If the driver cannot
+link the parts, ptxas uses a quick optimization level. A separate process compiles the full build
+(background_builds.py), and the simulation switches to the full build between two runs.
 
 A quick build works for many models. With many worlds, full builds are specialized for the sizes of the model
 (``Variant.full``). Until a specialized build is ready, the backend uses the general full build if the cache has it.
@@ -57,7 +57,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build and the required compilations: one, several parts to link, or none if the cache has the build."""
+    """A build and its compilations: one in total, one per part to link, or none if the build is in the cache."""
 
     variant: Variant
     jobs: list[_Job]
@@ -74,7 +74,7 @@ class CudaBuilds:
         fast: whether to allow fused multiply-adds.
 
     Attributes:
-        unlinked: reason why the parts of the last quick build were not linked, or an empty string.
+        unlinked: reason if the parts of the last quick build could not be linked, else an empty string.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
@@ -84,7 +84,7 @@ class CudaBuilds:
         self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
-        """Return the CuPy module of a build. For a quick build, also start the full build in the background.
+        """Return the CuPy module of a build. After a quick build, compile the full build in the background.
 
         Raises:
             CompileError: a source has an error.
@@ -109,7 +109,7 @@ class CudaBuilds:
         return [self._cupy.RawModule(path=str(path)) for path in paths]
 
     def _order(self, variant: Variant, way: str) -> _Order:
-        """Return the compilations that are required before the first use of a build."""
+        """Return the compilations that must end before the first use of a build."""
         full = variant.full or variant
         if variant.main not in _LARGE or way == "full":
             return _Order(variant, [_Job(full)])

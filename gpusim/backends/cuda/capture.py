@@ -12,10 +12,10 @@ from gpusim.backends.cuda.parameters import CudaParameters
 
 
 class CudaCapture(CudaParameters):
-    """A simulation whose steps the user can capture. The host takes no part in a replay of the graph.
+    """A simulation whose steps the user can capture in a graph. The GPU replays the graph without the host.
 
     Attributes:
-        replays: whether replays may change the state. Then the host copies are never up to date by themselves.
+        replays: whether replays may change the state. If True, every read copies from the device.
     """
 
     builds: CudaBuilds
@@ -30,7 +30,10 @@ class CudaCapture(CudaParameters):
 
     @contextmanager
     def capture(self) -> Iterator[None]:
-        """Finish all host work, then refuse calls that need the host. See ``Simulation.capture``."""
+        """Finish the work of the host.
+
+        Inside the ``with`` block, refuse calls that need the host. See ``Simulation.capture``.
+        """
         if self.staged:
             rule = "launch = 'staged' reads numbers on the host in each step"
             raise validate.fail("Simulation.capture", rule, "give Simulation(launch='fused')")

@@ -1,4 +1,4 @@
-"""Compilation of the CUDA C++ sources with NVRTC to a cubin for one GPU architecture. This needs no GPU.
+"""Compilation of the CUDA C++ sources to a cubin with NVRTC. The compilation needs no GPU.
 
 CuPy only loads the cubin (``cupy.RawModule(path=...)``), because CuPy's cache does not notice changed headers.
 """
@@ -16,8 +16,7 @@ from gpusim.compile_cache import CompileError, cached, compile_error, digest, fo
 ARCH_OPTION = "--gpu-architecture="
 FLAGS = ("--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
 FOLDER = "cuda"
-# Without the search for the best registers, ptxas takes an eighth of the time. The PTX is
-# the same, so the bits are too.
+# Without the search for the best registers, ptxas takes an eighth of the time. The PTX and the results are the same.
 QUICK, QUICK_FROM = "--ptxas-options=--Ofast-compile=mid", (12, 8)
 
 _ARCH = re.compile(r"sm_(\d+)[af]?")
@@ -37,13 +36,14 @@ def compile_cuda(
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: dict from name to text, for headers and sources that extend or replace the sources of the package.
+        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
+            the same name.
         defines: preprocessor macros.
         arch: architecture of the GPU, e.g. ``"sm_90"``.
         fast: whether to allow fused multiply-adds. The results then differ from the results on a CPU.
-        reported: function to call with the log of the compiler, which lists the resources of each kernel. It is not
-            called if the cubin is in the cache.
-        quick: whether to compile faster to slower code, if NVRTC supports this (12.8 or newer).
+        reported: function to call with the log of the compiler, if it compiles. The log lists the resources of each
+            kernel.
+        quick: whether to compile fast. The kernels are then slower. NVRTC before 12.8 ignores ``quick``.
         options: more NVRTC options.
 
     Raises:

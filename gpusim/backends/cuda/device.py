@@ -14,7 +14,7 @@ _MOST_THREADS = 256
 _BLOCK = 64
 """Number of threads of a block with several worlds."""
 _RESIDENT_THREADS = 512
-"""Number of resident threads of a multiprocessor."""
+"""Number of threads that a multiprocessor runs at the same time."""
 _FEWEST_WARPS = 4
 """Minimum number of warps per multiprocessor for which shared memory is faster than global memory."""
 _FEWEST_LANES = 4
@@ -30,7 +30,7 @@ class LaunchShape:
         lanes: number of threads per world: 4, 8, 16 or 32 threads of a warp, or all threads of a block.
         block: number of threads per block.
         shared: bytes of shared memory per block, or 0 if the work arrays are in slabs of global memory.
-        tiles: number of worlds that run at the same time.
+        tiles: number of worlds that the GPU runs at the same time.
     """
 
     lanes: int
@@ -87,7 +87,7 @@ def load_cupy(device: int) -> Any:
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
     """Choose the number of threads per world, and shared or global memory for the work arrays.
 
-    A good number of threads per world is about the square root of rows plus pairs.
+    A good number of threads per world is about sqrt(rows + pairs).
 
     Args:
         sizes: sizes of the model.

@@ -18,11 +18,11 @@ _LOG_BYTES = 8192
 
 
 class LinkError(CompileError):
-    """Error: parts cannot be linked, because the driver is missing or does not accept the output of NVRTC."""
+    """Error: the parts cannot be linked. The driver is missing, or does not accept the output of NVRTC."""
 
 
 class Linker(Protocol):
-    """Linker of several cubins to one.
+    """Linker that joins several cubins.
 
     Attributes:
         name: name and version of the linker.
@@ -95,7 +95,7 @@ class DriverLinker:
                 self._call("cuLinkAddData_v2", state, *given, ctypes.c_uint(0), None, None, log=log)
             cubin, size = ctypes.c_void_p(), ctypes.c_size_t()
             self._call("cuLinkComplete", state, ctypes.byref(cubin), ctypes.byref(size), log=log)
-            return ctypes.string_at(cubin, size.value)  # copy, because cuLinkDestroy frees the memory
+            return ctypes.string_at(cubin, size.value)  # copy the cubin, because cuLinkDestroy frees the memory
         finally:
             self._driver.cuLinkDestroy(state)
 

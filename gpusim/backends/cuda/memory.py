@@ -99,7 +99,7 @@ class CudaMemory(KernelBackend):
         return OVERRIDE in state.arrays and bool(state.arrays[OVERRIDE].any())
 
     def _follow_stream(self) -> None:
-        """If the stream has changed, let the current stream wait for the previous stream."""
+        """Let the current stream wait for the previous stream, if they differ."""
         stream, last = self._cupy.cuda.get_current_stream(), self._last_stream
         if last.ptr != stream.ptr:
             stream.wait_event(last.record())
@@ -107,7 +107,10 @@ class CudaMemory(KernelBackend):
 
     @property
     def state(self) -> State:
-        """Return the state on the host. The caller may change the state. The next launch copies it to the device."""
+        """Return the state on the host.
+
+        The caller may change the state. The next launch copies the state to the device.
+        """
         self._pull()
         self._host_newer = True
         return self._state
@@ -142,9 +145,9 @@ class CudaMemory(KernelBackend):
                 self._commands_changed()
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write commands of all worlds from ``values`` (num_worlds, n). ``columns``: a slice or indices of columns.
+        """Write commands of all worlds from ``values`` (num_worlds, n). ``columns`` is a slice or indices.
 
-        Values on the host are copied to the device.
+        The function copies values on the host to the device.
         """
         with self._here():
             array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))
@@ -173,7 +176,7 @@ class CudaMemory(KernelBackend):
         self.bind_array(f"kept_{name}", self._state.arrays[name])
 
     def device_array(self, name: str) -> Any:
-        """Return the device array with this name in :meth:`bind_array`."""
+        """Return the device array that :meth:`bind_array` created for this name."""
         return self._arrays[name]
 
     def _commands_changed(self) -> None:

@@ -1,8 +1,8 @@
 """NVRTC, NVIDIA's run-time compiler. gpusim calls NVRTC through CuPy if available, otherwise through ctypes.
 
-Both need no GPU and no driver. Without CuPy, the NVRTC library is sufficient (``pip install nvidia-cuda-nvrtc-cu12``).
-gpusim also uses the library if a build needs another major version than CuPy has. For example, NVRTC 13 does not
-support sm_70.
+NVRTC needs no GPU and no driver. Without CuPy, install the library with ``pip install nvidia-cuda-nvrtc-cu12``. gpusim
+also uses the library if a build needs another major version than CuPy has. For example, NVRTC 13 does not support
+sm_70.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _candidates() -> Iterator[Nvrtc]:
     try:
         yield CupyNvrtc()
     except (ImportError, OSError, RuntimeError, AttributeError):
-        pass  # CuPy is missing or does not find its library
+        pass  # CuPy is missing or does not find the library
     for path in (*_wheel_libraries(), *SYSTEM_LIBRARIES):
         try:
             yield LibraryNvrtc(path)
@@ -128,8 +128,8 @@ class CupyNvrtc:
                 self._nvrtc.compileProgram(program, options)
             except self._nvrtc.NVRTCError as error:
                 return Compiled(None, self._nvrtc.getProgramLog(program) or str(error))
-            # For a virtual architecture, CuPy raises an error, and the library returns an empty cubin. CuPy also drops
-            # the last byte of a cubin, as if it were the NUL at the end of a text.
+            # With a virtual architecture, CuPy raises an error, and the library returns an empty cubin. CuPy also
+            # removes the last byte of a cubin, because it expects a NUL at the end of a text.
             cubin = b"" if _is_virtual(options) else self._nvrtc.getCUBIN(program) + b"\0"
             return Compiled(cubin, self._nvrtc.getProgramLog(program), _text(self._nvrtc.getPTX(program)))
         finally:
@@ -148,7 +148,7 @@ class LibraryNvrtc:
 
     def __init__(self, path: str) -> None:
         if hasattr(os, "add_dll_directory") and os.path.dirname(path):
-            os.add_dll_directory(os.path.dirname(path))  # NVRTC finds its builtins there
+            os.add_dll_directory(os.path.dirname(path))  # so that NVRTC finds its builtins
         _load_builtins(Path(path))
         self._library = ctypes.CDLL(path)
         self._library.nvrtcGetErrorString.restype = ctypes.c_char_p

@@ -1,4 +1,4 @@
-"""Reading of signals on a GPU: one thread per signal element and world. A separate kernel has one thread per ray."""
+"""Reading of signals on a GPU, with one thread for each signal element and world, and one thread for each ray."""
 
 from __future__ import annotations
 

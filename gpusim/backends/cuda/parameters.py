@@ -11,11 +11,11 @@ from gpusim.backends.kernel_backend import BOUNCING
 from gpusim.model.parameters import DERIVED_FROM, derive, refresh_derived
 
 _SOURCES = ("mass",)
-"""Parameters that no kernel reads. The kernels read values that are derived from them."""
+"""Parameters that the kernels read only through derived values."""
 
 
 class CudaParameters(CudaMemory):
-    """Parameters of a simulation on a GPU. The host copies them back when it needs them."""
+    """Parameters of a simulation on a GPU. The host copies written parameters back when it needs the values."""
 
     def _open(self, device: int | None) -> None:
         super()._open(device)
@@ -34,7 +34,7 @@ class CudaParameters(CudaMemory):
             cupy, own = self._cupy, self._own_rows(name)
             rows = self.device_rows(worlds)
             cell = own[(slice(None), *at)]
-            given = self.side_by_side([values], len(worlds))[rows]  # rows without a new value repeat the last one
+            given = self.side_by_side([values], len(worlds))[rows]  # rows without a new value repeat the last new value
             chosen = (rows >= 0).reshape(-1, *(1,) * (cell.ndim - 1))
             cell[...] = cupy.where(chosen, given.reshape(cell.shape), cell)
             self._parameters_newer.add(name)
@@ -64,7 +64,7 @@ class CudaParameters(CudaMemory):
         return self._arrays[name]
 
     def _refresh_derived(self, name: str) -> None:
-        """Recompute what depends on a parameter, on the device."""
+        """Recompute on the device the values that depend on a parameter."""
         for field, sources in DERIVED_FROM.items():
             if name in sources:
                 given = {source: self._arrays[source] for source in sources}

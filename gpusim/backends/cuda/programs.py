@@ -1,4 +1,4 @@
-"""Diagrams on a GPU: launch of the kernel of a program (cuda_kernels/diagram.cu) with one thread per world."""
+"""Launch of a diagram's kernel on a GPU (cuda_kernels/diagram.cu), with one thread per world."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THREADS = 128
 
 
 class ProgramLaunch:
-    """Launch of the kernel that samples a diagram in all worlds in which a sample is due.
+    """Launch of the kernel that samples a diagram, in each world at the diagram's sample times.
 
     Args:
         backend: the backend with the state and the commands.
@@ -34,7 +34,8 @@ class ProgramLaunch:
 
         Args:
             given: input signals on the device (worlds, inputs).
-            parameters: parameters on the host (1 or worlds, parameters). The backend copies changes to the device.
+            parameters: parameters on the host (1 or worlds, parameters). The backend copies changed parameters to the
+                device.
         """
         self._backend.launch_on_commands(self._kernel, THREADS, lambda: self._arguments(given, parameters))
 

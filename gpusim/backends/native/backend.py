@@ -1,4 +1,4 @@
-"""Native backend: the C++ compiler of the system builds cuda_kernels/, and CPU threads share the worlds."""
+"""Native backend: the C++ compiler of the system builds cuda_kernels/, and each CPU thread runs some of the worlds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-# The threads of OpenMP do not survive a fork, so child processes use one thread.
+# The threads of OpenMP do not survive a fork, so a forked process uses one thread.
 _forked = False
 
 
@@ -56,17 +56,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-# Minimum pair capacity to solve several manifolds of a world at once, in vectors.
+# Minimum pair capacity for which the kernels solve several manifolds of a world at once, in SIMD vectors.
 LEAST_WIDE = 128
-# Minimum number of world groups for which a build for groups is worth its compile time.
+# Minimum number of world groups for a build for groups. With fewer groups, the build does not save its compile time.
 LEAST_GROUPS = 4
 SPOILED = 0xFF
-# Cycles that a thread waits before it sleeps (about 50 us). In a staged step, the next phase starts sooner.
+# Cycles that a thread waits before it sleeps (about 50 us). A phase of a staged step takes less time.
 SPINS = "3000"
-# Maximum bytes of the slabs of all groups that run at once. Above this limit, worlds run one by one.
+# Maximum total size of the slabs of all groups that run at once (bytes). With larger slabs, worlds run one by one.
 MOST_GROUP_BYTES = 4 << 30
-# Target duration (s) and maximum number of steps of one launch. Each launch loads the worlds into the caches. So if
-# steps are slow, a launch still has FEW_STEPS steps, unless they take longer than PATIENCE seconds.
+# Target duration (s) and maximum number of steps of one launch. Each launch loads the worlds into the caches. A launch
+# has at least FEW_STEPS steps, unless FEW_STEPS steps take longer than PATIENCE seconds.
 PIECE, MOST_STEPS = 0.05, 1_000_000
 PATIENCE, FEW_STEPS = 0.5, 10
 # Loaded libraries of this process, by digest of the build.
@@ -123,7 +123,7 @@ class NativeBackend(KernelBackend):
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
     def lanes(self) -> int:
-        """Return the number of manifold records per vector, or 1 for small worlds."""
+        """Return the number of manifold records in a SIMD vector, or 1 for small worlds."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
 
     @property
@@ -132,10 +132,10 @@ class NativeBackend(KernelBackend):
         return "simd" if self.world_lanes > 1 else super().launch
 
     def _lanes_of_worlds(self, launch: str) -> int:
-        """Return how many worlds a thread steps at once (group_source.py).
+        """Return the number of worlds that a thread steps at once (group_source.py).
 
         Raises:
-            ModelError: ``launch`` is "simd", but the model does not support "simd".
+            ModelError: ``launch`` is "simd", but the model has no joints or swept joints.
         """
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
@@ -148,7 +148,7 @@ class NativeBackend(KernelBackend):
         return wide if launch == "simd" or pays else 1
 
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Return the address of an array, and keep the array alive."""
+        """Return the address of an array, and keep a reference to the array."""
         if name not in self._kept or self._kept[name][0] is not array:
             kept = np.ascontiguousarray(array)
             self._kept[name] = kept, kept.ctypes.data
@@ -175,7 +175,7 @@ class NativeBackend(KernelBackend):
     def _ensure_memory(self, size: int) -> None:
         if self._slab.size < size:
             memory = np.zeros(size + 64, np.uint8)
-            self._slab = memory[-memory.ctypes.data % 64 :]  # align to cache lines for vectors
+            self._slab = memory[-memory.ctypes.data % 64 :]  # align the slabs to cache lines, for vectors
             self.arguments["slab"] = self.bind_array("slab", self._slab)
 
     def run(self, n: int, dt: float) -> bool:
@@ -196,7 +196,7 @@ class NativeBackend(KernelBackend):
         return spent
 
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
-        """Return a function that runs steps of a plan. See the protocol."""
+        """Return a function that runs the steps of a plan. See ``Backend.step_loop``."""
         if self.staged:
             return None
         loop = StepLoop(self, plan, load_library, self._library.observe_worlds)
@@ -234,13 +234,13 @@ class NativeBackend(KernelBackend):
             advance(done, count)
             spent = time.perf_counter() - start
             n, done, total = n - count, done + count, total + spent
-            if n or spent * self._piece > 2.0 * PIECE * count:  # the launches are too short or too long
+            if n or spent * self._piece > 2.0 * PIECE * count:  # the duration of the launches is far from PIECE
                 usual, few = (int(count * seconds / max(spent, 1e-6)) for seconds in (PIECE, PATIENCE))
                 self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
         return total
 
     def run_stage(self, stage: str, h: float) -> None:
-        """Run one stage of a substep of ``h`` seconds, in staged launch only. The stage "start" loads the state."""
+        """Run one stage of a substep of ``h`` seconds, in staged launch only. Stage "start" loads the state."""
         run = self._runner(h)
         execute(self.plan.stages[stage], run, self._any_active(run))
 
@@ -264,7 +264,7 @@ class NativeBackend(KernelBackend):
         read, cast = (
             (self._address, (ctypes.c_int * listed.size).from_buffer(listed.data), place, len(listed), width)
             for listed in (plain, rays)
-        )  # from_buffer keeps the arrays alive
+        )  # from_buffer keeps references to the arrays
         if not len(rays):
             return out, partial(self._library.observe_worlds, *read)
         kernel = load_library(rays_variant(self.kinds)).cast_rays
@@ -338,7 +338,7 @@ class NativeBackend(KernelBackend):
         return any_active
 
     def spoil_slab(self) -> Array:
-        """Fill the slabs with SPOILED to test that steps do not read old data. Return a flat view of all slabs."""
+        """Fill the slabs with SPOILED, to test that steps read no old data. Return a flat view of all slabs."""
         self._slab[:] = SPOILED
         return self._slab
 

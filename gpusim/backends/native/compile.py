@@ -39,16 +39,17 @@ FLAGS = (
     "-O2",
     "-fPIC",
     "-shared",
-    # To give the same bits as a GPU, the compiler must not fuse multiplies with adds. It must not vectorize
-    # straight-line code either, because g++ 12 may drop half of a double -> float -> double round trip.
+    # For the same bits as on a GPU, the compiler must not fuse multiplies with adds. The compiler must not vectorize
+    # straight-line code, because g++ 12 may then skip half of a double -> float -> double conversion.
     "-ffp-contract=off",
     "-fno-tree-slp-vectorize",
 )
 UNROLLED = ("-O3", "-fno-tree-loop-vectorize")
-# Only for GCC: unrolled loops over the three or six numbers of a vector save a fifth of a humanoid's step, and take a
-# twentieth of the compile time.
+# Only for GCC: unroll loops over the three or six numbers of a vector. Unrolling saves a fifth of a humanoid's step,
+# and costs a twentieth of the compile time.
 PEELED = ("-fpeel-loops", "--param=max-completely-peeled-insns=400")
-# GCC only: these passes take a sixth of the compile time. They save time only in builds with vectors of contacts.
+# Only for GCC: skip passes that take a sixth of the compile time. The passes speed up only builds with vectors of
+# contacts.
 SKIPPED = (
     *("-fno-gcse", "-fno-cse-follow-jumps", "-fno-rerun-cse-after-loop", "-fno-crossjumping", "-fno-devirtualize"),
     *("-fno-ipa-cp", "-fno-ipa-bit-cp", "-fno-ipa-vrp", "-fno-ipa-icf", "-fno-ipa-sra"),
@@ -57,10 +58,10 @@ SKIPPED = (
 OPENMP = "-fopenmp"
 FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
-ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may have installed OpenMP in the meantime
+ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may install OpenMP later
 # Time limits (s). A one-line program takes 0.1 s, and all kernels take 4 to 20 s, or more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
-# Output of a compiler that was killed, or has no disk space. Then the source has no error.
+# Patterns for the output of a compiler that was killed or ran out of disk space. The source then has no error.
 _FULL = re.compile(r"no space left|file too large|quota exceeded", re.IGNORECASE)
 _KILLED = re.compile(r"\bkilled\b|memory exhausted|out of memory|cannot allocate memory|ended with -\d", re.IGNORECASE)
 
@@ -99,7 +100,7 @@ def check_native() -> None:
 
 
 def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
-    """Load the library of :func:`build_native`. If this fails, rebuild the library once.
+    """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild it once.
 
     Raises:
         BrokenCompilerError: the rebuilt library cannot be loaded either.
@@ -122,11 +123,12 @@ def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
     """Return the path of the shared library of ``main``. Compile the library unless it is in the cache.
 
-    If the compiler has no OpenMP, the library runs on one thread. At most one build per day warns of missing OpenMP.
+    Without OpenMP in the compiler, the library runs on one thread. gpusim warns of missing OpenMP at most once per day.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: dict from name to text, for headers and sources that extend or replace the sources of the package.
+        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
+            the same name.
         defines: preprocessor macros.
 
     Raises:
@@ -175,8 +177,8 @@ def find_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 
 def _macros(compiler: Compiler, defines: dict[str, str]) -> list[str]:
     """Return the flags that depend on the build."""
-    # Unrolled loops over the rows of a contact save a sixth of a pile's step, and double the compile time. The same is
-    # true for loops over the components of vectors over worlds.
+    # Unrolled loops over the rows of a contact save a sixth of a pile's step, and double the compile time. In builds
+    # for groups of worlds, unrolled loops over vector components have the same effect.
     contacts, worlds = (int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
     gcc = _is_gcc(compiler)
     unrolled = UNROLLED if contacts or worlds else PEELED if gcc else ()
@@ -219,7 +221,7 @@ def _hint() -> str:
 
 def _compiler() -> Compiler:
     command = _command()
-    # Asking for the version would take longer than the whole lookup. Another version is another file.
+    # Use the date and size of the compiler's file, because a query of the version would take longer than the lookup.
     program = Path(command[0]).resolve()
     facts = program.stat()
     identity = f"{program} {facts.st_mtime_ns} {facts.st_size} {sys.platform} {platform.machine()}"
@@ -228,12 +230,12 @@ def _compiler() -> Compiler:
 
 def _flags() -> list[str]:
     intel = platform.machine().lower() in ("x86_64", "amd64")
-    # -mtune changes the order of instructions for this processor, which saves an eighth of a humanoid's step.
+    # -mtune orders instructions for this processor, which saves an eighth of a humanoid's step.
     return [*FLAGS, *(["-mno-fma", "-mtune=native", *_vector_flags()] if intel else [])]
 
 
 def vector_bytes() -> int:
-    """Return the size of the vectors in the kernels (bytes)."""
+    """Return the size of the SIMD vectors in the kernels (bytes)."""
     return 64 if "-mavx512f" in _vector_flags() else 32
 
 
@@ -265,7 +267,7 @@ def _library(
     defines: dict[str, str],
     flags: list[str],
 ) -> str:
-    """Return the path of a library of this compiler in the cache."""
+    """Return the path in the cache for a library of this compiler."""
     by = digest([compiler.identity, *compiler.command, *flags])[:16]
     return _name(main, sources, generated, defines, by)
 
@@ -313,7 +315,7 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
 
 
 def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
-    """Compile. If the compiler fails, return the output of the compiler, else None."""
+    """Run the compiler. Return the output if the compiler fails, else None."""
     command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
     environment = os.environ | {"LC_ALL": "C"}  # error messages in English
     pipe = subprocess.PIPE
@@ -350,7 +352,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _check_compiler(compiler: Compiler) -> None:
-    """Compile a one-line program, to distinguish a broken compiler from an error in the kernels.
+    """Compile a one-line program, to check whether the compiler works.
 
     Raises:
         BrokenCompilerError: the compiler fails or hangs.

@@ -1,8 +1,8 @@
-"""Kernels with the sizes of one model as constants, for long runs.
+"""Specialized kernels for long runs: the sizes of one model are constants.
 
-Specialized kernels are faster than general kernels, and the results are the same, bit for bit. A long run first looks
-for specialized kernels in the cache. If the cache has none and the run continues, the backend compiles specialized
-kernels in the background.
+Specialized kernels are faster than general kernels, and the results are the same, bit for bit. A long run looks for
+specialized kernels in the cache. If the cache has none, the backend compiles specialized kernels in the background
+after some more seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from gpusim.backends.codegen.variants import Variant
 from gpusim.backends.native.compile import build_native, find_native
 
 LOOKS_AFTER, MAKES_AFTER = 0.1, 5.0
-"""Duration of steps after which a run looks for specialized kernels, and after which it compiles them (s)."""
+"""LOOKS_AFTER: duration of all steps after which a run looks for specialized kernels (s). MAKES_AFTER: duration of all
+steps after which a run compiles specialized kernels (s)."""
 
 
 class Specialization:
@@ -32,7 +33,7 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build in the first call after the cache has it. Return None in all other calls.
+        """Return the build in the first call after the build is in the cache, and None in all other calls.
 
         Args:
             spent: duration of the steps since the last call (s).

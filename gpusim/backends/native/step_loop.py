@@ -1,4 +1,4 @@
-"""Many steps in one call of the native backend. cuda_kernels/step_loop.cu has the same structures."""
+"""Loop that runs many steps in one call of the native backend. cuda_kernels/step_loop.cu has the same C structures."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class StepLoop:
     def run(self, first: int, n: int, h: float) -> None:
         """Run ``n`` steps in substeps of ``h`` seconds. ``first``: number of the first step."""
         loop, stepping = self._loop, self._backend.stepping
-        if stepping is not self._stepping:  # in the first run, and when specialized kernels are ready
+        if stepping is not self._stepping:  # True in the first run, and when specialized kernels are ready
             loop.step, self._stepping = _function(stepping), stepping
         loop.h, loop.threads = h, self._backend.team
         self._run(self._address, first, n)

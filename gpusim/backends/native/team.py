@@ -1,4 +1,4 @@
-"""Choice of the number of threads in a staged step, by trials while the simulation runs.
+"""Choice of the number of threads in a staged step. gpusim tests different numbers while the simulation runs.
 
 Threads wait for each other after each phase. The results do not depend on the number of threads.
 """
@@ -9,12 +9,12 @@ from __future__ import annotations
 TRIAL, TRIAL_TIME = 8, 0.02
 # Time before the first trial, and maximum time between two trials (s). Trials take at most 1 / RARE of the time.
 FIRST, LONGEST, RARE = 0.1, 2.0, 20.0
-# A trial is successful if its steps take at most this fraction of the time of earlier steps.
+# A trial succeeds if the time per step is at most KEPT times the previous time per step.
 KEPT = 0.9
 
 
 class Team:
-    """Number of threads, from 1 to ``most``. Each trial tests half or twice the number of threads.
+    """Number of threads, from 1 to ``most``. Each trial halves or doubles the number.
 
     Attributes:
         size: number of threads of the next step.
@@ -28,7 +28,7 @@ class Team:
         self._steps, self._spent = 0, 0.0
 
     def record(self, seconds: float) -> None:
-        """Record the duration of a step with ``size`` threads. This may change ``size``."""
+        """Record the duration of a step with ``size`` threads. Change ``size`` at the start and end of trials."""
         self._steps += 1
         self._spent += seconds
         if self.size != self._usual:

@@ -1,4 +1,4 @@
-"""NumPy backend: it runs the code in gpusim/reference/ for all worlds at once, and needs no compiler."""
+"""NumPy backend: runs the code in gpusim/reference/ for all worlds at once, without a compiler."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class NumpyBackend:
         """Return None: the caller runs the steps one by one."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
-        """Return the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""
+        """Return the quarantine. ``drivers`` maps the label of a command to the label of the diagram that writes it."""
         self._quarantine = Quarantine(self, drivers)
         return self._quarantine
 
     def invalidate(self) -> None:
-        """Do nothing after a write: this backend caches no results."""
+        """Do nothing: this backend caches no results."""
 
     def host_control(self) -> Array:
         """Return writable commands (num_worlds, controls)."""
@@ -125,12 +125,12 @@ class NumpyBackend:
             self.work.contacts.forward_only[:] = trial
 
     def _keep_forward(self) -> None:
-        """Store the contacts of the trial step, before the contacts of the state are restored."""
+        """Store the contacts of the trial step, before the backend restores the contacts of the state."""
         if self.work.contacts is not None:
             self._trial = keep_contacts(self.work)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of the last trial, or None if the model has no pair capacity."""
+        """Return the contacts of the last trial step, or None if the model has no pair capacity."""
         return self._trial
 
     def newly_overflowed(self) -> bool:

@@ -34,18 +34,19 @@ from gpusim.reference.collide.shapes import Convex, HeightField, Polytope
 from gpusim.typing import Array
 
 CONE = 0.985
-"""Cosine of 10 degrees. Points whose normals are this close to the normal of the deepest point belong to its
-manifold."""
+"""Cosine of 10 degrees. A point joins the manifold of the deepest point if their normals differ by at most 10
+degrees."""
 LOWEST = 1e-3
-"""Only points this close to the lowest points of the shape can start another manifold. The unit is the shape's size."""
+"""Maximum height above the lowest point of the shape for a point that starts a manifold, relative to the shape's
+size."""
 STEP = 2e-4
-"""The ground blocks a sliding shape only if the ground rises by more than this. The unit is the shape's size."""
+"""Minimum rise of the ground that blocks a sliding shape, relative to the shape's size."""
 SAME = 1e-3
-"""Points that are closer than this are merged. The unit is the shape's size."""
+"""Distance below which two points are merged, relative to the shape's size."""
 LEAN = 1e-3
 """Sine of the angle tolerance for normals of the surface."""
 INSIDE = 1e-9
-"""Tolerance for points outside the rim of a triangle, relative to the grid spacing."""
+"""Distance tolerance of the test whether a point is inside a triangle, relative to the grid spacing."""
 _PRISM = Faces(
     first=np.array([0, 3, 6, 10, 14, 18]),
     vertex=np.array([0, 1, 2, 5, 4, 3, 0, 3, 4, 1, 1, 4, 5, 2, 2, 5, 3, 0]),
@@ -54,7 +55,7 @@ _PRISM = Faces(
 
 
 def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifold | None:
-    """Return contact points of a half space (A) with a convex shape, or None if the gap exceeds ``margin``."""
+    """Return contact points of a half space (A) and a convex shape, or None if the gap exceeds ``margin``."""
     n, radius = turn[:, 2], b.shape.radius
     lowest = b.support(-n[None])
     least = (lowest - center) @ n - radius
@@ -168,7 +169,7 @@ class Field:
         return bool(other.gap + (q - x.place) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
-        """Return whether the surface falls away beyond an edge of a triangle, or ends there."""
+        """Return whether the surface bends down at an edge of a triangle, or ends there."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -194,7 +195,7 @@ class Found:
 def on_height_field(
     field: HeightField, center: Array, turn: Array, b: Posed, margin: float, most: int
 ) -> list[Manifold]:
-    """Return contact points of a height field (A) with a convex shape, up to a gap of ``margin``.
+    """Return contact points of a height field (A) and a convex shape whose gap is at most ``margin``.
 
     The function returns at most ``most`` manifolds, the deepest first.
     """
@@ -204,10 +205,10 @@ def on_height_field(
 
 
 class Surface(Protocol):
-    """The surface of a height field or of a triangle mesh, in its own frame."""
+    """Surface of a height field or a triangle mesh, in the frame of the field or mesh."""
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q blocks a shape that slides along ``other``.
+        """Return whether the surface at q blocks a shape that slides along the contact ``other``.
 
         The shape also touches the surface at ``x``.
         """
@@ -216,7 +217,7 @@ class Surface(Protocol):
 def manifolds_of(
     ground: Surface, found: list[Found], center: Array, turn: Array, body: Posed, most: int
 ) -> list[Manifold]:
-    """Group the points ``found`` into up to ``most`` manifolds."""
+    """Group the points ``found`` into manifolds, at most ``most``."""
     known: list[tuple[Found, list[Found]]] = []
     rest = seeds = found
     for _ in range(2 * MANIFOLDS):
@@ -289,8 +290,7 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
             depth = 2.0 * float((high - low).sum()) + float(np.ptp(t.corner, axis=0).sum())
             found += _on_ridges(ground, t, body, margin, depth)
     if not found:
-        # No triangle pushes the shape out, because its lowest points are below other triangles. So use
-        # the triangle above the shape.
+        # The shape is completely below the surface, so use the triangle above its lowest point or center.
         lowest = body.support(np.array([[0.0, 0.0, -1.0]]))[0] - [0.0, 0.0, body.shape.radius]
         for x in (lowest, body.center):
             for t in ground.around(x, 0.0):
@@ -301,14 +301,14 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], float]:
-    """Return contact points over a triangle, and a lower bound of the gaps at the triangle's rim."""
+    """Return contact points inside a triangle, and a lower bound of the gaps at the triangle's rim."""
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
     if least > margin:
         return [], np.inf
     corners, ids = body.facing(-n)
-    corners = corners[::-1] - radius * n  # counterclockwise seen from above
+    corners = corners[::-1] - radius * n  # the corners are counterclockwise, seen from above
     ids = ids[::-1]
     own = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
     loop = Loop(corners[:, :2], own)
@@ -328,7 +328,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
                 found.append(point)
     if any(x.gap <= least + SLACK * body.shape.extent for x in found):
         return found, np.inf
-    # For a point above the ground, use its foot on the triangle. For a point below, use its vertical projection.
+    # Points above the ground are projected along the normal, and points below the ground are projected vertically.
     if t.lateral_distance(lowest - max(least, 0.0) * n) <= ground.inside:
         feature = mixed(own[0], own[0]) if len(ids) == 1 else NEAREST
         return [*found, Found(lowest, n, least, feature, len(ids) == 1)], np.inf
@@ -336,7 +336,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 
 
 def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
-    """Return the contact of a core point (3,) whose foot is beyond a ridge, with the nearest edge or corner."""
+    """Return the contact of a core point (3,) beyond a ridge with the nearest edge or corner."""
     share, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance

@@ -1,8 +1,8 @@
 """Contact points of two convex shapes, from their facing features.
 
-Seen along the normal, the two features are polygons in a plane. Each corner of the overlap of these polygons is a
-contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area. A
-corner keeps its feature number from step to step.
+The code projects both features onto a plane perpendicular to the normal. Each corner of the overlap of the two polygons
+is a contact point with a gap. If the overlap has more than four corners, the narrow phase keeps four corners that span
+a large area. A corner keeps its feature number from step to step.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from gpusim.reference.collide.separation import Approach, Pair
 from gpusim.typing import Array
 
 SLACK = 1e-7
-"""Points that are outside by less than this count as inside. The unit is the extent of the shapes."""
+"""Distance tolerance of the test whether a point is inside a polygon, relative to the extent of the shapes."""
 TIE = 1e-6
-"""Values that differ by less than this count as equal. The unit is the extent of the shapes."""
+"""Difference below which two gaps or distances count as equal, relative to the extent of the shapes."""
 PASSING = 1e-5
-"""Crossing edges do not touch if their gap exceeds the smallest gap by more than this. The unit is the extent of the
+"""Maximum difference between the gap of crossing edges that touch and the smallest gap, relative to the extent of the
 shapes."""
 PARALLEL_SINE = 0.02
-"""Sine of 1.1 degrees. Segments at a smaller angle touch along a line, and other segments touch at a point."""
+"""Sine of 1.1 degrees. Segments with an angle below 1.1 degrees touch along a line."""
 FEATURES = 65536
 NEAREST = 65535
 
@@ -86,7 +86,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
     """Return a point, the outward normal and the number of each edge.
 
-    For a segment (a loop with two corners), the normals are along the segment.
+    A loop with two corners is a segment. The normals of a segment are along the segment.
     """
     made = []
     for i, edge in enumerate(loop.edge):
@@ -126,15 +126,15 @@ def distinct(points: Array, space: float) -> Array:
 
 
 def _first_most(value: Array, slack: float) -> int:
-    """Return the first index whose value is within ``slack`` of the maximum."""
+    """Return the first index with a value of at least max(value) - ``slack``."""
     return int(np.flatnonzero(value >= value.max() - slack)[0])
 
 
 def spanning(points: Array, gap: Array) -> Array:
     """Select up to 4 of the points (n, 2), and return their indices.
 
-    The selected points are the deepest point, the point farthest from the deepest point, and the farthest point on each
-    side of the line through these two.
+    Point 1 is the deepest point, and point 2 is the point farthest from point 1. Points 3 and 4 are the points farthest
+    from the line through points 1 and 2, one on each side.
     """
     if len(gap) <= 2:
         return np.arange(len(gap))
@@ -171,7 +171,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
     """Return all corners of the overlap: positions in the plane (n, 2), gaps (n,) and feature numbers.
 
-    Points with a gap above ``limit`` are left out.
+    The function skips points with a gap above ``limit``.
     """
     slack = SLACK * pair.extent
     (p, loop_a), (q, loop_b) = _facing(pair, found, 0), _facing(pair, found, 1)
@@ -179,7 +179,8 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
     feature = mixed(loop_a.edge[0], loop_b.edge[0])
     single = [loop.corner[0] for loop in (loop_a, loop_b) if len(loop.edge) == 1]
     if single:
-        # A corner gives the position more accurately than the nearest points, unless it is outside the other face.
+        # Use the corner instead of the nearest points, because its position is more accurate. Skip corners outside the
+        # other face.
         place = np.mean(single, axis=0)
         other = loop_b if len(loop_a.edge) == 1 else loop_a
         if len(other.edge) > 1 and max((place - x) @ out for x, out, _ in sides(other)) > slack:
@@ -202,7 +203,7 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
     """Return up to four contact points with a gap of at most ``margin`` (m)."""
     place, gap, features = touching_points(pair, found, margin)
     if pair.a.shape.single or pair.b.shape.single:
-        # Use the mean of the nearest points, because a round rim may be equally near all around.
+        # Use the mean of the nearest points, because all points of a round rim may be equally near.
         place, gap = place[gap <= gap.min() + TIE * pair.extent].mean(axis=0)[None], np.array([found.gap])
     chosen = spanning(place, gap)
     place, gap, n = place[chosen], gap[chosen], found.normal

@@ -1,8 +1,8 @@
 """Contact points of triangle meshes with convex shapes.
 
 The narrow phase handles one triangle at a time, in the mesh's frame. The gap of a point is measured along the
-triangle's normal. The normal points to the side of the triangle where most of the shape is. Edges inside a plane or a
-valley cause no ghost collisions.
+triangle's normal. The normal points to the side of the triangle that contains most of the shape. Edges inside a plane
+or a valley cause no ghost collisions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gpusim.reference.collide.shapes import Polytope, TriangleMesh
 from gpusim.typing import Array
 
 INSIDE = 1e-6
-"""Tolerance for points on the rim of a triangle, relative to the shape's size."""
+"""Distance tolerance of the test whether a point is on the rim of a triangle, relative to the shape's size."""
 FLAT = 1e-6
-"""A point counts as on a plane if the sine of its angle to the plane is below this."""
+"""Angle tolerance (sine) of the test whether a point is on a plane."""
 LOOK = 1e-3
-"""Greatest distance between open edges that continue each other, relative to the shape's size."""
+"""Distance from an open edge at which the code looks for other triangles, relative to the shape's size."""
 _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]), normal=np.zeros((2, 3)))
 
 
@@ -52,12 +52,12 @@ class Triangle:
         return unit
 
     def levels(self, x: Array) -> Array:
-        """Return how far a point (3,) is outside each edge, (3,)."""
+        """Return the distances of a point (3,) from all three edges, (3,), positive outside the triangle."""
         levels: Array = np.vecdot(x - self.corner, self.outward)
         return levels
 
     def aside(self, k: int, x: Array) -> Array:
-        """Return the vectors from edge k to points (n, 3), perpendicular to this edge."""
+        """Return the perpendicular vectors from edge k to points, (n, 3)."""
         edge = self.corner[(k + 1) % 3] - self.corner[k]
         to = x - self.corner[k]
         across: Array = to - np.outer(to @ edge / (edge @ edge), edge)
@@ -97,7 +97,7 @@ class Ground:
         return Triangle(i, corner, side * normal, side, beyond)
 
     def is_near(self, x: Array, distance: float) -> bool:
-        """Return whether any triangle is within a distance of a point (3,)."""
+        """Return whether the distance of a point (3,) from the mesh is at most ``distance`` (m)."""
         near = self._tree.near(x - distance, x + distance)
         if not near.size:
             return False
@@ -105,12 +105,12 @@ class Ground:
         return bool(square.min() <= distance * distance)
 
     def continues(self, x: Array, outward: Array) -> bool:
-        """Return whether other triangles continue the surface past an open edge at x."""
+        """Return whether the point x of an open edge has other triangles close to it, in the direction ``outward``."""
         look = LOOK * self.size
         return self.is_near(x + look * outward, 0.1 * look)
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface passes near the point q. See :meth:`Surface.rises_at` in ground.py."""
+        """Return whether the surface passes near the point q, see :meth:`Surface.rises_at` in ground.py."""
         return self.is_near(q, 2.0 * step)
 
     def has_normal(self, t: Triangle, x: Array, n: Array) -> bool:
@@ -133,7 +133,7 @@ class Ground:
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
-        """Return whether a shorter motion than ``depth`` frees the shape."""
+        """Return whether a motion shorter than ``depth`` (m) separates the shape from the triangle."""
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):
                 around = self._triangle(int(i))
@@ -155,7 +155,7 @@ class Ground:
         return fan
 
     def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
-        """Return whether a motion along n by less than ``depth`` frees the shape from the triangle."""
+        """Return whether a motion along n, shorter than ``depth`` (m), separates the shape from the triangle."""
         to = t.corner - x
         flat = FLAT * float(np.linalg.norm(to, axis=1).max())
         behind, ahead = bool((to @ n).min() < -flat), bool((to @ n).max() > flat)
@@ -169,7 +169,7 @@ class Ground:
 def on_triangle_mesh(
     mesh: TriangleMesh, center: Array, turn: Array, b: Posed, margin: float, most: int
 ) -> list[Manifold]:
-    """Return contact points of a triangle mesh (A) with a convex shape, up to a gap of ``margin``.
+    """Return contact points of a triangle mesh (A) and a convex shape whose gap is at most ``margin``.
 
     The function returns at most ``most`` manifolds, the deepest first.
     """
@@ -185,7 +185,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
-    """Return points of the shape in front of the triangle, and whether the rim can be skipped."""
+    """Return contact points inside the triangle, and whether the caller can skip the rim of the triangle."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
@@ -226,7 +226,7 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
 
 
 def _has_ridge(t: Triangle) -> bool:
-    """Return whether the surface falls away beyond an edge of the triangle, or ends there."""
+    """Return whether the surface bends down at an edge of the triangle, or ends there."""
     for k, tip in enumerate(t.beyond):
         if tip is None:
             return True

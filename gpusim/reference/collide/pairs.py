@@ -51,20 +51,20 @@ def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array
 
 
 def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
-    """Return the contact points of two shapes, or None if the shapes only graze or their gap exceeds ``margin``.
+    """Return the contact points of two shapes, or None if they only graze or their gap exceeds ``margin``.
 
     Args:
         a, b: shapes, at least one of them convex.
         pose_a, pose_b: world poses.
-        margin: greatest gap at which contact points are reported, m.
-        guess: normal of the last step in the frame of A, (3,). The function writes the new normal to ``guess``. The
-            guess only speeds up the search.
+        margin: maximum gap of a contact point, m.
+        guess: normal of the last step in the frame of A, (3,). The function writes the new normal to ``guess``.
+            ``guess`` affects only the speed of the search.
     """
     return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
 
 
 def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """Return up to ``most`` manifolds, the deepest first. Normals are over 10 degrees apart. See :func:`meet`."""
+    """Return up to ``most`` manifolds, the deepest first, with normals that differ by over 10 degrees."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)
@@ -89,7 +89,7 @@ def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Arr
 
 
 def grazes(pair: Pair) -> bool:
-    """Return whether two boxes barely overlap along two axes that are more than 60 degrees apart.
+    """Return whether the overlap of two boxes is tiny along two axes with an angle of more than 60 degrees.
 
     Grazing boxes get no contact.
     """
@@ -122,7 +122,7 @@ def find_all_manifolds(
 ) -> None:
     """Compute the contact points of n pairs.
 
-    If a pair is listed k times, the function finds up to k manifolds of this pair, the deepest first.
+    A pair that the list contains k times gets up to k manifolds, the deepest first.
 
     Args:
         shapes: shapes of the model.
@@ -130,9 +130,9 @@ def find_all_manifolds(
         rotation: (worlds, shapes, 9) rotation matrices of the shapes.
         world: (n,) world of each pair.
         pair: (n, 2) both shapes of each pair.
-        margin: (n,) greatest gap at which contact points are reported, m.
+        margin: (n,) maximum gap of a contact point, m.
         guess: (n, 4) normal of the last step (first 3 numbers). The function updates ``guess``.
-        count: (n,) number of contact points of each pair. The function writes this array and all arrays below.
+        count: (n,) number of contact points of each pair. The function writes ``count`` and all arrays below.
         normal: (n, 3) unit normal from the first shape to the second, world frame.
         points_a: (n, 4, 3) points on the first shape, world frame, m.
         points_b: (n, 4, 3) points on the second shape, world frame, m.
@@ -153,7 +153,7 @@ def find_all_manifolds(
 
 
 def runs(world: Array, pair: Array) -> list[tuple[int, int]]:
-    """Return the start and the length of each run of equal pairs. ``world`` is (n,), and ``pair`` is (n, 2)."""
+    """Return the start and the length of each sequence of equal pairs. ``world`` is (n,), and ``pair`` is (n, 2)."""
     keys = np.column_stack([world, pair])
     starts = np.flatnonzero(np.concatenate([[True], np.any(keys[1:] != keys[:-1], axis=1)]))
     return list(zip(starts.tolist(), np.diff(starts, append=len(keys)).tolist(), strict=True))

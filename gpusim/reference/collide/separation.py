@@ -1,9 +1,9 @@
 """Distance or penetration depth of two convex shapes, and the contact normal.
 
 The code works with the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the origin.
-If the origin is inside C, the shapes overlap. Then the point on the boundary of C nearest to the origin gives the
-shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. The maximum
-of ``separation`` over all normals is the gap of the shapes.
+If the origin is inside C, the shapes overlap. Then the shortest motion that separates the shapes is the vector from the
+origin to the nearest point on the boundary of C. ``separation(n)`` is the gap along a unit normal n from A to B. The
+maximum of ``separation`` over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
 overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001).
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
 TOUCHING = 1e-8
-"""Cores that are closer than this count as overlapping. The unit is the extent of the shapes."""
+"""Distance below which two cores count as overlapping, relative to the extent of the shapes."""
 ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
-"""Accuracy of the depth, relative to the extent. ACCURACY_CURVED is for curved shapes, whose normal is refined
-afterwards."""
+"""Accuracy of the depth, relative to the extent. ACCURACY_CURVED is for curved shapes, because the code refines their
+normals later."""
 APART = 0.01
 """Distance by which the code moves shapes apart to find an exact normal, relative to the extent."""
 SAME = 1e-6
-"""The refinement stops if the normal changes by less than this (rad)."""
+"""Change of the normal below which its refinement stops (rad)."""
 STEPS, ROUNDS, POLISHES = 100, 60, 4
 TOGETHER = 8
 """Number of hull faces that EPA expands at once."""
@@ -45,7 +45,7 @@ _TRIANGLES = [
 ]
 _OPPOSITE = np.array([3, 2, 1, 0])
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
-# Normals around a guess at increasing angles, in the frame of the guess.
+# Normals at increasing angles to a guess, in the frame of the guess.
 _AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
 
 
@@ -128,7 +128,7 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
     Args:
         pair: two convex shapes.
         margin: greatest gap of interest, m.
-        guess: approximate normal, (3,). The function ignores vectors whose length is far from 1.
+        guess: approximate normal, (3,). The function ignores a guess whose length is far from 1.
     """
     if not 0.5 < np.dot(guess, guess) < 2.0:
         guess = pair.b.center - pair.a.center
@@ -148,7 +148,7 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
 
 
 def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Array | None]:
-    """Return the nearest points of two cores that do not overlap."""
+    """Return the nearest points of two separate cores."""
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
     before, max_reached, normal = np.inf, -np.inf, guess
@@ -169,8 +169,8 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
         corners = on_b - on_a
-        # Round-off can make a thin tetrahedron seem to contain the origin. This is impossible
-        # if a plane separates the cores.
+        # Due to round-off, a thin tetrahedron may seem to contain the origin. Check whether a plane separates the
+        # cores.
         if len(corners) == 4 and max_reached <= 0.0 and _holds_origin(corners):
             return None, None
         used = _TRIANGLES[len(corners) - 1]
@@ -178,7 +178,7 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         best = int(np.argmin(square))
         kept = share[best] > 0.0
         on_a, on_b, weight = on_a[used[best][kept]], on_b[used[best][kept]], share[best][kept]
-    # The distance converges before the direction, so use the direction with the best bound.
+    # The distance converges before the direction, so use the direction with the greatest lower bound.
     return Approach(normal, length - pair.radii, weight @ on_a, weight @ on_b), None
 
 
@@ -264,7 +264,7 @@ def _hull(points: Array, extent: float) -> ConvexHull:
 
 
 def sharpened(pair: Pair, found: Approach) -> Approach:
-    """Refine the normal: move the shapes apart along the known normal and find their nearest points."""
+    """Refine the normal: move the shapes apart along the known normal, and find their nearest points."""
     space = APART * pair.extent
     for _ in range(POLISHES):
         shift = (space - found.gap - pair.radii) * found.normal

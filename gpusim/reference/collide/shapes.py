@@ -1,7 +1,7 @@
 """Shapes of the narrow phase: support functions and facing features.
 
 Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point. The core of a capsule is a
-segment along z. The core of a wheel is a disk in the plane z = 0. All other shapes are their own core. All
+segment along z. The core of a wheel is a disk in the plane z = 0. The core of any other shape is the shape itself. All
 functions of this file work in the shape's frame, in m.
 """
 
@@ -21,18 +21,18 @@ from gpusim.typing import Array
 
 UNBOUNDED = 1e30
 FACE_COSINE = 0.995
-"""Cosine of 5.7 degrees. A face faces a direction if the angle between its normal and the direction is below this."""
+"""Cosine of 5.7 degrees. A face faces a direction within 5.7 degrees of its normal."""
 EDGE_SINE = 0.1
-"""Sine of 5.7 degrees. An edge, or a line on a round side, faces a direction if the angle between both is between 84.3
-and 95.7 degrees."""
+"""Sine of 5.7 degrees. An edge faces a direction if their angle is between 84.3 and 95.7 degrees. Lines on round sides
+use the same condition."""
 UPRIGHT = 1e-4
-"""If a cap tilts by less than this (rad), the corners on its rim are fixed to the shape."""
+"""Tilt of a cap below which the corners on its rim are fixed to the shape (rad)."""
 CAP_CORNERS = 8
 TOP, BOTTOM = 16, 17
 """Feature numbers of the ends of a line on a round side. Corners on caps have the numbers 0 to 15."""
 
 _MAKERS: dict[int, type[Convex]] = {}
-"""Classes of the shapes without vertices or faces, by the number of the shape kind."""
+"""Classes of the shape kinds without vertices and faces, by number of the kind."""
 Facing = tuple[Array, list[int]]
 """Corners of a face, an edge or a vertex (n, 3), and their feature numbers. The corners of a face are counterclockwise
 seen from outside."""
@@ -45,8 +45,8 @@ class Convex(ABC):
     Attributes:
         radius: distance by which the core is inflated, m.
         solid: whether the core has a volume.
-        flat: whether the core is a point, a segment or a polytope. Its normals are then exact.
-        single: whether the shape touches a plane or a convex shape in only one point.
+        flat: whether the core is a point, a segment or a polytope. Normals of flat cores are exact.
+        single: whether the shape has only one contact point with a plane or with a convex shape.
         rim: whether the shape approximates the circular rim of an end cap by a polygon.
     """
 
@@ -84,9 +84,9 @@ class Convex(ABC):
 
     @cached_property
     def extent(self) -> float:
-        """Return the greatest distance that the shape reaches along its axes.
+        """Return the greatest distance of the shape from its origin along its axes.
 
-        Tolerances are relative to this distance.
+        Tolerances are relative to the extent.
         """
         return float(self.reach(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
@@ -210,7 +210,7 @@ class Ellipsoid(Convex, kind="ellipsoid"):
 
 
 class Superellipsoid(Convex, kind="superellipsoid"):
-    """Superellipsoid. Its support function is a nested Lq norm. The gradient of this norm is the farthest point."""
+    """Superellipsoid. Its support function is a nested Lq norm, and the gradient of the norm is the farthest point."""
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])

@@ -25,7 +25,7 @@ _TOGETHER = 1 << 21
 
 
 def search_pairs(w: StepBuffers, step_time: float) -> None:
-    """Compute pair_shapes, pair_count and pair_start, and count the pairs that exceed the buffer capacity."""
+    """Compute pair_shapes, pair_count and pair_start. Count the pairs that exceed the buffer capacity."""
     c = w.contacts
     assert c is not None
     place_shapes(w, c, step_time)
@@ -51,7 +51,7 @@ def pose_shapes(w: StepBuffers, c: ContactWork) -> None:
 
 
 def shape_margin(w: StepBuffers, step_time: float) -> Array:
-    """Return how far to widen the box of each shape: half the margin plus the body's motion in the step (m)."""
+    """Return the widening of each shape's box: half the margin plus the body's motion in the step (m)."""
     shapes, state = w.model.contact, w.state.arrays
     b = shapes.body
     momentum = state["angular_momentum"].astype(np.float64)
@@ -72,7 +72,7 @@ def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> 
 
 
 def listed_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
-    """Return the close pairs of all worlds among the candidates, ascending: worlds (n,) and shapes (n, 2)."""
+    """Return the candidates that are close pairs, of all worlds, ascending: worlds (n,) and shapes (n, 2)."""
     pairs = np.array([(a, b) for a, others in enumerate(w.model.contact.candidates or []) for b in others])
     a, b = pairs.T
     close = _overlap(c.shape_lower[:, a], c.shape_upper[:, a], c.shape_lower[:, b], c.shape_upper[:, b])
@@ -89,7 +89,7 @@ def swept_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
 
 
 class PairFilter:
-    """Collision filter for arrays of shape pairs a < b, with the rules of compiler/contact_topology.py.
+    """Collision filter for arrays of shape pairs a < b. compiler/contact_topology.py describes the rules.
 
     Attributes:
         moves: (shapes,) True for shapes of dynamic bodies.
@@ -101,7 +101,7 @@ class PairFilter:
         self._included, self._excluded = self._keys(shapes.included), self._keys(shapes.excluded)
 
     def _keys(self, lists: list[list[int]]) -> Array:
-        """Return the keys ``a * shapes + b`` of listed pairs, ascending."""
+        """Return the keys ``a * shapes + b`` of pairs (a, b), ascending."""
         return np.array([a * len(lists) + b for a, others in enumerate(lists) for b in others], dtype=np.int64)
 
     def __call__(self, a: Array, b: Array) -> Array:
@@ -138,7 +138,7 @@ def _widest_axis(center: Array) -> int:
 
 
 def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield index pairs (n, n + 1), (n, n + 2), ..., (n, n + counts[n]) for every n, in batches of about _TOGETHER."""
+    """Yield index pairs (n, n + 1), ..., (n, n + counts[n]) for every n, in batches of about _TOGETHER."""
     part = np.cumsum(counts) // _TOGETHER
     for places in np.split(np.arange(counts.size), np.flatnonzero(np.diff(part)) + 1):
         own = counts[places]

@@ -1,6 +1,6 @@
 """Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
-The coloring is greedy, in a scattered order. Each manifold takes the lowest color that neither of its bodies uses.
+The coloring is greedy, in a pseudorandom order. Each manifold takes the lowest color that neither of its bodies uses.
 Manifolds that fit no color form the overflow. The solver splits the mass of a body over its overflow manifolds.
 """
 
@@ -15,7 +15,7 @@ NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: StepBuffers) -> None:
-    """Compute manifold_color, touching, color_first, color_member, and the overflow sides of each body."""
+    """Compute manifold_color, touching, color_first and color_member. List the overflow sides of each body."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     articulated = shapes.articulated & (w.config.direct)
@@ -32,9 +32,9 @@ def color(w: StepBuffers) -> None:
 
 
 def mixed(k: int, bits: int) -> int:
-    """Return item k of a fixed permutation of the numbers below 2^bits.
+    """Return item k of a fixed pseudorandom permutation of the numbers below 2^bits.
 
-    This permutation scatters the order of the coloring.
+    The coloring uses the order of the permutation.
     """
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
@@ -46,12 +46,12 @@ def mixed(k: int, bits: int) -> int:
 
 
 def bits_for(count: int) -> int:
-    """Return how many bits are necessary to number ``count`` items, at least one."""
+    """Return the number of bits that can number ``count`` items, at least 1."""
     return max((count - 1).bit_length(), 1)
 
 
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
-    """Choose the lowest color that no dynamic body of a and b uses, and mark this color as used."""
+    """Choose the lowest color that the dynamic bodies among a and b do not use. Mark this color as used."""
     low = np.uint32(0)
     high = np.uint32(0)
     for body in (a, b):
@@ -71,13 +71,13 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
 def color_pairs(
     bodies: Array, points: Array, dynamic: Array, articulated: Array, colors: int, used: Array, chosen: Array
 ) -> int:
-    """Color the manifolds of one world and return how many have points.
+    """Color the manifolds of one world, and return the number of manifolds with points.
 
     Args:
         bodies: (n, 2) bodies of each manifold.
         points: (n,) number of points of each manifold.
         dynamic: (bodies,) True for dynamic bodies.
-        articulated: (bodies,) True for bodies whose manifolds are listed separately, because they have joints.
+        articulated: (bodies,) True for bodies with joints, whose manifolds are in a separate list.
         colors: number of colors.
         used: (bodies, 2) uint32, zeros at the start. The function writes the used colors of each body.
         chosen: output for the color of each manifold, at least n entries.

@@ -1,7 +1,7 @@
 """Contact points on rolling surfaces, recomputed in every substep.
 
 The broad and the narrow phase run once per step. The contact point of a rolling surface moves over the surface.
-Impulses and slips stay unchanged in the world frame.
+The code keeps the impulses and slips in the world frame.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 
 def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: int) -> bool:
-    """Return whether neighbor tiles cover all contact points of pair ``i``."""
+    """Return whether neighbor tiles cover all contact points of pair ``i`` (seams.py)."""
     for side, sign in ((0, 1.0), (1, -1.0)):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:
@@ -51,12 +51,15 @@ def _choose(met: FoundManifolds, world: Array, pair: Array, points: Array, norma
 
 
 def follow(w: StepBuffers) -> None:
-    """Update normals and contact points of the pairs with a rolling surface, at the start of stage prepare_contacts."""
+    """Update normals and contact points of pairs with a rolling surface.
+
+    Stage prepare_contacts calls ``follow`` first.
+    """
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():
         return
-    # The list contains unused entries of pairs too, so that the narrow phase finds all manifolds.
+    # The list includes unused entries of pairs, so that the narrow phase finds all manifolds.
     several = (shapes.manifolds[state["pair_shapes"]] > 1).any(axis=-1)
     listed = (state["pair_points"] > 0) | several
     listed &= np.arange(c.num_pairs) < state["pair_count"][:, None]
@@ -72,7 +75,7 @@ def follow(w: StepBuffers) -> None:
     state["pair_guess"][world, place] = guess
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)
-    # If there is no contact, or the point has passed a seam, keep the old point until the end of the step.
+    # If the contact has ended, or the point has passed a seam, keep the old point until the end of the step.
     kept = [not _past_seam(w, int(world[i]), pair[i], met, int(i)) for i in np.flatnonzero(met.count)]
     at = np.flatnonzero(met.count)[np.array(kept, dtype=bool)]
     world, place = world[at], place[at]

@@ -4,21 +4,21 @@ d = -gap is the penetration depth (m). u is the separation speed of the surfaces
 the normal impulse on B. Arrays (n,) have one entry per manifold or per contact point. ``ContactLaw.numbers`` returns
 the parameters of a law.
 
-Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force, k =
+Soft normal forces (``soften``) use the same law as springs (actuators/spring.py). F(d) is the elastic force, k =
 F'(d) is its slope, and c is the damping. Stage kick applies the forces over the time H (kick time). u- is the speed
 before the kick, and u+ is the speed after the solve. The mean force over the time H gives
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
-A sweep solves this law as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant, or
-proportional to F for the law of Hunt and Crossley. Let f be the speed of the point per unit impulse. A stiff spring,
-with kappa = h^2 k f, would gain energy. The code therefore uses max(1/4, 1/2 - 1/kappa), and adds the damping
+A sweep solves this law as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant. With the law
+of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring, with
+kappa = h^2 k f, would gain energy. The code therefore replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the damping
 SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. The speed at t_n is
-u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a gap). The speed after the solve is
-``-e u_i - a h/2``, so the point has the speed -e u_i half a step later. If |u_i| is below 2 |a| h, the contact rests
-and e is 0.
+u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a gap). The speed after the solve is ``-e
+u_i - a h/2``. Half a step later, the speed is -e u_i. If |u_i| is below 2 |a| h, the contact rests, and the code uses e
+= 0.
 
 Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, p_t
 stops the point. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the
@@ -50,12 +50,12 @@ def max_(a: Array, b: Array | float) -> Array:
 
 
 def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
-    """Return the lower bound of divisors in the laws, for this number type."""
+    """Return the minimum divisor in the laws, for a number type."""
     return float(np.finfo(real).tiny) * 1e6
 
 
 def combined_friction(rule: Array, a: Array, b: Array) -> Array:
-    """Return the friction coefficients of pairs, (n,), combined by ``rule`` (see contact/material.py)."""
+    """Combine the friction coefficients ``a`` and ``b`` of pairs by ``rule`` (see contact/material.py), (n,)."""
     chosen = [rule == COMBINE.index("min"), rule == COMBINE.index("max"), rule == COMBINE.index("multiply")]
     return np.select(chosen, [np.minimum(a, b), np.maximum(a, b), a * b], np.sqrt(a * b))
 
@@ -122,7 +122,7 @@ def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, b
 def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
     """Return the patch radius of each manifold (m), (n,).
 
-    It is the radius of the law, or sqrt(R d) at the deepest point.
+    The radius is a parameter of the law, or sqrt(R d) with the depth d of the deepest point.
     """
     given = law[:, PATCH_AT]
     wanted = (law[:, FRICTION_AT] == CONTENSOU) & ~(given > 0.0)
@@ -139,7 +139,7 @@ def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
 
     Args:
         most: greatest friction impulse mu p_n, N s, (n,).
-        mass: velocity of each point per unit impulse, as entries nn, tn, sn, tt, ts, ss of a symmetric matrix, (n, 6).
+        mass: velocity of each point per unit impulse, a symmetric matrix with entries nn, tn, sn, tt, ts, ss, (n, 6).
         u: velocity along both tangents, including the effect of ``p``, (n, 2).
         p: impulse along both tangents so far, (n, 2).
 
@@ -167,19 +167,19 @@ def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
     x = max_(np.sqrt(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22), real(0))
     for _ in range(FRICTION_PASSES):
         a, c = k11 + x, k22 + x
-        # p = r/det(K + x). Using r for p avoids dividing by the determinant.
+        # p = r/det(K + x). The code uses r instead of p, to avoid a division by the determinant.
         r1, r2 = c * g1 - k12 * g2, a * g2 - k12 * g1
         square = r1 * r1 + r2 * r2
         bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2
         x = max_(x + (np.sqrt(square) - most * (a * c - k12 * k12)) * square / (bend * most), real(0))
-    # Only the direction of the solution is needed.
+    # The next lines use only the direction of the solution.
     t1, t2 = (k22 + x) * g1 - k12 * g2, (k11 + x) * g2 - k12 * g1
     fit = most / np.sqrt(t1 * t1 + t2 * t2)
     return np.stack([fit * t1, fit * t2], axis=1)
 
 
 def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the impulse -g u of regularized friction. g is most/max(|u|, speed). See :func:`coulomb`."""
+    """Return the impulse -g u of regularized friction with g = most/max(|u|, speed). See :func:`coulomb`."""
     real = most.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
@@ -191,7 +191,7 @@ def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> A
 
 
 def patch_factors(table: Array, pressure: Array, slide: Array, rim: Array, real: np.dtype[np.floating]) -> Array:  # type: ignore[type-arg]
-    """Return the factors f and t of patches, (n, 2).
+    """Return the factors f and t of the friction of patches (gpusim/contact/patch.py), (n, 2).
 
     ``slide`` is the sliding speed, and ``rim`` the speed of the rim due to spin (m/s).
     """

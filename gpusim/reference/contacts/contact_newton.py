@@ -1,15 +1,15 @@
 """Newton's method for worlds with joints and few contacts, as part of the direct solver (contact_direct.py).
 
 *Unknowns.* The method solves for the impulses of all contact points, and for the torque impulses of spinning and
-rolling friction. The columns of F are the wrenches of unit impulses. The velocities u along the impulses depend on the
-impulses p:
+rolling friction. The columns of F are the wrenches of the unit impulses. The velocities u along the impulses depend on
+the impulses p:
 
     u(p) = u(p_0) + (R + c) (p - p_0),     R = F^T (C M^-1 C^T - Y^T Z) F
 
 c contains the compliances. See contact_direct.py for C, Y and Z. u includes the biases, so u = 0 at a sticking point.
 
-*Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). k is the velocity
-that an impulse of unit size causes along itself.
+*Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). An impulse of size 1
+changes the velocity along its own direction by k.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
@@ -18,8 +18,8 @@ the radius of the disc. The rows of the derivative are then
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-e_n selects the normal impulse. The method halves a step until the distance from the projections decreases. If the
-method fails, the solver keeps the previous impulses and sweeps.
+e_n selects the normal impulse. The method halves each step until the impulses are nearer to their projections. If the
+method fails, the solver keeps the previous impulses and does sweeps.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 NORMAL, FIRST, SECOND, SPIN, NONE = range(5)
-"""Kinds of unknowns: normal impulse, first tangential impulse or rolling torque, second tangential impulse or rolling
-torque, spinning torque, none."""
+"""Kinds of unknowns: normal impulse, first and second tangential component, spinning torque, none. A tangential
+component is a friction impulse or a rolling torque."""
 RELEASED, HELD, SLIDING = range(3)
 
 
@@ -76,7 +76,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield groups with at most one manifold of each world."""
+    """Yield groups of manifolds. A group contains at most one manifold of each world."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -88,7 +88,7 @@ def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
 
 
 def at_once(w: StepBuffers) -> Array:
-    """Return a mask of the worlds that need no sweep before Newton's method, (num_worlds,)."""
+    """Return a mask of the worlds that start with Newton's method, without a sweep, (num_worlds,)."""
     m = w.touch.all
     new = w.state.arrays["contact_age"][m.world, m.pair] == 0
     most = w.real.type(SLIDING_SHARE) * m.friction[:, None] * (m.impulse[..., 0] + m.pushed)
@@ -118,7 +118,7 @@ class Space:
     least: Array
     """(K, N) friction limit without normal impulse, N s."""
     scale: Array
-    """(K, N) inverse of the velocity that a unit impulse causes along itself."""
+    """(K, N) inverse of the velocity change that a unit impulse causes along its own direction."""
     compliance: Array
     """(K, N) compliance, 1/kg."""
     impulse: Array
@@ -130,12 +130,12 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the other tangential impulse or rolling torque, (K, N)."""
+        """Return, for each tangential component, the index of the other component, (K, N)."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 
 def find_space(w: StepBuffers, worlds: Array) -> Space:
-    """Return the unknowns of chosen worlds with their current values. ``worlds`` is a mask, (num_worlds,)."""
+    """Return the unknowns of the worlds in the mask ``worlds`` (num_worlds,), with their current values."""
     world = np.flatnonzero(worlds)
     place = np.full(w.num_worlds, -1)
     place[world] = np.arange(world.size)
@@ -241,7 +241,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Distances of impulses from their projections (K, N), and their derivatives."""
+    """Distances of the impulses from their projections (K, N), and the derivatives of these distances."""
 
     missed: Array
     state: Array
@@ -323,10 +323,10 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
     Args:
         s: unknowns.
-        tolerance: distance from the projections at which the iteration always ends, N s.
+        tolerance: distance from the projections below which the iteration ends, N s.
 
     Returns:
-        Solved worlds (bool), and their remaining distance from the projections (N s), each (K,).
+        A mask of the solved worlds, and the final distances from the projections (N s), each (K,).
     """
     real = s.impulse.dtype
     solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
@@ -355,7 +355,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply ``step`` in the worlds ``going``, and return the improved worlds, (K,)."""
+    """Apply ``step`` in the worlds ``going``. Return a mask of the worlds in which the step reduces the error, (K,)."""
     better, share = np.zeros_like(going), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * share, s.velocity - moved * share
@@ -375,8 +375,8 @@ def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
     ``worlds`` is a mask, (num_worlds,).
 
     Returns:
-        Solved worlds (bool), their distance from the projections (N s), and their greatest normal impulse (N s), each
-        (num_worlds,). Unsolved worlds keep their impulses.
+        A mask of the solved worlds, the distances from the projections (N s), and the greatest normal impulses (N s),
+        each (num_worlds,). Other worlds keep their impulses.
     """
     solved, left, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
     if not worlds.any():

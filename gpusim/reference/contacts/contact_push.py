@@ -1,9 +1,9 @@
 """Push-outs: position impulses that correct penetration in the drift without changing velocities.
 
-The solver computes push-outs before the velocities. q is the position impulse of a point. All position impulses
-together cause the relative normal speed w of the point's two bodies. f is the speed of the point per unit impulse.
-``over`` is the penetration beyond the slop, and y is a compliance. The solver finds the q that satisfies these
-conditions, one of them with equality:
+The solver computes push-outs before it solves the velocities. q is the position impulse of a point. w is the relative
+normal speed that all position impulses together cause at the point. f is the speed of the point per unit impulse.
+``over`` is the penetration beyond the slop, and y is a compliance. The solver finds q with the following conditions. At
+least one of the two is an equality:
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0.
 
@@ -40,7 +40,7 @@ def start_contacts(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] 
         return
     contact_rows.set_bias(w)
     _push_out(w, follow)
-    # The code reads a list as a whole before it moves bodies, so it can change the twist in place.
+    # Changes in place are safe, because the code reads all manifolds of a list before it moves bodies.
     w.twist = w.twist.copy()
     for k, m in enumerate(w.touch.lists):
         move_sides(m, warm_wrench(m), w.twist, w.touch.overflow and k == 0)

@@ -1,4 +1,4 @@
-"""Contacts for users: points, forces and modes at the current time, and sums of forces over bodies and shapes.
+"""Contacts for users: points, forces and modes at the current time, and sums of forces on bodies and shapes.
 
 The forces are the impulses of the trial substep (stage forward), divided by the kick time.
 """
@@ -57,7 +57,7 @@ PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamm
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
-    """Return the world and the index of every pair that has contact points, sorted, each (n,)."""
+    """Return the world and the index of every pair with contact points, each (n,), in ascending order."""
     world, pair = np.nonzero((pair_points > 0) & (np.arange(pair_points.shape[1]) < pair_count[:, None]))
     return world, pair
 
@@ -66,7 +66,7 @@ def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]
 class Contacts:
     """Contact points at the current time, sorted by world and pair of shapes. Vectors are in the world frame.
 
-    Points with a positive gap do not touch. These points have the mode ``FLIGHT`` and no force. A is the shape that was
+    Points with a positive gap do not touch: the mode is ``FLIGHT`` and the force is zero. A is the shape that was
     added first.
 
     Attributes:
@@ -75,14 +75,14 @@ class Contacts:
         body_a, body_b: (n,) indices of the shapes' bodies, -1 for the world.
         point: (n, 3) midpoint of the gap between both surfaces, m.
         normal: (n, 3) unit normal from A to B.
-        gap: (n,) distance along the normal, m. It is negative for penetration.
+        gap: (n,) distance along the normal, m, negative for penetration.
         force: (n, 3) force of A on B, N.
-        normal_force: (n,) component of the force along the normal, N. It is never negative.
+        normal_force: (n,) component of the force along the normal, N, never negative.
         friction_force: (n,) magnitude of the tangential component of the force, N.
         mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A sticking point of a round surface
             rolls.
         torque: (n, 3) torque of rolling and spinning friction of A on B, N m. The law gives one torque per manifold.
-        pair: (n,) number of the point's manifold, counted over all worlds.
+        pair: (n,) number of the point's manifold. The numbers count the manifolds of all worlds.
         rigid: (n,) True for rigid normal laws, False for soft normal laws.
     """
 
@@ -191,7 +191,7 @@ def no_contacts(worlds: int) -> ForwardContacts:
 
 
 def keep_contacts(w: StepBuffers) -> ForwardContacts:
-    """Copy the contacts of a trial substep of the NumPy backend before the state is restored."""
+    """Copy the contacts of a trial substep, before the NumPy backend restores the state."""
     c = w.contacts
     assert c is not None
     sweeps = {"sweep_change": c.sweep_change.copy(), "sweep_count": c.sweep_count.copy()}
@@ -212,7 +212,7 @@ def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
 
 
 def _from_frame(frame: Array, parts: Array) -> Array:
-    """Return world vectors (n, 3) from components along the rows of a frame (n, 3, 3)."""
+    """Return world vectors (n, 3) from their components in frames (n, 3, 3). The rows of a frame are its axes."""
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 
 
@@ -245,7 +245,7 @@ def _slip_speed(w: StepBuffers, world: Array, shape: Array, normal: Array, point
 
 
 class ContactSums:
-    """Sums of contact forces over bodies and shapes. The first axis of every array is the world.
+    """Sums of contact forces on bodies and on shapes. The first axis of every array is the world.
 
     Attributes:
         body_force: (num_worlds, bodies + 1, 3) force of all contacts on each body, N. The last body is the world.
@@ -253,8 +253,7 @@ class ContactSums:
         shape_force: (num_worlds, shapes, 3) force of all contacts on each shape, N.
         shape_points: (num_worlds, shapes) number of points with force on each shape.
         points: (num_worlds,) number of points with force.
-        penetration: (num_worlds,) deepest penetration of rigid contacts, m. It is 0 without penetration. Soft contacts
-            do not count.
+        penetration: (num_worlds,) deepest penetration of rigid contacts, m, or 0 without penetration.
     """
 
     def __init__(self, contacts: Contacts, position: Array) -> None:

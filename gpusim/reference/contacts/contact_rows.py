@@ -6,11 +6,11 @@ A contact point has three constraint rows along the axes of the manifold's frame
 tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
 the bias, gamma the compliance, and p the impulse.
 
-Velocities are at half steps, so the code extrapolates arms and normals by half a step: ``arm + h/(2 h_prev) (arm -
+Velocities are at half steps. So the code extrapolates arms and normals by half a step: ``arm + h/(2 h_prev) (arm -
 arm_before)``.
 
 The bias of an open gap is ``gap/h``, so that bodies land on the surface. The compliance gamma of a touching point is a
-fraction of its response to an impulse. A load increases the penetration until the bias ``-carried`` balances the load:
+fraction of its response to an impulse. A load increases the penetration until the bias ``-carried`` supports it:
 carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
 
 Stage relax removes the compliance again.
@@ -55,11 +55,11 @@ MATERIALS = {
 }  # fmt: skip
 """Parameter arrays of the material values of a manifold."""
 SIDES = np.array([-1, 1])
-"""Signs of the wrench on A and on B."""
+"""Signs of a manifold's wrench on body A and on body B."""
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return the cross product over the last axis. The result is bitwise independent of the batch size."""
+    """Return the cross product over the last axis. The batch size does not change any bit of the result."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
@@ -83,7 +83,7 @@ def tangents(normal: Array) -> Array:
 
 
 def prepare(w: StepBuffers) -> None:
-    """Set geometry, materials, masses and initial impulses. The initial impulses are those of the last kick."""
+    """Set geometry, materials, masses and initial impulses. The initial impulses come from the previous substep."""
     w.touch = None if w.contacts is None else manifolds.gather(w)
     if w.touch is None:
         return
@@ -121,7 +121,7 @@ def _place_points(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
     apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
     normal = w.state.arrays["pair_normal"][m.world, m.pair][:, None]
     gap = dot(normal, apart)
-    # A rolling surface carries the point along with its body. The point of the other surface stays under it.
+    # The point moves with the body of the rolling surface. The point of the other surface stays opposite.
     rolls = w.model.contact.rolls[m.shape]
     share = np.where(rolls[:, 0] == rolls[:, 1], 0.5, np.where(rolls[:, 0], 0.0, 1.0))[:, None, None]
     along = 0.5 * gap[..., None] * normal
@@ -177,14 +177,14 @@ def from_frame(m: Manifolds, vector: Array) -> Array:
 
 
 def _levers(m: Manifolds) -> None:
-    """Compute the wrench that a unit impulse along each axis of the frame causes, for each point."""
+    """Compute the wrench of a unit impulse along each axis of the frame, for each point."""
     axes = m.frame.swapaxes(-1, -2)[:, None]
     m.lever[:, :, :3] = axes
     m.lever[:, :, 3:] = cross(m.offset[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
 
 
 def side_motions(m: Manifolds, wrench: Array) -> Array:
-    """Return the motions of both bodies, (n, ..., 2, 6), under wrenches on B (n, ..., 6) and opposite wrenches on A."""
+    """Return the motions of both bodies (n, ..., 2, 6) due to wrenches on B (n, ..., 6) and opposite wrenches on A."""
     more = (1,) * (wrench.ndim - 2)
     arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
     force, torque = wrench[..., None, :3], wrench[..., None, 3:]
@@ -215,7 +215,7 @@ def relative_twist(m: Manifolds, twist: Array) -> Array:
 
 
 def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
-    """Compute the response as if no body had joints."""
+    """Compute the response of each manifold. Ignore the joints of the bodies."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -226,7 +226,7 @@ def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
 
 
 def point_masses(m: Manifolds) -> None:
-    """Compute the velocities of the points per unit impulse from the response, along the axes of the frame."""
+    """Compute the velocity of each point per unit impulse along the axes of the frame, from the manifold's response."""
     m.moved[:] = np.matmul(m.response[:, None], m.lever)
     mass = np.matmul(m.lever.swapaxes(-1, -2), m.moved)
     for k, (i, j) in enumerate(((0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (2, 2))):
@@ -234,7 +234,10 @@ def point_masses(m: Manifolds) -> None:
 
 
 def set_bias(w: StepBuffers) -> None:
-    """Set the biases, soft normal forces, impacts and friction parameters of all points. Call this after stage kick."""
+    """Set the biases, soft normal forces, impacts and friction parameters of all points.
+
+    Call ``set_bias`` after stage kick.
+    """
     m = w.touch.all
     a, b = m.shape[:, 0], m.shape[:, 1]
     radius = w.pair_tables.radius(a, b)
@@ -257,7 +260,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return the velocity change of points due to rotations from the start to the middle of the drift, (n, 3)."""
+    """Return the velocity change of points due to the rotations in the first half of the drift, (n, 3)."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -265,7 +268,7 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
 
 
 def _turn_share(w: StepBuffers, rates: Array) -> Array:
-    """Return the factor of the half-step rotation term, (n,)."""
+    """Return the factor that reduces the half-step rotation term of fast bodies, (n,)."""
     squares = dot(rates, rates)
     turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
     square, one = turns * turns, w.real.type(1)
@@ -287,7 +290,8 @@ def _set_bias_points(
     turning, turn_share = cross(rates, later), _turn_share(w, rates)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
-    # These points are recomputed in every substep, so their normals and the rotations of the bodies are known.
+    # The code recomputes points on rolling surfaces in every substep, so the normals and the rotations of the bodies
+    # are known.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
@@ -296,11 +300,11 @@ def _set_bias_points(
     slip = np.where(contact_tire.tires(m)[:, None], zero, slip)
     bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
     slop = real(w.config.contact_slop)
-    # Within the slop, points neither approach nor separate, so that round-off does not change the distribution of
-    # loads. Bouncing points land on the surface itself. Springs do too, because their compression gives their load.
+    # Within the slop, the normal velocity of points is 0, so that round-off does not change the distribution of loads.
+    # Bouncing points and points on bodies with joints have no slop.
     apart, over = gap > np.where((m.restitution > 0.0) | m.articulated, zero, slop), -(gap + slop)
     deep = (over > 0.0) & (k < m.points)
-    # A trial step omits terms that only the drift needs.
+    # A trial step needs no terms of the drift.
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
     normal = m.frame[:, 0]
@@ -327,20 +331,20 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the compliance of points in the drift divided by their response, (n,)."""
+    """Return the ratio of each point's compliance in the drift to its response, (n,)."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the normal velocity (m/s, negative) below which a point does not count as resting, (n,)."""
+    """Return the normal velocity (m/s, negative) below which a point counts as moving, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed at which loaded points yield (m/s), (n,)."""
+    """Return the speed ``carried`` at which loaded points yield (m/s), (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -348,7 +352,7 @@ def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
 
 
 def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
-    """Return whether a point has a previous arm, (n,)."""
+    """Return whether the state contains a previous arm of the point, (n,)."""
     goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
 
@@ -381,7 +385,7 @@ def slip(w: StepBuffers) -> None:
     slipped = to_frame(m, kept.astype(w.real))
     # The bias includes the velocity from the rotation of the arms, and the correction of the slip.
     turning = m.bias - real(SLIP_SHARE) * slipped / h
-    # Other friction laws do not hold a point in place.
+    # Only Coulomb friction holds a point in place.
     holds = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
     slipped = np.where((holds & (_modes(m) == STICKING))[..., None], slipped + h * (u + turning), real(0))
     slipped[..., 0] = 0.0
@@ -419,9 +423,9 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 
 
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Return the normal impulse that limits friction (N s).
+    """Return the normal impulse in the friction limit (N s).
 
-    ``mass`` is the response along the normal.
+    ``mass`` is the response of the point along the normal.
     """
     one = mass.dtype.type(1)
     share = gamma / np.where(mass > 0.0, mass, one)

@@ -1,13 +1,13 @@
-"""Sweeps over manifolds: solve the impulses of their points one after another (Gauss-Seidel).
+"""Sweeps over manifolds. A sweep solves the impulses of all points one after another (Gauss-Seidel).
 
 A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. From
-this twist, the sweep solves each point: first the normal impulse, then friction. Then the sweep solves the friction
-torques of the manifold.
+this twist, the sweep solves the normal impulse and then the friction of each point. At the end, the sweep solves the
+friction torques of the manifold.
 
 The sweep solves all manifolds of a list (manifolds.py) from the same velocities. Two manifolds of one color never share
 a moving body. Manifolds of the overflow may share a moving body. A body with n overflow manifolds is split into n
-parts, one for each manifold. The body moves by the mean of the parts (colored_solve.py). Stages solve and relax use the
-same sweeps. The sweeps skip converged worlds.
+parts, one for each manifold. The motion of the body is the mean of the motions of its parts (colored_solve.py). Stages
+solve and relax use the same sweeps. The sweeps skip converged worlds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sweep:
-    """Running sums of one sweep over n manifolds."""
+    """Sums that a sweep accumulates for n manifolds."""
 
     twist: Array
     """(n, 6) twist of B relative to A at the center of the manifold."""
@@ -60,7 +60,7 @@ def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
 
 
 def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
-    """Apply impulse changes to point k of the first n manifolds. Changes are along the axes of the frame, (n, 3)."""
+    """Apply impulse changes (n, 3) along the axes of the frame to point k of the first n manifolds."""
     s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     for j in range(3):
@@ -114,7 +114,7 @@ def total_normal(m: Manifolds) -> Array:
 
 
 def turn_response(m: Manifolds, axis: Array) -> Array:
-    """Return the angular velocity about an axis that a unit angular impulse about the same axis causes, (n,)."""
+    """Return the angular velocity about an axis due to a unit angular impulse about this axis, (n,)."""
     return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
 
 
@@ -133,7 +133,7 @@ def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> No
 
 
 def sweep_tire(m: Manifolds, s: Sweep) -> None:
-    """Solve the spinning friction about the normal, the camber torque of a tread, and the rolling resistance."""
+    """Solve spinning friction about the normal, camber torque and rolling resistance of tires."""
     load, ahead = total_normal(m), m.frame[:, 1]
     _hold_turn(m, 0, m.spinning, load, s)
     rate, response = dot(ahead, s.twist[:, 3:]), turn_response(m, ahead)
@@ -147,7 +147,7 @@ def sweep_tire(m: Manifolds, s: Sweep) -> None:
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
     """Solve spinning friction about the normal, then rolling friction about the tangents.
 
-    The torque of rolling friction is limited to a circle.
+    The vector of the rolling torque is limited to a circle.
     """
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
@@ -205,7 +205,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """Solve all points one after another, in several passes. Then solve patch friction and friction torques."""
+    """Solve all points one after another, in several passes, then patch friction, then friction torques."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):
@@ -214,7 +214,7 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
             break
         before, s.most = s.most, np.zeros_like(s.most)
         _some(m, live, s, _sweep_once)
-        # The passes of a manifold end when a pass changes almost nothing.
+        # The passes of a manifold end when a pass changes its impulses very little.
         busy &= s.most > s.most.dtype.type(PASS_SETTLED) * greatest_load(m)
         s.most = np.maximum(before, s.most)
     patch, tire = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU, contact_tire.tires(m)
@@ -268,7 +268,7 @@ def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
     """Sweep once over all lists, in the worlds of the mask ``live``.
 
     Returns:
-        Greatest change of an impulse, and greatest normal impulse (N s), each (num_worlds,).
+        The greatest change of an impulse, and the greatest normal impulse (N s), each (num_worlds,).
     """
     change, load = np.zeros(w.num_worlds, w.real), np.zeros(w.num_worlds, w.real)
     for k, part in enumerate(w.touch.lists):
@@ -285,7 +285,7 @@ def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
 
 
 def warm_wrench(m: Manifolds) -> Array:
-    """Return the wrench of each manifold's current impulses, (n, 6)."""
+    """Return the total wrench of each manifold's current impulses, (n, 6)."""
     wrench = np.zeros((m.world.size, 6), m.impulse.dtype)
     for k in range(int(m.points.max())):
         push = np.matvec(m.lever[:, k], m.impulse[:, k])  # type: ignore[call-overload, unused-ignore]

@@ -11,8 +11,8 @@ slip velocity v+, s changes as follows:
 
     s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l.
 
-The deflection e at the center of the kick time gives the impulse. v- is the slip velocity before the kick, and tau is
-the time constant of a damper:
+The impulse follows from the deflection e at the center of the kick time. v- is the slip velocity before the kick, and
+tau is the time constant of a damper:
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2.
 
@@ -20,14 +20,14 @@ the time constant of a damper:
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
-So F = -G C e/l with one unknown factor G. The sweep finds the G that is consistent with the resulting velocity. theta
-is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. So theta = 1 - z with the root z of the
-cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s to theta = 1.
+The force is F = -G C e/l with one unknown factor G. G depends on the velocity after the impulse, so the sweep solves
+for G. theta is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. theta = 1 - z, and z solves
+the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s to theta = 1.
 
-*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. Its torque is at most f R N
-with the coefficient f. The tread of width b is a row of springs with the total radial stiffness k. gamma is the sine of
-the angle by which the wheel leans. A leaning wheel gets the torque M = k b^2 gamma/12 about e1. If M exceeds N b/6, one
-edge lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
+*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. The torque of rolling
+resistance is at most f R N with the coefficient f. The tread of width b is a row of springs with the total radial
+stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1. If M exceeds N
+b/6, one edge lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def turn_frames(w: StepBuffers, m: Manifolds) -> None:
 
 
 def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
-    """Set the data of bristles and camber torque. ``before`` contains the relative twists before stage kick, (n, 6)."""
+    """Set the arrays of bristles and camber torque. ``before``: relative twists before stage kick, (n, 6)."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -120,7 +120,7 @@ def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
 
 
 def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the tire friction impulse of manifolds ``at``. ``coulomb`` of contact_laws.py describes the arguments."""
+    """Return the tire friction impulse of manifolds ``at``. For the arguments, see ``coulomb`` in contact_laws.py."""
     known, slope, stiffness = m.tire_known[at], m.tire_slope[at], m.tire_stiffness[at]
     real = most.dtype.type
     one, third = real(1), real(1.0 / 3.0)
@@ -128,7 +128,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
     e1, e2 = known[:, 0] + slope[:, 0] * f1, known[:, 1] + slope[:, 1] * f2
     q1, q2 = stiffness[:, 0], stiffness[:, 1]
-    # (1 + G M) e = e_free. Sizes are sizes of the impulse without sliding, divided by the ellipse.
+    # (1 + G M) e = e_free. A size is the impulse without sliding, divided by the semi-axes of the friction ellipse.
     m11, m12 = slope[:, 0] * k11 * q1, slope[:, 0] * k12 * q2
     m21, m22 = slope[:, 1] * k12 * q1, slope[:, 1] * k22 * q2
     s1, s2 = q1 * m.tire_shares[at, 0], q2 * m.tire_shares[at, 1]
@@ -143,13 +143,13 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
         size = np.sqrt(x * x + y * y)
         if step == TIRE_PASSES:
             break
-        # ``falls`` is the relative decrease of the size per increase of G.
+        # ``falls`` is the relative decrease of the size per change of G.
         t1, t2 = m11 * d1 + m12 * d2, m21 * d1 + m22 * d2
         t1, t2 = (d * t1 - b * t2) / det, (a * t2 - c * t1) / det
         falls = max_((x * s1 * t1 + y * s2 * t2) / max_(x * x + y * y, small), real(0))
         free = max_(one - g * falls, real(TIRE_LEAST))
         g = _share(size / (free * bound), third * falls / free)
-    # Limit the remaining error of the passes, so that the impulse stays within the ellipse.
+    # The passes leave a small error, so limit the impulse to the ellipse.
     g = g * np.minimum(one, most / max_(g * size, small))
     return np.where((most > 0.0)[:, None], np.stack([-q1 * g * d1, -q2 * g * d2], axis=1), real(0))
 
@@ -159,7 +159,7 @@ def _share(theta: Array, b: Array) -> Array:
     one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
     c = one + b - theta
     sticks = c > 0.0
-    # Start from above, because the cubic is convex.
+    # Start Newton's method above the root, because the cubic is convex.
     z = np.where(sticks & (c < one), c, one)
     for _ in range(TIRE_STEPS):
         square = z * z
@@ -192,7 +192,7 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
     Args:
         m: manifolds of tires.
         load: sum of the normal impulses, (n,).
-        rate: angular velocity of leaning about ``e1``, including the effect of ``old``, rad/s, (n,).
+        rate: angular velocity about ``e1``, including the effect of ``old``, rad/s, (n,).
         response: change of ``rate`` per unit of torque impulse, (n,).
         old: the torque impulse so far, N m s.
     """

@@ -1,4 +1,4 @@
-"""Contact manifolds of a substep, as flat arrays over all worlds, in the order in which sweeps solve the manifolds.
+"""Contact manifolds of a substep, as flat arrays over all worlds. The arrays have the order of the sweeps.
 
 A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
 """
@@ -58,7 +58,7 @@ class Manifolds:
     spinning: Array
     """(n,) greatest torque of spinning friction divided by the normal force, m."""
     restitution: Array
-    """(n,) ratio of the speeds after and before an impact."""
+    """(n,) coefficient of restitution."""
     patch: Array
     """(n,) radius of the patch, m."""
     speed: Array
@@ -68,19 +68,19 @@ class Manifolds:
     shear: Array
     """(n, 2) friction impulse of a patch along the tangents, N s."""
     tire_known: Array
-    """(n, 2) mean deflection of a tire over the kick without slip, m (contact_tire.py)."""
+    """(n, 2) deflection e of a tire for the slip velocity v+ = 0, m (contact_tire.py)."""
     tire_slope: Array
-    """(n, 2) change of ``tire_known`` per slip velocity, s."""
+    """(n, 2) derivative of the deflection e with respect to the slip velocity v+, s (contact_tire.py)."""
     tire_stiffness: Array
     """(n, 2) impulse per deflection, N s/m."""
     tire_shares: Array
     """(n, 2) reciprocals of the semi-axes of the friction ellipse."""
     tire_kept: Array
-    """(n, 2) fraction of a deflection that remains after the drift."""
+    """(n, 2) fraction E of a tire's deflection that remains after the drift (contact_tire.py)."""
     tire_gain: Array
-    """(n, 2) change of the deflection in the drift per slip velocity, s."""
+    """(n, 2) change g of a tire's deflection in the drift per slip velocity, s (contact_tire.py)."""
     camber: Array
-    """(n, 3) camber torque impulse at rest (N m s), change of this impulse per lean rate (N m s2), and tread width
+    """(n, 3) camber torque impulse at rest (N m s), change of this impulse per camber rate (N m s2), and tread width
     (m)."""
     whole_direction: Array
     """(n, 5) search direction of ``torque`` and ``shear``."""
@@ -100,16 +100,16 @@ class Manifolds:
     impact: Array
     """(n, 4) speed of separation after an impact, m/s, or 0 without an impact."""
     gap: Array
-    """(n, 4) gap along the normal, m. It is negative for penetration."""
+    """(n, 4) gap along the normal, m, negative for penetration."""
     push: Array
-    """(n, 4) speed with which the drift corrects penetration, m/s. A negative value is the speed with which an open gap
-    may close."""
+    """(n, 4) speed at which the drift corrects penetration, m/s. A negative value is the maximum closing speed of an
+    open gap."""
     push_yield: Array
     """(n, 4) compliance of the push-out, 1/kg."""
     pushed: Array
     """(n, 4) impulse of the push-out, N s. The push-out moves bodies in the drift without changing their velocities."""
     carried: Array
-    """(n, 4) part of the bias that lets a load press the surfaces together, m/s."""
+    """(n, 4) speed at which a load presses the surfaces together, part of the bias, m/s."""
     direction: Array
     """(n, 4, 3) search direction of the sweeps, N s."""
     delta: Array
@@ -201,7 +201,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
     points = s["pair_points"][world, pair]
     inverse_mass = w.broadcast(w.inverse_mass)[who, body]
     age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
-    # New points have no warm start, so they get more passes.
+    # New points have no impulse for a warm start, so their manifolds get more passes.
     passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
     rows = w.solved.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
     flat = Manifolds(
@@ -229,7 +229,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
 
 
 def _turns(color: Array, world: Array, max_colors: int) -> Array:
-    """Return a key that sorts manifolds into the order of the solve."""
+    """Return keys that sort the manifolds into the order of the sweeps."""
     turn = color.astype(np.int64)
     articulated = np.flatnonzero(color == ARTICULATED)
     number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])

@@ -35,7 +35,7 @@ _OF_POINTS = (
 
 
 def find_manifolds(w: StepBuffers) -> None:
-    """Find the contact points of every pair, match them with previous points, and store the new points in the state."""
+    """Find the contact points of every pair, match new and previous points, and store the new points in the state."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     state["pair_points"][:] = 0
@@ -113,7 +113,7 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
 
 
 def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old: Array) -> Array:
-    """Return, for each previous manifold, the index of the matching new manifold of the same pair, (n,)."""
+    """Match each previous manifold with a new manifold of the same pair. Return the index of the new manifold, (n,)."""
     source = np.arange(world.size)
     for first, most in runs(world, pair):
         if most == 1:
@@ -159,7 +159,7 @@ def match_points(w: StepBuffers, c: ContactWork, at: tuple[Array, Array, Array],
     state["contact_age"][at] = np.where(goes_on, c.before_contact_age[near_one], 0)
     for name, taken in (("contact_impulse", takes), ("contact_slip", takes), ("contact_arm", goes_on)):
         state[name][at] = np.where(taken[:, None], c.arrays[f"before_{name}"][near_one], 0.0)
-    # Bristles of a tire continue across the seams of a surface.
+    # The bristles of a tire keep their deflection at the seams of a surface.
     seam = ~takes & existed[:, 0] & tire_pairs(w, state["pair_shapes"][at[:2]])
     state["contact_slip"][at] = np.where(seam[:, None], c.before_contact_slip[world, old, 0], state["contact_slip"][at])
 
@@ -173,7 +173,7 @@ def _nearest(
     existed: Array,
     same: Array,
 ) -> Array:
-    """Match points on rolling surfaces with the nearest previous points, (n, 4)."""
+    """Return a mask of the nearest previous point, for each point on a rolling surface, (n, 4)."""
     world, place, k = at
     arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)
     before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)

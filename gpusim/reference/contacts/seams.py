@@ -1,10 +1,10 @@
 """Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/compiler/seams.py).
 
-The narrow phase treats each pair of shapes separately. So an edge or a side face of a tile gives contacts even if a
-neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, and ``drop`` removes them.
+The narrow phase treats each pair of shapes separately, so covered edges and side faces of a tile also give contacts.
+``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes the marked contacts.
 
 *Shared contacts.* With a soft law, duplicate points would double the force. ``judge`` also marks points that two tiles
-have in common. Covered manifolds of the neighbor do not count.
+have in common. The code ignores manifolds of the neighbor that other tiles cover.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SEAM_LEAN = 1e-3
-"""Sine of the angle by which a neighbor may rise from the contact plane."""
+"""Sine of the maximum angle by which a neighbor tile may rise above the contact plane."""
 SEAM_LOOK = 4.0
-"""``judge`` checks at this distance from a point whether neighbors cover the tile. The unit is the tile's gap
+"""Distance from a point at which ``judge`` checks whether neighbors cover the tile, relative to the tile's gap
 tolerance."""
 SEAM_FACE = 5e-3
-"""Tolerance of this check, as a fraction of the distance."""
+"""Tolerance of the check at the distance SEAM_LOOK, as a fraction of this distance."""
 SEAM_STEEP = 0.1
-"""Sine of the angle by which to turn a leaning normal before the check, because SEAM_FACE hides smaller angles."""
+"""If a normal leans away from the face normal, the check uses the angle SEAM_STEEP (sine), because SEAM_FACE hides
+smaller angles."""
 SEAM_STAYS, SEAM_GOES, SEAM_TURNS = 0, 1, 1 << POINTS
-"""Results of the seam check: a manifold stays, goes, or gets a face's normal."""
+"""Results of the seam check: keep the manifold, remove the manifold, or replace its normal by the normal of the
+face."""
 CONSTANTS = {
     "SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_STEEP": SEAM_STEEP,
     "SEAM_CONE": SEAM_CONE, "SEAM_STAYS": SEAM_STAYS, "SEAM_GOES": SEAM_GOES, "SEAM_TURNS": SEAM_TURNS,
@@ -92,7 +94,7 @@ def drop(w: StepBuffers) -> None:
 
 
 def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
-    """Return how the neighbors of a tile change points (n, 3), in the body's frame."""
+    """Return the result of the seam check for points (n, 3) of a tile, in the body's frame."""
     face = face_normal(w, tile, points, normal)
     lean = normal - face
     sine = float(np.linalg.norm(lean))
@@ -107,7 +109,7 @@ def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
 
 
 def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Array:
-    """Return the normal of the tile's face at points (n, 3) that is nearest to ``normal``, in the body's frame."""
+    """Return the face normal of the tile that is nearest to ``normal``, at points (n, 3), in the body's frame."""
     t, shape = w.model.contact, _shape(w, tile)
     turn = t.turn[tile].reshape(3, 3)
     if isinstance(shape, HalfSpace):
@@ -133,7 +135,7 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
         a, b = (int(i) for i in s["pair_shapes"][k, m])
         near = [*(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
         for old in (old for pair in near for old in before.get(pair, [])):
-            # If the pair with the other tile has several manifolds, use the one with the same normal.
+            # If the pair with the other tile has several manifolds, use the manifold with the same normal.
             turned = abs(float(c.before_pair_normal[k, old] @ s["pair_normal"][k, m])) < SEAM_CONE
             if turned and contact.manifolds[c.before_pair_shapes[k, old]].max() > 1:
                 continue
@@ -169,7 +171,7 @@ class _View:
         return np.asarray(n if side == 0 else -n)
 
     def verdict(self, m: int, side: int) -> int:
-        """Return what the neighbors of the shape on one side do to manifold m."""
+        """Return the result of the seam check for manifold m, with the neighbors of the shape on one side."""
         return verdict(self.w, int(self.s["pair_shapes"][m, side]), self.points(m, side), self.normal(m, side))
 
     def goes(self, m: int, side: int) -> int:
@@ -185,7 +187,7 @@ class _View:
         return int(np.bitwise_or.reduce([found << side, *(self.shared(m, side, *each) for each in near)]))
 
     def towers(self, m: int, side: int, k: int, at: int) -> bool:
-        """Return whether the shape on one side rises by more than 45 degrees from the contact plane of manifold k."""
+        """Return whether the shape on one side rises above the contact plane of manifold k by more than 45 degrees."""
         tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
         look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
         height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
@@ -193,7 +195,7 @@ class _View:
         return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Return bits that mark the shared points of manifold m."""
+        """Return bits that mark the points of manifold m in two tiles."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
@@ -240,7 +242,7 @@ def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
 
 
 def _holds(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
-    """Return whether a point is within ``space`` (m) of a tile."""
+    """Return whether the distance between a point and a tile is at most ``space`` (m)."""
     t, shape = w.model.contact, _shape(w, tile)
     y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
     if isinstance(shape, HalfSpace):
@@ -304,7 +306,7 @@ def _slope(shape: HeightField, y: Array) -> Array:
 
 
 def _corners_around(shape: HeightField, y: Array, space: float) -> Array:
-    """Return the corners of the triangles whose horizontal distance from a point is at most ``space``, (n, 3)."""
+    """Return the corners of all triangles within a horizontal distance of ``space`` from a point, (n, 3)."""
     spacing = shape.size[2:4]
     last = np.array(shape.heights.shape[::-1]) - 1
     at, _ = _cell(shape, y)

@@ -1,9 +1,10 @@
 """Nonsmooth nonlinear conjugate gradients between sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
 The change of the impulses in a sweep is a gradient g. Between two sweeps, the impulses p step along the search
-direction c: ``p += beta c, c = beta c + g``. The velocities change accordingly. beta is |g|^2 of this sweep divided by
-|g|^2 of the previous sweep. If |g|^2 does not decrease, the search direction restarts. The squares are weighted with
-the responses of the points.
+direction c: ``p += beta c, c = beta c + g``. The code changes the velocities consistently. beta is |g|^2 of this sweep
+divided by
+|g|^2 of the previous sweep. If |g|^2 does not decrease, the search direction restarts. |g|^2 is weighted with the
+responses of the points.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class SearchDirection:
 
     @staticmethod
     def _array(values: Array, before: Array, course: Array, live: Array, share: Array) -> Array:
-        """Step ``values`` along the search direction, update ``before``, and return the new search direction."""
+        """Move ``values`` along the search direction, update ``before``, and return the new search direction."""
         beta, pick = share[:, None, None], live[:, None, None]
         moved = beta * course
         further = np.where(beta > 0.0, moved + (values - before), values.dtype.type(0))

@@ -1,14 +1,14 @@
-"""Curvature bias of a row: the part of the row's change over a step that exceeds ``h J v``, divided by h.
+"""Curvature bias of a row: (change of the row over a step - h J v)/h.
 
-In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r that is fixed in the body then
+In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r in the axes of the body then
 changes by E r:
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-This closed form uses no differences of poses, so it is accurate in float32. A row dot(u, w) gets the bias ``(dot(Tu, w)
-+ dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the nonlinear
-change of |w|. phi = h max|omega| is the rotation of the faster body in the step. If phi exceeds 1/2, the code
-multiplies the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
+E is accurate in float32, because the code does not subtract poses. A row dot(u, w) gets the bias ``(dot(Tu, w)
++ dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A line row with the direction n has the bias ``dot(n, Tw)`` plus
+the nonlinear part of the change of |w|. phi = h max|omega| is the rotation of the faster body in the step. If phi
+exceeds 1/2, the code multiplies the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
 MIDPOINT_PASSES = 4
-# Smaller rotations in a step (rad) have no curvature bias, because their square is below the round-off of 1.
+# The code skips the curvature bias for rotations below SLOW_TURN (rad per step), because SLOW_TURN^2 is below the
+# round-off of 1.
 SLOW_TURN = 2.0**-27
 FULL_BIAS_BELOW = 0.5
 
@@ -52,7 +53,7 @@ def curvature(w: StepBuffers) -> None:
             straight[:, w.layout.lines] = False
             w.element_bias[straight] = 0.0
     else:
-        # Dots and spins of slow bodies change by h J v, but lines still bend.
+        # For slow bodies, the change of dots and spins is h J v. Lines still have a curvature bias.
         w.midpoint = w.twist[..., 3:].copy()
         w.element_bias[:] = 0.0
         if w.topology.line.length.size:
@@ -73,7 +74,7 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
 
 
 def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
-    """Return omega_mid in the body frame at the start of the step. ``half`` is half of the step (s)."""
+    """Return omega_mid in the axes that the body has at the start of the step. ``half`` is half of the step (s)."""
     slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
     for _ in range(MIDPOINT_PASSES - 1):
@@ -90,22 +91,22 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 
 
 def is_round(w: StepBuffers) -> Array:
-    """Return True for bodies with equal inertia about all axes, (worlds, bodies).
+    """Return a mask of bodies with equal moments of inertia about all axes, (worlds, bodies).
 
-    Such bodies rotate at a constant rate.
+    Without torque, bodies with equal moments of inertia rotate at a constant angular velocity.
     """
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
 
 
 def is_slow(w: StepBuffers, twist: Array) -> Array:
-    """Return True for bodies that rotate so slowly that the curvature bias is negligible, (worlds, bodies)."""
+    """Return a mask of the bodies that rotate too slowly for a curvature bias, (worlds, bodies)."""
     slow: Array = ~(w.real.type(w.h) * norm(twist[..., 3:]) > SLOW_TURN)
     return slow
 
 
 def _turn_operators(w: StepBuffers) -> Array:
-    """Return E and T of every body, stacked in rows, (num_worlds, bodies, 6, 3)."""
+    """Return the matrices E and T of every body, one below the other, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     turn = rotations.skew(theta)
@@ -141,7 +142,7 @@ def _spin_bias(w: StepBuffers, operator: Array) -> None:
 
 
 def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
-    """Set the exact bias of the length of a rotation vector, whose axis is not fixed in either body."""
+    """Set the exact bias of the length of a rotation vector. The rotation axis moves relative to both bodies."""
     at = w.layout.totals
     t = w.topology.spin
     omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]
@@ -153,7 +154,7 @@ def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
 
 
 def _ordered_bias(w: StepBuffers, bias: Array) -> None:
-    """Set the exact bias of the angles of ordered rotations, whose directions rotate with both bodies."""
+    """Set the exact bias of Euler angles. The direction of an axis depends on the rotations of both bodies."""
     at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
     k = t.angle[at]
     spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
@@ -207,7 +208,7 @@ def _wrapped_bias(w: StepBuffers) -> None:
 
 
 def _limit_large_turns(w: StepBuffers) -> None:
-    """Scale down the bias at large rotations, to keep the step stable."""
+    """Reduce the bias of elements on bodies with large rotations, to keep the step stable."""
     t = w.topology
     angle = turn_angles(w)
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])
@@ -228,9 +229,9 @@ def _rows(w: StepBuffers) -> None:
 
 
 def _curve_bias(w: StepBuffers) -> Array:
-    """Return the change of the polynomials p(x) over the step beyond p'(x) times the change of x, divided by h.
+    """Return the curvature bias of polynomials p(x): (p(x + h r) - p(x))/h - p'(x) r.
 
-    x changes by h r, including the curvature. The result is (p(x + h r) - p(x))/h - p'(x) r, without cancellation.
+    x changes by h r in the step. r includes the curvature bias of x. The code avoids cancellation.
     """
     t, c = w.topology, w.topology.coupling
     first = c.element[c.start[:-1]]

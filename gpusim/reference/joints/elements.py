@@ -1,4 +1,4 @@
-"""Elements: the scalar geometric functions of all constraint rows. This file computes their values and Jacobians.
+"""Values and Jacobians of elements: the scalar geometric functions that constraint rows restrict.
 
     dot   u . w - c0      u fixed in body a; w fixed in body b, or from a's point to b's point
     spin  an angle        rate u . (w_b - w_a) with u fixed in one of the bodies
@@ -34,19 +34,19 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add full rotations to joint angles, so that each angle is as near as possible to its last value."""
+    """Add full rotations to each joint angle, to make it as near as possible to its last value."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:
         return
     angle = w.state.arrays["angle"]
     wrapped = wrapped_angles(w.model, w.rotation)
-    # The count only gives full rotations, so that a second call at the same pose gives the same bits.
+    # Add only multiples of a full rotation, so that a second call at the same pose returns the same bits.
     angle[:] = wrapped + TWO_PI * np.round((angle - wrapped) / TWO_PI)
 
 
 def rigid_values(w: StepBuffers) -> Array:
-    """Return the values of the elements of rigid rows at the current poses, (num_worlds, rigid)."""
+    """Return the values of the elements in rigid rows at the current poses, (num_worlds, rigid)."""
     value = np.empty_like(w.element_value)
     t, layout = w.topology, w.layout
     if layout.dots.stop > layout.dots.start:
@@ -59,7 +59,7 @@ def rigid_values(w: StepBuffers) -> Array:
 
 
 def dot_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array]:
-    """Return u, the arm on body a, the vector on body b, and w of each dot element, in the world frame."""
+    """Return four world vectors of each dot element: u, the arm on body a, the vector on body b, and w."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
@@ -72,7 +72,7 @@ def _dots(w: StepBuffers) -> None:
     u, arm_a, vector_b, sep = dot_vectors(w)
     at = w.layout.dots
     w.element_value[:, at] = dot(u, sep) - w.topology.dot.c0
-    # If u rotates with the parent, the arm of the parent extends to the child's point.
+    # If u is fixed in the parent, the arm on the parent ends at the child's point.
     turned = np.matmul(rotations.skew(u), np.stack([vector_b, w.layout.dot_turns * sep + arm_a], axis=-1))
     direction = w.layout.dot_linear * u
     jacobian = w.element_jacobian
@@ -101,7 +101,8 @@ def _spins(w: StepBuffers) -> None:
         if tracked.any():
             value = np.where(tracked, w.state.arrays["angle"][:, np.maximum(t.angle, 0)], value)
         w.element_value[:, at] = value
-        # The total rotation changes along its own axis, which moves. At zero rotation, any axis works.
+        # The rate of the total rotation is the angular velocity along the rotation axis. At zero rotation, any axis
+        # works.
         frame = rotations.matrix_from_quaternion(t.frame_a)
         unit = vector / np.where(length > 1e-9, length, 1.0)[..., None]
         moving = matvec(frame, unit)

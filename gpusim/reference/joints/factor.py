@@ -1,4 +1,4 @@
-"""Block LDL^T factorization of A = J M^-1 J^T + gamma. compiler/elimination.py lists the operations, level by level."""
+"""Block LDL^T factorization of A = J M^-1 J^T + gamma. compiler/elimination.py lists the operations of each level."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from gpusim.compiler.topology import Topology
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# This makes redundant constraints solvable, such as a closed loop that locks a motion twice.
+# The regularization makes redundant constraints solvable. For example, a closed loop may lock a motion twice.
 REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
-# Rows in loops may be (nearly) dependent. A pivot is weak if it is below this fraction of the row's own response. With
-# pivots as small as round-off, impulses would be random.
+# Rows in loops may be (nearly) dependent. The pivots of dependent rows are mostly round-off, and would give random
+# impulses. A pivot is weak if it is below WEAK_PIVOT times the row's response to its own impulse.
 WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
-# If a world has a weak pivot, the diagonal increases by this fraction. Directions with a smaller response get no
-# impulse. The passes correct the effect on all other directions.
+# In worlds with a weak pivot, the code multiplies the diagonal by 1 + SOFTENING. Directions with a smaller response
+# then get almost no impulse. Later passes correct the error in all other directions.
 SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
 
 
@@ -40,7 +40,7 @@ class Factor:
         blocks: result of :func:`products`.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
         own: result of :func:`diagonal`.
-        damping: fraction of ``own`` that is added near singular poses, (worlds, 1, 1).
+        damping: fraction of ``own`` that the constructor adds to the diagonal near singular poses, (worlds, 1, 1).
         heavy_share: fraction of ``own`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
     """
 
@@ -52,11 +52,11 @@ class Factor:
         count = t.num_constraints
         dtype = blocks.dtype
         share = heavy_share.astype(dtype)
-        # Unused rows, and rows of bodies that cannot move, need a nonzero pivot.
+        # Every row needs a nonzero pivot, even if the row is unused or its bodies cannot move.
         shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping * share) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
-        # Free axis rows have a compliance of 1e30. The scale keeps their round-off out of other rows. If the bodies of
-        # a row cannot move, only the compliance remains.
+        # Free axis rows have a compliance of 1e30. Without the scale, the round-off of free rows would change other
+        # rows.
         one = dtype.type(1.0)
         self.scale = None if not t.axis_row.size else np.sqrt(np.where(own > 0.0, own / shown, one))
         if self.scale is not None:
@@ -88,7 +88,7 @@ class Factor:
     def forward(self, right: Array) -> tuple[Array, Array]:
         """Return Y = L^-1 S r and Z = D^-1 Y.
 
-        S is the row scale, and r has n columns, (worlds, constraints, block, n).
+        S contains the row scales. r has n columns, (worlds, constraints, block, n).
         """
         y = right.copy() if self.scale is None else right * self.scale[..., None]
         for level, lower in zip(self.levels, self.lower, strict=True):
@@ -97,7 +97,7 @@ class Factor:
         return y, np.matmul(self.inverse, y)
 
     def backward(self, x: Array) -> Array:
-        """Return S L^-T x. S is the row scale, and x is (worlds, constraints, block)."""
+        """Return S L^-T x for x (worlds, constraints, block). S contains the row scales."""
         y = x.copy()
         for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
             for pivot, edge, row in level.backward:
@@ -105,7 +105,7 @@ class Factor:
         return y if self.scale is None else y * self.scale
 
     def replace(self, other: Factor, worlds: Array) -> None:
-        """Replace the factor of some worlds by ``other``."""
+        """Replace the factors of the worlds in a mask by the factors in ``other``."""
         self.inverse[worlds] = other.inverse
         self.weak[worlds] = other.weak
         if self.scale is not None and other.scale is not None:
@@ -124,7 +124,7 @@ def block_pivots(matrices: Array) -> Array:
 
 
 def inverse(matrices: Array) -> Array:
-    """Return inverses (..., n, n). Singular matrices give NaN."""
+    """Return inverse matrices (..., n, n). The inverse of a singular matrix is NaN."""
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:

@@ -1,4 +1,4 @@
-"""Stage forward: the forces of the actuators, from a trial substep. The backend then discards the trial substep."""
+"""Stage forward: compute the forces of actuators in a trial substep. The backend then restores the state."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Division of the drift into parts, for bodies without joints that rotate by a large angle in a step.
+"""Drift in several parts, for bodies without joints that rotate by a large angle in a step.
 
 During the drift, the angular momentum L of a body without joints is constant. The body's orientation R follows R' =
 [I(R)^-1 L]x R. One step of the midpoint rule conserves the energy if the body rotates by less than half a radian. For
-faster rotations, the iteration of the midpoint rule does not converge. So the code divides the step into parts in which
-the body rotates by at most FREE_TURN.
+faster rotations, the iteration of the midpoint rule does not converge. The code therefore divides the step into parts
+in which the body rotates by at most FREE_TURN.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
-"""The code divides a step if the rotation exceeds LEAST_FREE_TURN (rad). FREE_TURN is the greatest rotation of a part
-(rad), and MOST_FREE_TURNS the greatest number of parts."""
+"""The code divides a step if the rotation exceeds LEAST_FREE_TURN (rad). A part rotates by at most FREE_TURN (rad). A
+step has at most MOST_FREE_TURNS parts."""
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:

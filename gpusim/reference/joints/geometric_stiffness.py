@@ -1,17 +1,17 @@
 """Stage prepare, second part: geometric stiffness of light bodies under tension.
 
 A pulling force F at the moment arm r acts like a rotational spring with the stiffness (r.F) 1 - sym(r F^T). Let omega
-be the natural frequency of this spring and the body's inertia I. Explicit steps diverge if omega h > 2. So the solver
-uses the inertia
+be the natural frequency of this spring and the body's inertia I. Explicit steps diverge if omega h > 2. To stay stable,
+the solver uses the inertia
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K).
 
-This applies to bodies with g > 0.3 on which at least two constraints pull. F comes from the impulses of the last
-substep.
+The code stiffens bodies with g > 0.3 if at least two constraints pull on the body. F comes from the impulses of the
+last substep.
 
-A sudden change of the inertia would excite vibrations. So s rises continuously from zero. K follows an increase at
-once, and a decrease over several steps.
+s increases continuously from zero, because a sudden change of the inertia would excite vibrations. K increases at once,
+but decreases over several steps.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     fades = np.trace(held, axis1=-2, axis2=-1) > np.trace(total, axis1=-2, axis2=-1)
     total = np.where(fades[..., None, None], last + w.real.type(FADE) * (total - last), total)
     quarter = w.real.type(0.25 * w.h * w.h)
-    # The trace of I^-1 K is between the maximum squared frequency and three times this value.
+    # Let w be the maximum squared frequency. The trace of I^-1 K is between w and 3 w.
     growth = 0.5 * quarter * np.einsum("wbij,wbij->wb", w.inertia_inverse, total)
     needed = (growth > THRESHOLD) & w.topology.dynamic & (kick > 0.0)[:, None]
     if not needed.any():
@@ -48,7 +48,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     pick = needed[..., None, None]
     stored[:] = np.where(pick, np.matmul(np.matmul(back, total), turn), 0.0)
     share = np.minimum((growth - THRESHOLD) / RAMP, 1.0).astype(w.real)[..., None, None]
-    # All other bodies get an identity matrix, so that the inverse exists.
+    # All other bodies get an identity matrix, so that every matrix has an inverse.
     total = np.where(pick, share, w.real.type(1.0)) * np.where(pick, total, np.eye(3, dtype=w.real))
     inertia = np.matmul(np.matmul(turn, w.inertia), back)
     stiff = np.linalg.inv(inertia + FACTOR * quarter * total)
@@ -74,7 +74,7 @@ def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
 
 
 def _surely_soft(w: StepBuffers, kick: Array) -> bool:
-    """Return whether a cheap bound shows that no body needs stiffening."""
+    """Return True if a cheap bound shows that no body needs geometric stiffness."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     most = w.layout.longest_arm * w.topology.body_sides.shape[1] * force

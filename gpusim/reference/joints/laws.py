@@ -1,8 +1,7 @@
-"""Law of an axis row, and the solution for a single row. description/actuator_kinds.py defines the law.
+"""Law of axis rows, and the solution of the law for each row alone. description/actuator_kinds.py defines the law.
 
 The modes of an axis row are FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and
-AT_UPPER. If the clamped term j of the row is at a bound, the mode also contains CLAMP_UP or CLAMP_DOWN, shifted left by
-2 j bits.
+AT_UPPER. If the clamped term j is at a bound, the mode also contains CLAMP_UP << 2 j or CLAMP_DOWN << 2 j.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from gpusim.typing import Array
 
 FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
 CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
-# A joint beyond its limit recovers this fraction of the error in each substep, with at most this speed (m/s or rad/s).
+# A joint beyond its limit recovers LIMIT_RECOVERY of the error in each substep, with at most LIMIT_SPEED (m/s, rad/s).
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
-# In a loop, a joint may be unable to return to its limit: near a dead point, other joints would rotate very fast. So a
-# joint in a loop returns with at most this speed. The limit then pushes like a damper.
+# Near a dead point of a loop, a fast return to the limit would make other joints rotate very fast. LOOP_SPEED is
+# therefore the maximum speed of a joint in a loop that returns to its limit. The limit then acts like a damper.
 LOOP_SPEED = 0.02
 
 
@@ -52,7 +51,7 @@ class AxisLaw:
         p, kick = w.axis_parameters, w.kick_time
         shape = (w.num_worlds, w.topology.axis_row.size)
         self.terms: dict[str, tuple[Group, Array, Array]] = {}
-        # For each group with its own limits: the numbers of its terms, and their P, D and S.
+        # For each actuator group with force limits: the numbers, P, D and S of its clamped terms.
         self.clamped: dict[str, tuple[Group, Array, tuple[Array, Array, Array]]] = {}
         self.rubbing: dict[str, tuple[Group, Array]] = {}
         damping = w.broadcast(p["damping"])
@@ -64,7 +63,7 @@ class AxisLaw:
         self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
         sensor = w.sensors["axis_sensor"]
-        if (sensor >= 0).any():  # limits of joints that may break
+        if (sensor >= 0).any():  # add the slack of joints that may break to their limits
             slack = np.where(sensor >= 0, w.state.arrays["joint_slack"][:, sensor], 0.0).astype(w.real)
             self.lower, self.upper = self.lower - slack, self.upper + slack
 
@@ -85,7 +84,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Add a law that moves axes in loops back to a limit."""
+        """Add a law that moves axes in loops back to their limits."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -149,7 +148,7 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
 def limit_velocity(gap: Array, h: float) -> Array:
     """Return the minimum velocity that keeps an axis within a lower limit, or moves it back to the limit.
 
-    ``gap`` is the distance beyond the limit (m or rad). It is negative within the limit.
+    ``gap`` is the lower limit minus the position (m or rad).
     """
     recovery = np.minimum(LIMIT_RECOVERY * gap / h, LIMIT_SPEED)
     bound: Array = np.where(gap > 0.0, recovery, gap / h)
@@ -167,7 +166,7 @@ def _add(target: Array, group: Group, values: Array) -> None:
 def solve_row(
     law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)
 ) -> tuple[Array, Array]:
-    """Solve the law of one row and return the velocity and the mode of the row.
+    """Solve the law of each row alone. Return the velocities and the modes of the rows.
 
     Args:
         law: the law, summed over all terms.
@@ -197,7 +196,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return mode bits of the clamped terms that are at a bound in this round."""
+    """Return mode bits of the linear terms that exceed their bound at the given velocity."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):
@@ -207,7 +206,8 @@ def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Ar
         up |= np.where(above, CLAMP_UP << 2 * number, 0)
         down |= np.where(below, CLAMP_DOWN << 2 * number, 0)
         excess = excess + np.where(above, effort - term.most, np.where(below, effort + term.most, 0.0))
-    # The linear sum is above, below or equal to the sum of the clamped terms.
+    # Let the excess be the effort beyond a bound. Clamp only at the bound (upper or lower) with the greater total
+    # excess.
     return np.where(excess > 0.0, up, np.where(excess < 0.0, down, up | down))
 
 

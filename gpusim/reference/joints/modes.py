@@ -23,25 +23,25 @@ from gpusim.reference.joints.laws import (
 )
 from gpusim.typing import Array
 
-# A row is on the boundary of its piece within this velocity (m/s or rad/s).
+# Tolerance for the velocity at the boundary of a piece (m/s or rad/s).
 DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
-# With contacts, a row could alternate between stick and slip forever, because contacts change after each switch. So a
-# row that has switched often sticks only if its reverse velocity exceeds a fraction of the effect of its friction. The
-# fraction starts at TURN_SHARE and doubles with each switch, at most MOST_DOUBLINGS times.
+# With contacts, a row could alternate between stick and slip forever, because contacts change after each switch. After
+# many switches, a sliding row sticks only if its reverse velocity exceeds a minimum. The minimum is a fraction of the
+# velocity change due to friction. The fraction starts at TURN_SHARE and doubles up to MOST_DOUBLINGS times.
 TURN_SHARE, MOST_DOUBLINGS = 1e-3, 6
 
 
 def adjacent_modes(
     law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, turn_share: Array
 ) -> Array:
-    """Move every row that left its piece to the next piece, and return the new modes.
+    """Move every row that is outside its piece to the adjacent piece, and return the new modes.
 
     Args:
         law: law of all axis rows in this substep.
         mode: current modes, (num_worlds, axes).
-        velocity: row velocities of the solution in these modes.
-        impulse: row impulses of the solution in these modes.
-        response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
+        velocity: row velocities of the solution with the current modes.
+        impulse: row impulses of the solution with the current modes.
+        response: row velocity for a unit impulse, above zero. The dead band of impulses is DEAD_BAND / response.
         turn_share: (num_worlds,) result of :func:`turn_shares`.
 
     Returns:
@@ -69,9 +69,10 @@ def adjacent_modes(
 
 
 def off_piece(law: AxisLaw, mode: Array, velocity: Array) -> Array:
-    """Return True for rows whose velocity is not that of their stop or of sticking.
+    """Return a mask of stopped rows with a velocity that differs from the stop, and of sticking rows that move.
 
-    A dependent row with another velocity holds such a row. Without self-stress, the impulse does not show this.
+    A linearly dependent row with another velocity can force a row off its stop. The impulses without self-stress do not
+    show such conflicts.
     """
     contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
     bound = np.where(contact == AT_LOWER, lower, np.where(contact == AT_UPPER, upper, 0.0))
@@ -79,17 +80,17 @@ def off_piece(law: AxisLaw, mode: Array, velocity: Array) -> Array:
 
 
 def turn_shares(late: Array, further: Array) -> Array:
-    """Return the reverse velocity at which a sliding row sticks, relative to the velocity change that friction causes.
+    """Return the reverse velocity at which a sliding row sticks, as a fraction of the velocity change due to friction.
 
     Args:
-        late: (num_worlds,) True for worlds that delay the end of a slide.
+        late: (num_worlds,) True for worlds with a positive result. For all other worlds, the result is 0.
         further: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
     """
     return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)
 
 
 def first_move(mode: int, wanted: int) -> int:
-    """Return the mode after only the first of the moves from ``mode`` to ``wanted``."""
+    """Return ``mode`` after only the first change towards ``wanted``."""
     part, differs = CONTACT_BITS, mode ^ wanted
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN
@@ -111,7 +112,7 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
     loose = contact <= SLIDE_DOWN
     turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
     new = np.where(turned, STICK, contact)
-    # A row that slides up sticks before it reaches the lower stop, unless this stop itself moves up.
+    # A row that slides up first sticks and then reaches the lower stop, unless the stop moves up.
     new = np.where(loose & (velocity < lower - dead) & ~((contact == SLIDE_UP) & (lower < 0.0)), AT_LOWER, new)
     new = np.where(loose & (velocity > upper + dead) & ~((contact == SLIDE_DOWN) & (upper > 0.0)), AT_UPPER, new)
     new = np.where((contact == FREE) & rubs, STICK, new)
@@ -120,7 +121,7 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
-    """Return the next modes of sticking and stopped rows, based on the impulse ``rest`` of friction and stops."""
+    """Return the next modes of sticking and stopped rows. ``rest`` is the impulse of friction and stops."""
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs
@@ -128,7 +129,7 @@ def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Arr
     new = np.where(sticks & (rest < -friction - slack), SLIDE_UP, new)
     new = np.where(sticks & (lower > dead), AT_LOWER, new)
     new = np.where(sticks & (upper < -dead), AT_UPPER, new)
-    # Piece next to each stop, and friction at the boundary of this piece.
+    # Piece next to each stop, and friction at the boundary between stop and piece.
     above = np.where(lower > 0.0, SLIDE_UP, np.where(lower < 0.0, SLIDE_DOWN, STICK))
     below = np.where(upper < 0.0, SLIDE_DOWN, np.where(upper > 0.0, SLIDE_UP, STICK))
     above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)

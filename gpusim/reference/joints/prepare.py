@@ -28,7 +28,7 @@ def prepare(w: StepBuffers, h: float) -> None:
 
 
 def update_rows(w: StepBuffers, worlds: Array) -> None:
-    """Compute the Jacobian and M^-1 J^T again, in worlds whose bodies have moved.
+    """Recompute the Jacobian and M^-1 J^T in the worlds whose bodies have moved.
 
     ``worlds`` is a mask, (num_worlds,).
     """
@@ -44,7 +44,7 @@ def update_rows(w: StepBuffers, worlds: Array) -> None:
 def set_times(w: StepBuffers, h: float) -> None:
     """Set the duration of the drift, the duration of the previous substep, and the kick time.
 
-    The kick covers the second half of the last substep and the first half of this substep, so velocities are at half
+    The kick covers the second half of the last substep and the first half of the coming substep. Velocities are at half
     steps (leapfrog). With ``semi_implicit``, the kick covers the whole coming substep.
     """
     w.h = h
@@ -99,7 +99,7 @@ def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _axis_rates(w: StepBuffers) -> None:
-    """Set the mean rates of the axes in each of the last two drifts."""
+    """Set the mean axis rates of the last drift and of the drift before."""
     state, rows = w.state.arrays, w.topology.axis_row
     values = np.concatenate([w.element_value, w.coupling_value], axis=1)
     w.axis_position = values[:, w.topology.axis_element].astype(w.real)
@@ -112,7 +112,8 @@ def _axis_rates(w: StepBuffers) -> None:
 def coupling_values(w: StepBuffers) -> Array:
     """Return the position errors of the coupling rows, (num_worlds, couplings).
 
-    If an offset is NaN (gears and mimics), the function sets the offset so that the error at the current pose is zero.
+    Gears and mimics start with a NaN offset. The function replaces a NaN by the offset for zero error at the current
+    pose.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
     value = c.mixed(w.element_value, c.factor[None])

@@ -1,7 +1,7 @@
 """Limits of ropes: lengths of distance joints and tendons that change during the simulation.
 
-A written limit moves to its new value during the next step. The velocity bound of the row contains this rate: ``u <=
-(limit - q)/h + rate``. A change faster than LENGTH_SPEED takes effect at once.
+After a write, a limit moves to its new value during the next step. The velocity bound of the row contains the rate of
+the limit: ``u <= (limit - q)/h + rate``. A change faster than LENGTH_SPEED takes effect at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def move_limits(w: StepBuffers) -> None:
     left = np.where(left > 0, left, w.config.substeps)
     with np.errstate(invalid="ignore"):
         rate = (goal - now) / (left[..., None] * w.h)
-        if w.trial:  # if the limit was not written, continue like the last substep
+        if w.trial:  # without a new value, the limit continues as in the last substep
             rate = np.where(now == goal, state["limit_rate"], rate)
         at_once = ~(np.abs(rate) <= LENGTH_SPEED)
     now, rate = np.where(at_once, goal, now), np.where(at_once, 0.0, rate)

@@ -1,12 +1,12 @@
 """Paths of ropes that wrap around spheres and cylinders, their lengths, and the rates of these lengths.
 
-A path consists of a straight line from the first end to the surface, an arc on the surface, and a straight line to the
-second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the arc
-is a helix. MuJoCo uses the same paths.
+A path has three parts: a straight line from the first end to the surface, an arc on the surface, and a straight line to
+the second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the
+arc is a helix. MuJoCo uses the same paths.
 
-The angle t between the circle and each of the lines is the same. r is the radius, d_a and d_b are the distances of the
-ends from the center, and G is the angle between the ends, seen from the center. Newton's method finds t as the root of
-this equation, and starts at pi/2:
+Both lines have the same angle t to the circle. r is the radius. d_a and d_b are the distances of the ends from the
+center. G is the angle between the ends, seen from the center. Newton's method solves the following equation for t, and
+starts at pi/2:
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """
@@ -29,17 +29,17 @@ from gpusim.typing import Array
 cross, dot, norm, matvec = rotations.cross, rotations.dot, rotations.norm, rotations.matvec
 MOST_NEWTON = 20
 SETTLED = 1e-14
-"""Newton's method ends if the angle changes by less than this (rad)."""
+"""Change of the angle (rad) below which Newton's method ends."""
 LEAST_RADIUS = 1e-15
 ROUNDING = 1e-9
-"""Negative arc angles count as 0 if their absolute value is below this (rad)."""
+"""Round-off of arc angles (rad). Negative angles above -ROUNDING count as 0."""
 TWO_PI = 2.0 * np.pi
 _Side = tuple[Array, Array, Array]
 
 
 @dataclass
 class Paths:
-    """Paths of ropes in the world frame: ends and points of contact (m), (worlds, n, 3), and arcs (m), (worlds, n)."""
+    """Paths of ropes in the world frame. Ends and contact points are (worlds, n, 3), and arcs are (worlds, n), in m."""
 
     end_a: Array
     contact_a: Array
@@ -96,10 +96,12 @@ def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
 def around(
     cylinder: Array, sided: Array, radius: Array, a: Array, b: Array, frame: Array, side: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the points of contact relative to the center (..., 3), the arcs (...), and normals of the arcs' circles.
+    """Return the contact points relative to the center (..., 3), the arcs (...), and the normals of the circles.
 
     Args:
-        cylinder, sided, radius: (n,) whether the surface is a cylinder, whether the path has a side point, radius (m).
+        cylinder: (n,) whether the surface is a cylinder.
+        sided: (n,) whether the path has a side point.
+        radius: (n,) radius of the surface, m.
         a, b, side: (worlds, n, 3) both ends and the side point, relative to the center, m.
         frame: (worlds, n, 3, 3) axes of the surface as columns.
     """
@@ -116,7 +118,7 @@ def around(
         met = met & (np.minimum(norm(a), norm(b)) >= LEAST_RADIUS) & (radius > LEAST_RADIUS)
         arc = np.where(met & ~inner, radius * angle, 0.0)
         found = [p[..., :1] * x + p[..., 1:] * y for p in contact]
-        # along the axis of a cylinder, in proportion to the length
+        # along the axis of a cylinder, the path rises in proportion to its length
         legs = [norm(flat[k] - contact[k]) for k in range(2)]
         total, low = legs[0] + arc + legs[1], dot(a, z)
         climb = (dot(b, z) - low) / total
@@ -171,7 +173,7 @@ def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tu
 
 
 def _tangent(end: Array, square: Array, radius: Array, room: Array) -> Array:
-    """Return the point of contact of a tangent from ``end``."""
+    """Return the contact point of a tangent from ``end`` to the circle."""
     across = np.stack([-end[..., 1], end[..., 0]], axis=-1)
     reach = radius * np.sqrt(np.maximum(room, 0.0))
     return np.asarray((square[:, None] * end + reach[..., None] * across) / _dot2(end, end)[..., None])
@@ -182,7 +184,7 @@ def _arcsine(x: Array) -> Array:
 
 
 def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return whether a path through the inside of a circle touches it, and the point of contact."""
+    """Return whether a path inside a circle touches the circle, and the contact point."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
     met = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
     share_a, share_b = radius / np.where(met, length_a, 2.0 * radius), radius / np.where(met, length_b, 2.0 * radius)
@@ -211,7 +213,7 @@ def rows(
 ) -> list[tuple[Array, Array, Array]]:
     """Return the Jacobians of the path lengths for each end of both lines.
 
-    Each entry is the bodies (n,), the linear part (worlds, n, 3) and the angular part (worlds, n, 3).
+    An entry contains the bodies (n,), the linear part (worlds, n, 3) and the angular part (worlds, n, 3).
     """
     found = []
     lines = (
@@ -240,7 +242,7 @@ def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
 
 
 def polyline(paths: Paths, count: int) -> Array:
-    """Return points on each path: both ends, and ``count`` + 1 points on the arc, (worlds, n, count + 3, 3)."""
+    """Return the ends of each path and ``count`` + 1 points on the arc, in order, (worlds, n, count + 3, 3)."""
     start, end = paths.contact_a - paths.center, paths.contact_b - paths.center
     z = paths.arc_axis
     low, high = dot(start, z)[..., None] * z, dot(end, z)[..., None] * z

@@ -1,8 +1,8 @@
 """Quantities: signals that backends read from a state. Each quantity has a NumPy reader and a C++ expression.
 
-``device`` is the body of a C++ function. The arguments of this function are the world ``w``, the index ``i`` of an
-element, and ``out`` for the result. ``w`` has functions that return parameters, tables and the stored state. Their
-names are in model/fields.py. The body can also call the functions of cuda_kernels/signals/observe.cuh.
+``device`` is the body of a C++ function. The C++ function has the arguments ``w`` (world), ``i`` (index of an element)
+and ``out`` (result). ``w`` has functions that return parameters, tables and the stored state. model/fields.py lists the
+names of the functions. The C++ function can also call the functions of cuda_kernels/signals/observe.cuh.
 backends/codegen/observe_header.py generates the kernels' switch over all quantities.
 """
 
@@ -25,7 +25,7 @@ matvec, cross = rotations.matvec, rotations.cross
 
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity of every element of one family (bodies, sites, ...).
+    """Quantity that exists for every element of a family (bodies, sites, ...).
 
     ``shape`` is the shape of the value for one element. ``read`` takes the indices (n,) of elements and returns
     (num_worlds, n, *shape).
@@ -149,7 +149,7 @@ TENSION = (
         _tension, "*out = joint_tension(w, i);",
     ),
 )  # fmt: skip
-"""Quantities of a joint with a tension (model/ropes.py). ``i`` is the index among the joints with a tension."""
+"""Quantities of ropes, rods and tendons (model/ropes.py). ``i`` counts only joints with a tension."""
 FRAME = (
     Quantity(
         "quaternion", (4,), "-", "orientation of the child's joint frame in the parent's joint frame, xyzw",
@@ -202,13 +202,13 @@ SITE = (
 
 
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
-    """Return the change of linear acceleration and torque from the last kick to t, (num_worlds, n, 6)."""
+    """Return the change of linear acceleration and torque between the last kick and t, (num_worlds, n, 6)."""
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
     steady = (h1 > 0.0) & (kick > 0.0) & (older > 0.0)
     share = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
-    # v3 = v2: the acceleration increased suddenly (state_reader.py), or the body was at rest
+    # v3 = v2 means that the acceleration increased suddenly (state_reader.py), or that the body was at rest
     known = (v2 != v3).any(axis=-1, keepdims=True)
     apart = change.reshape(shape) - (v2 - v3) / np.where(steady, older, 1.0)
     further = np.where(known, share * apart, 0.0)
@@ -259,7 +259,7 @@ IMU = (
         "site_rate(w, i, out);",
     ),
 )  # fmt: skip
-"""Quantities that an IMU at a site measures."""
+"""Quantities that an IMU measures at a site."""
 
 
 def _sensed(part: slice) -> Callable[[StateReader, Array], Array]:
@@ -283,7 +283,7 @@ JOINT_WRENCH = (
 
 
 def contact_wrench(now: StateReader, i: Array) -> Array:
-    """Return the contact force and torque on each sensor's body, about the center of mass, (num_worlds, n, 6)."""
+    """Return the contact force, and the torque about the center of mass, on each sensor's body, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -360,11 +360,11 @@ RAY = (
         _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
     ),
 )  # fmt: skip
-"""Quantities of a ray of a sensor."""
+"""Quantities of a ray in a ray sensor."""
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
-    """Return the quantity of a reading that a kind of actuator declares."""
+    """Return the quantity for a reading that an actuator kind declares."""
 
     def read(now: StateReader, i: Array) -> Array:
         return np.asarray(declared.read(now.group(kind), now))[:, i]
@@ -374,7 +374,7 @@ def reading(kind: str, declared: Reading) -> Quantity:
 
 @cache
 def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
-    """Return the quantities of all readings of a kind of actuator."""
+    """Return the quantities of all readings of an actuator kind."""
     return tuple(reading(kind.name, r) for r in kind.readings)
 
 
@@ -382,7 +382,7 @@ def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
     """Return all quantities that the kernels can read, in the order of their numbers.
 
-    ``kinds`` are kinds of actuators.
+    ``kinds``: actuator kinds whose readings to include.
     """
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
     return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
@@ -390,5 +390,5 @@ def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Return the number of every quantity, by the ``id`` of the object."""
+    """Return the numbers of all quantities. The keys are ``id(quantity)``."""
     return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

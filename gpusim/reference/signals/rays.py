@@ -37,7 +37,7 @@ class Casts:
         return np.asarray(self.origin + self.distance[..., None] * self.direction)
 
     def meet(self, now: StateReader, shape: int, rays: Array) -> None:
-        """Intersect the chosen ``rays`` with a shape, and keep the hits that are nearer than earlier hits."""
+        """Intersect ``rays`` (indices) with a shape. Keep each hit that is nearer than all earlier hits of the ray."""
         spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
         kind, rotation = shape_type(spec.kind), now.rotation(body)
         center = now.state["position"][:, body] + matvec(rotation, now.model.contact.center[shape])
@@ -70,6 +70,6 @@ def cast_rays(now: StateReader, i: Array) -> Casts:
     for number in np.unique(sensor):
         rays = np.flatnonzero(sensor == number)
         for shape in table["ray_shape"][start[number] : start[number + 1]]:
-            with np.errstate(all="ignore"):  # lines that miss divide by zero
+            with np.errstate(all="ignore"):  # rays that miss the shape divide by zero
                 casts.meet(now, int(shape), rays)
     return casts

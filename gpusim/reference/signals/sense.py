@@ -1,7 +1,7 @@
 """Stage sense: loads of ropes, and of joints and bodies with sensors, over all substeps of a step.
 
 * Joints: the stage averages the wrench of the child on the parent over the kicks, in the parent's joint frame. A kick
-  is the time over which the forces of a substep act. The wrench includes drives, limits, friction and bounces.
+  is the part of a substep that applies forces to velocities. The wrench includes drives, limits, friction and bounces.
 * Ropes, rods and tendons: the stage sums the impulses along each element over the substeps.
 * Contacts: the stage sums the impulses of all contacts of the body, and their moments about the body's center of mass.
 """
@@ -55,9 +55,9 @@ def _sense_joints(w: StepBuffers) -> None:
 
 
 def _break_joints(w: StepBuffers) -> None:
-    """Break joints whose force or torque, averaged over all substeps of the step, is too large.
+    """Break each joint whose mean force or torque over all substeps of the step exceeds its limit.
 
-    A broken joint has infinite limits.
+    The limits of a broken joint are infinite.
     """
     most, slack = w.sensors["joint_sensor_break"], w.state.arrays["joint_slack"]
     if not np.isfinite(most).any():
@@ -102,7 +102,7 @@ def _sense_contacts(w: StepBuffers) -> None:
 
 
 def _pair_wrench(s: dict[str, Array], m: int, impulses: Array, points: Array, arms: Array, sign: float) -> Array:
-    """Return the impulse (N s) and moment (N m s) of one pair on its shape A or B, (num_worlds, 6)."""
+    """Return the impulse (N s) and angular impulse (N m s) of a pair on one of its shapes, (num_worlds, 6)."""
     total, middle = np.zeros((len(points), 6)), np.zeros((len(points), 3))
     for k in range(POINTS):
         there = (k < points)[:, None]

@@ -1,9 +1,9 @@
 """Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and coordinate rates.
 
 The state stores the velocities at the last three half steps: v1 at t - h1/2, v2 before v1, and v3 before v2. A kick
-applies the forces between two half steps. It covers the time H. The mean accelerations of the last two kicks are (v1 -
-v2)/H1 and (v2 - v3)/H2. The reader extrapolates the accelerations to t - h1/4 and uses the result to advance v1 to t.
-The error of the velocity at t is of second order. Impacts are not extrapolated.
+applies the forces between two half steps, for the time H. The mean accelerations in the last two kicks are (v1 - v2)/H1
+and (v2 - v3)/H2. The reader extrapolates the accelerations to t - h1/4 and uses the result to advance v1 to t. The
+error of the velocity at t is of second order. The reader does not extrapolate impacts.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
-"""An acceleration counts as an impact if it increases by more than this factor from one kick to the next."""
+"""Increase of an acceleration from one kick to the next, as a factor, above which the acceleration counts as an
+impact."""
 SMALL = 0.02
-"""The reader always advances a velocity if the advance is below this fraction of the velocity."""
+"""The reader advances a velocity even after an impact if the advance is below SMALL times the velocity."""
 ROUGH = 0.5
-"""At a site, the reader extrapolates the acceleration only if it changes by less than this fraction in a step."""
+"""Maximum relative change of a site's acceleration in a step for which the reader extrapolates the acceleration."""
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
@@ -118,7 +119,7 @@ class StateReader:
 
     @property
     def control(self) -> Array:
-        """Return the commands after limits, factor and offset, as actuators use them, (num_worlds, controls)."""
+        """Return the commands that the actuators use, after limits, factor and offset, (num_worlds, controls)."""
         return self.model.acting(self._control())
 
     def broadcast(self, array: Array) -> Array:
@@ -159,7 +160,7 @@ class StateReader:
         )
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
-        """Return the arms of both joint points, and the vector between these points, in the world frame (m)."""
+        """Return the arms of both joint points, and the vector between the two points, in the world frame (m)."""
         c, x = self.coordinates.columns, self.state["position"]
         a, b = c["body_a"][i], c["body_b"][i]
         arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])
@@ -171,9 +172,10 @@ class StateReader:
         return matvec(self.rotation(c["owner"][i]), c["axis"][i])
 
     def turn_direction(self, i: Any) -> Array:
-        """Return the directions that give the rates of rotational coordinates, in the world frame, (num_worlds, n, 3).
+        """Return the directions of the rates of rotational coordinates, in the world frame, (num_worlds, n, 3).
 
-        The rate is the dot product of the direction and the relative angular velocity (model/euler_angles.py).
+        The rate of a coordinate is the dot product of its direction and the relative angular velocity
+        (model/euler_angles.py).
         """
         c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
         far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
@@ -181,7 +183,7 @@ class StateReader:
         return euler_angles.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
 
     def turn_axis(self, i: Any) -> Array:
-        """Return the axes of the rotations or translations of coordinates, in the world frame, (num_worlds, n, 3)."""
+        """Return the rotation or translation axis of each coordinate, in the world frame, (num_worlds, n, 3)."""
         middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_TURN])[:, None]
         return np.where(middle, self.turn_direction(i), self.axis(i))
 
@@ -274,7 +276,7 @@ class StateReader:
         if kind in (ANGLE, ROTATION, TOTAL_ROTATION):
             return dot(self.axis(i), b[..., 3:] - a[..., 3:])
         arm_a, arm_b, apart = self.points(i)
-        # Relative to the parent, whose axes rotate.
+        # The velocity relative to the parent includes the rotation of the parent's axes.
         slip = b[..., :3] + cross(b[..., 3:], arm_b) - a[..., :3] - cross(a[..., 3:], arm_a + apart)
         if kind == TRANSLATION:
             return dot(self.axis(i), slip)

@@ -1,13 +1,13 @@
-"""Writes of poses and velocities in many worlds. A write is a list of operations that every world executes in order.
+"""Writes of poses and velocities in many worlds. A write is a list of operations that run in order.
 
-The operations write the poses of bodies first. They then write joint coordinates (from parent to child), velocities of
-bodies, and joint rates. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
+The operations write quantities in this order: poses of bodies, joint coordinates (from parent to child), velocities of
+bodies, joint rates. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
 (cuda_kernels/signals/writes.cuh) execute the same operations.
 
-Written values are values at the time t, but the state stores velocities half a step before t. So the operations first
-advance the velocities of written bodies to t. After the write, the operations convert these velocities back to the half
-step: v(t - h'/2) = v - (h'/2) a. h' is the last step, and a is the last acceleration. For a body with a written pose, a
-is the acceleration of free fall. The state of all other bodies stays the same, bit for bit.
+Users write values at the time t, but the state stores velocities half a step before t. So the operations first advance
+the velocities of written bodies to t. After the write, the operations subtract (h'/2) a, to convert the velocities back
+to the half step. h' is the last step, and a is the last acceleration. For a body with a written pose, a is the
+acceleration of free fall. The write does not change any bit in the state of other bodies.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
 """Number of values that a write stores for each body: previous pose, changes of velocities, impact flags."""
 IMPACT = 3.0
-"""A velocity change counts as an impact if it exceeds this factor times the change in free fall."""
+"""A velocity change counts as an impact if it exceeds IMPACT times the change in free fall."""
 Operation = tuple[str, int, int, int]
 _COUNTED = [KINDS[kind] for kind in COUNTED]
 
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a write: a quantity of the body or joint ``index``.
+    """Target of a write: a quantity of the body or joint with the number ``index``.
 
     For a body, ``what`` is "position", "orientation", "linear" or "angular". For a joint, ``what`` is "coordinates",
     "quaternion", "pose" or "rates".
@@ -60,7 +60,7 @@ _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
-    """Return the operations that write ``targets``, (n, 4). A target comes with the first column of its values."""
+    """Return the operations (n, 4) that write ``targets``. Each target comes with the first column of its values."""
     model = now.model
 
     def of_bodies(*what: str) -> list[Operation]:
@@ -121,7 +121,7 @@ def _lifted(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Ope
 
 
 def _axis_bodies(now: StateReader) -> list[set[int]]:
-    """Return the bodies that the rate of each axis row depends on."""
+    """Return, for each axis row, the bodies that affect its rate."""
     columns, sums = now.coordinates.columns, now.coordinates.sums
 
     def ends(number: int) -> set[int]:
@@ -134,7 +134,7 @@ def _axis_bodies(now: StateReader) -> list[set[int]]:
 
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
-    """Return the bodies below joints, from parent to child."""
+    """Return all bodies that move with the children of ``joints``, in order from parent to child."""
     own = {model.joints[j].child: j for j in reversed(joints)}
     hanging = _hanging(model, own)
     moved: dict[int, tuple[int, int, int]] = {}
@@ -175,7 +175,7 @@ def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int,
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the fixed joints whose parent body is dynamic and has no other joint."""
+    """Return the fixed joints with a dynamic parent body that has no other joint."""
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -188,7 +188,7 @@ def _fittings(model: Model) -> set[int]:
 
 
 def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
-    """Return the child of a joint and all bodies below this child, from parent to child, without the joint's parent."""
+    """Return the child of a joint and all its descendants, from parent to child, without the joint's parent."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
         for _, child in hanging.get(body, ()):
@@ -206,7 +206,7 @@ def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> No
 
 
 class _Writer:
-    """NumPy versions of the operations, for all chosen worlds. i and j are the two indices of an operation."""
+    """NumPy versions of the operations for the chosen worlds. i and j are the two integer arguments of an operation."""
 
     def __init__(self, now: StateReader, values: Array, worlds: Array) -> None:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
@@ -278,7 +278,7 @@ class _Writer:
         half = 0.5 * h
         way = half * self._free_fall(i) if j else self.lifted[i]
         way = np.where(self.struck[i] & (j == 1), 0.0, way)
-        # After a first step with an impact, the motion cannot be extrapolated.
+        # If the first step had an impact, the velocities are not extrapolated.
         # Semi-implicit velocities are already at t.
         way = np.where((older < 0.0) | self.now.semi_implicit, 0.0, way)
         velocity = self._half_velocity(i) - way
@@ -310,14 +310,14 @@ class _Writer:
             self.state[name][self.worlds, i] += j * rate
 
     def forget_contacts(self, i: int, j: int, column: int) -> None:
-        """Reset the age of contact points on body i, so that the next step does not use their history."""
+        """Reset the age of contact points on body i. The next step then ignores the history of the points."""
         shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
         listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
         mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Mark the world, so that accuracy checks ignore the joint errors of written poses."""
+        """Mark the world, because accuracy checks ignore joint errors of written poses."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
@@ -346,7 +346,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Write j coordinates of a joint. The first is coordinate i."""
+        """Write j coordinates of a joint: i, i + 1, ..."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))
@@ -367,13 +367,13 @@ class _Writer:
         self._place(i, rotations.quaternion_product(turn, after), shift)
 
     def _middle_axis(self, i: int) -> Array:
-        """Return the axis of the second of three successive rotations at zero angles, in the child's body frame."""
+        """Return the axis of the second Euler angle if all angles are zero, in the child's body frame."""
         t = self.table
         turn = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
         return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(turn), t["other"][i]))
 
     def place_turn(self, i: int, j: int, column: int) -> None:
-        """Write the rotation from the parent's to the child's joint frame, as a quaternion."""
+        """Write the quaternion from the parent's to the child's joint frame."""
         self._place_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
 
     def place_pose(self, i: int, j: int, column: int) -> None:
@@ -395,7 +395,7 @@ class _Writer:
         self._move(b, q, point - arm)
 
     def _move(self, b: int, q: Array, center: Array) -> None:
-        """Write a new pose, and rotate the velocities with the body."""
+        """Write a new pose. Rotate the velocities of the body with its orientation."""
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
@@ -416,9 +416,9 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write j rates of a joint. The first is the rate of coordinate i.
+        """Write the rates of j coordinates of a joint: i, i + 1, ...
 
-        The child's velocity first changes with the parent's velocity, as if both were one rigid body.
+        The child first gets the velocity change of the parent, as if child and parent were one rigid body.
         """
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
@@ -432,7 +432,7 @@ class _Writer:
         self.change[:, b, 3:] += angular
 
     def carry_rate(self, i: int, j: int, column: int) -> None:
-        """Add the velocity change of body j to body i, as if both were one rigid body."""
+        """Add the velocity change of body j to body i, as if i and j were one rigid body."""
         self._rigid(i, j)
 
     def _rigid(self, i: int, j: int) -> None:
@@ -449,7 +449,7 @@ class _Writer:
                 self._set("angular_momentum", b, momentum)
 
     def wrap_angle(self, i: int, j: int, column: int) -> None:
-        """Set a joint angle from the poses, between -pi and pi (rad)."""
+        """Compute a joint angle between -pi and pi from the poses (rad)."""
         self.state["angle"][self.worlds, i] = self.now.wrapped_angles(np.array([i]))[self.worlds, 0]
 
     def set_angle(self, i: int, j: int, column: int) -> None:

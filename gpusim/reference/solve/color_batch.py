@@ -1,4 +1,4 @@
-"""Constraints of one color, and the matrices for their block solves. The solver solves these constraints together."""
+"""Constraints of one color, and the matrices for their block solves."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class ColorBatch:
     axes: list[AxisStep]
     coupled: CoupledRows
     gamma: Array
-    """(worlds, n, block) compliances of the axis rows in the block of the rigid rows (soft_rows.py). 0 for other
-    rows."""
+    """(worlds, n, block) compliances of the axis rows that are in the block of the rigid rows (soft_rows.py). 0 for all
+    other rows."""
 
 
 @dataclass
 class CoupledRows:
     """Coupled laws of a batch of constraints.
 
-    ``k`` is the index of each law's constraint in the batch, and ``number`` is the index of each law in the model.
+    ``k`` is the index of the law's constraint in the batch, and ``number`` is the index of the law in the model.
     ``rows`` is True for used rows, (n, block). ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
     """
 
@@ -63,7 +63,7 @@ class CoupledRows:
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
     def leave(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
-        """Write the residual of each row, and the impulse change that solves it."""
+        """Write the residual of each row, and the impulse change that removes this residual."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
         missed = self.error(w, speed, w.solved[:, members])
         own = np.diagonal(self.inverse, axis1=-2, axis2=-1)

@@ -1,8 +1,8 @@
 """Stage solve with the colored solver: warm-started sequential impulses by color, and nonlinear position sweeps.
 
 No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
-solver handles one color after another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one
-block, and then each axis row by its law.
+solver handles one color after another (Gauss-Seidel). In each constraint, the solver first solves the rigid rows as one
+block. The solver then solves each axis row by its law.
 
 The overflow contains the constraints without a color. Each sweep starts with the overflow. The solver solves all
 overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
@@ -30,7 +30,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# Only the first sweeps linearize curved laws again.
+# Number of early sweeps that linearize curved laws again.
 REFITS = 2
 POSITION_SWEEPS = 2
 LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
@@ -56,14 +56,14 @@ def solve(w: StepBuffers) -> None:
 def warm_start(w: StepBuffers) -> None:
     """Build the batches of the swept constraints, and apply their initial impulses.
 
-    The initial impulses are those of the last substep, scaled by the ratio of the kick times of this and the last
-    substep. A kick time is the time over which a kick applies forces.
+    The initial impulses are the impulses of the last substep, times kick time / last kick time. A kick time is the time
+    over which stage kick applies forces.
     """
     w.batches = _batches(w)
     for batch in w.batches:
         for step in batch.axes:
             w.response[:, step.axis] = step.response
-            # Joined rows keep their modes, because their linear laws would release a row at a bound.
+            # Keep the modes of joined rows, because the linear law would release a row that is at a bound.
             joined = batch.gamma[:, step.k, step.place] > 0.0
             w.mode[:, step.axis] = np.where(joined, w.state.arrays["axis_mode"][:, step.axis], 0)
     state = w.state.arrays
@@ -105,7 +105,7 @@ def _sweep(w: StepBuffers, batches: list[ColorBatch], mode: Array, done: Array) 
         moved, load = contact_solve.sweep_lists(w, ~done)
         w.contact_left = np.where(done, w.contact_left, accuracy.share(w, moved, load))
         np.maximum(change, moved, out=change)
-    # A converged world keeps its bits while other worlds continue.
+    # Do not change converged worlds while other worlds continue.
     w.solved = np.where(done[:, None, None], before[0], w.solved)
     w.twist = np.where(done[:, None, None], before[1], w.twist)
     return change
@@ -131,7 +131,7 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 def residual(w: StepBuffers) -> Array:
     """Return the greatest residual of the swept rows in each world (m/s or rad/s).
 
-    The residual of a soft row is the velocity change that solves only this row.
+    The residual of a soft row is the change of the row velocity that solves the row alone.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
@@ -172,7 +172,7 @@ def _rigid_mask(w: StepBuffers) -> Array:
 
 
 def _batches(w: StepBuffers) -> list[ColorBatch]:
-    """Return the batch of the overflow, if any, and then the batches of the colors."""
+    """Return the batches of constraints: first the overflow, if any, then one batch for each color."""
     t = w.topology
     sets = t.coloring_for(w.config.max_colors)
     rigid = _rigid_mask(w)
@@ -296,7 +296,7 @@ def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
         total[:, batch.bodies.ravel()] = moved
     else:
         add_columns(total, batch.bodies.ravel(), moved)
-    # The entry of the world depends on the order of constraints, but the world never moves.
+    # The sum for the world (last entry) depends on the order of constraints, but the world never moves.
     total[:, w.topology.num_bodies] = 0.0
     return total
 
@@ -310,7 +310,7 @@ def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
     The function uses the Jacobians from before the drift. Let C be the error of a row (m or rad). A sweep corrects only
-    the fraction max(0.2, 1/(1 + |C|/0.001)) of C, because a linear correction overshoots if C is large.
+    the fraction max(0.2, 1/(1 + |C|/0.001)) of C, because a full linear correction of a large error overshoots.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -324,7 +324,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Correct a fraction of the position errors by split impulses. The sweeps change the displacement ``moved``."""
+    """Add the split impulses that correct a fraction of the position errors to the displacement ``moved``."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
@@ -336,7 +336,7 @@ def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
 
 
 def follow(w: StepBuffers, moved: Array) -> None:
-    """Sweep once to make the displacement ``moved`` satisfy the rigid rows, in place, (num_worlds, bodies, 6)."""
+    """Change the displacement ``moved`` (num_worlds, bodies, 6) in one sweep, to satisfy the rigid rows."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 

@@ -1,19 +1,19 @@
 """Contacts with the direct solver: sweeps between the forward and the backward solve of the joint rows.
 
-The joint rows have the matrix A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py). v are the velocities of the
+The joint rows have the matrix A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py). v contains the velocities of the
 bodies. C_n v is the relative twist of manifold n at the manifold's center. For each manifold, the solver computes
 
     Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n.
 
 R_n is the response of the manifold to a wrench, including the reactions of all joints. In each pass, the solver first
-does the forward solve x = D^-1 L^-1 S r of the residual r. The solver then sweeps the contacts:
+computes x = D^-1 L^-1 S r from the residual r (forward solve). The solver then sweeps the contacts:
 
     t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p are the joint impulses. In each world,
-the solver handles manifolds on bodies with joints one after another.
+The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p contains the joint impulses. In each
+world, the solver handles manifolds on bodies with joints one after another.
 
-Locked contact points get a compliance (``_add_floors``).
+Contact points that the joints lock get a compliance (``_add_floors``).
 """
 
 from __future__ import annotations
@@ -65,20 +65,20 @@ def _respond(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns_matter(m: Manifolds) -> Array:
-    """Return whether a manifold needs the response to torques, (n,)."""
+    """Return a mask of manifolds that need the response to torques, (n,)."""
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
 
 def _loaded(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the response of each point without joints, limited by the mass of the mechanisms, (n, 4)."""
+    """Return the response of each point without joints, at most a multiple of the mechanisms' inverse mass, (n, 4)."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
     return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))
 
 
 def _joint_velocity(w: StepBuffers, m: Manifolds, motion: Array) -> Array:
-    """Return the velocities of the joint rows of all worlds, due to motions of the manifolds' bodies (n, 2, 6)."""
+    """Return the velocities of the joint rows due to motions (n, 2, 6) of the manifolds' bodies."""
     moved = np.zeros_like(w.twist)
     world = np.broadcast_to(m.world[:, None], m.body.shape)
     moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
@@ -101,9 +101,9 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts and joints until ``worlds`` converge. ``most`` is the maximum number of sweeps, (num_worlds,).
+    """Sweep contacts and swept joints until ``worlds`` converge. ``most``: maximum number of sweeps, (num_worlds,).
 
-    With directly solved joints, ``w.delta`` must contain x after the forward solve, (num_worlds, constraints, block).
+    For joints with the direct solver, ``w.delta`` contains x of the forward solve, (num_worlds, constraints, block).
     """
     swept = bool(w.topology.swept.any())
     if w.touch is None and not swept:

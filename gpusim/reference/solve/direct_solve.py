@@ -3,10 +3,10 @@
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
 b is the curvature bias. Limits, friction and saturation use active-set switching (modes.py). Each pass recomputes the
-nonlinear laws at the new velocities. Later passes also recompute b (a *refresh*).
+nonlinear laws at the new velocities. A *refresh* recomputes b. The first pass has no refresh.
 
-The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, it restarts with a damped
-factor.
+The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, the guard restarts the
+passes with a damped factor.
 
 Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py).
 """
@@ -37,36 +37,36 @@ PASSES = 3
 RELAX_PASSES = 1
 # Maximum number of refreshes of the curvature bias in a solve.
 MOST_REFRESHES = 3
-# If a compliance changes by more than this fraction, the solver factors again.
+# Relative change of a compliance above which the solver factors again.
 STALE = 0.2
-# Rows without slope get this number divided by their response as slope, so that p = P up to round-off.
+# Rows with the slope D = 0 get D = LEAST_SLOPE / response, so that p = P up to round-off.
 LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
-# After this many factorizations in a substep, only one row switches at a time. The maximum number of
-# factorizations is the configured number, plus two for each axis row and each clamped term. Then the solver
-# stops, and a residual remains.
+# After CAREFUL_AFTER factorizations in a substep, only one row switches its mode in each pass. The maximum number of
+# factorizations is ``iterations`` + 2 (axis rows + clamped terms). After that, the solver leaves a residual.
 CAREFUL_AFTER = 4
-# Refreshes converge if each refresh reduces the error, or the square root of its energy, to this fraction. If the
-# residual of the rigid rows (m/s) is round-off, refreshes always converge.
+# Refreshes converge if each one multiplies the error, or the square root of its energy, by at most CONTRACTION.
+# Refreshes also converge if the residual of the rigid rows (m/s) is below ROUNDING.
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
-# A step has large rotations if the error after the first pass exceeds this fraction of the initial error. The fraction
-# is 0.3 to 0.5 in the cracking whip chain, and 2e-3 to 5e-3 at singular poses of a four-bar.
+# A step has large rotations if the error after the first pass exceeds FAR_SHARE times the initial error. Measured
+# fractions: 0.3 to 0.5 in a cracking whip, 2e-3 to 5e-3 at singular poses of a four-bar.
 FAR_SHARE = 0.05
 # Damping of the factor near singular poses, as a multiple of an estimate (Passes.guard) or of the previous damping.
-# Above MOST_DAMPING (singular poses: up to 9e-4), rows converge slowly for other reasons, such as curved laws.
+# Singular poses need a damping of up to 9e-4. Above MOST_DAMPING, the guard assumes another cause, such as a curved
+# law.
 DAMPING, MOST_DAMPING = 20.0, 2e-3
-# The first pass of a world with loops runs away if its energy exceeds this fraction of twice the kinetic energy. The
-# solver checks this only if a pivot is weak, or if the bias moves joints by more than BENT_SHARE of the usual lever in
-# a step. The joints then restart with this damping.
+# In a world with loops, the first pass runs away if its energy exceeds RUNAWAY times twice the kinetic energy. The
+# solver checks the energy only if a pivot is weak, or if the bias moves joints by more than BENT_SHARE times the usual
+# lever in a step. After a runaway, the joints restart with RUNAWAY_DAMPING.
 RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-3
-# With large rotations, the first pass also runs away if it adds more than this fraction of twice the kinetic energy,
-# without the work of the axis rows. If more damping does not help, the joints restart without bias, which adds no
+# With large rotations, the first pass also runs away if it adds more than GAIN times twice the kinetic energy. The work
+# of the axis rows does not count. If more damping does not help, the joints restart without bias, and so without added
 # energy.
 GAIN = 0.5
-# The energy excludes rows with a larger compliance (1/kg), such as sliding friction,
-# because it would be only round-off.
+# The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because the energy of loose rows
+# is only round-off.
 LOOSE = 1e12
-# The passes end if no row has a larger error (m/s).
+# The passes end when the error of every row is below SETTLED (m/s).
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
 
@@ -104,7 +104,7 @@ class Rows:
         return residual
 
     def change(self, w: StepBuffers, residual: Array, own: Array) -> Array:
-        """Return the greatest residual that a row can reduce by its own impulse (m/s or rad/s), (num_worlds,)."""
+        """Return the greatest residual that a row can correct by its own impulse (m/s or rad/s), (num_worlds,)."""
         return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
 
     def rigid_error(self, w: StepBuffers, residual: Array) -> Array:
@@ -133,11 +133,11 @@ class Passes:
 
     @property
     def active(self) -> Array:
-        """Return a mask of the worlds that still have passes left."""
+        """Return a mask of the worlds with remaining passes."""
         return self.left > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
-        """End the passes of worlds whose rows have no residual and whose bias matches the velocities."""
+        """End the passes in worlds without residual, if their bias matches the velocities."""
         active, refreshed = self.active, (self.since > 0) & ~self.hold
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
@@ -149,14 +149,14 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
-        """Store the solution of the first pass.
+        """Store the solution of the first pass. If later passes diverge, restore this solution or restart the passes.
 
         Args:
             w: work arrays of the substep.
-            energy: energy r x of this correction, (num_worlds,).
+            energy: energy r x of the correction x of residual r, (num_worlds,).
             plain: energy with diag(A) instead of A, (num_worlds,).
         """
-        now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # later refreshes change the bias in place
+        now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # refreshes change the bias
         with np.errstate(divide="ignore", invalid="ignore"):
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
@@ -192,7 +192,7 @@ class Passes:
             self.refreshes[straight] = self.most_refreshes[straight]
 
     def _release(self, w: StepBuffers) -> None:
-        """Remove the impulses of joints, except swept joints."""
+        """Remove the impulses of joints with the direct solver."""
         worlds = self.released
         impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
         w.solved = w.solved - impulse
@@ -207,12 +207,12 @@ class Passes:
         self.left[worlds] = self.most[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
-        """Decide whether the next pass keeps the curvature bias. ``worlds`` is a mask of the worlds to decide for."""
+        """Decide whether the next pass keeps the curvature bias, in the worlds of a mask."""
         self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= self.most_refreshes), self.hold)
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
-        """Allow more passes for ``worlds``, from their current solution."""
+        """Allow more passes for ``worlds``. The passes start from the current solution."""
         self.left = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = self.most_refreshes
@@ -278,8 +278,8 @@ def solve(w: StepBuffers) -> None:
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
     if w.touch is not None or swept:
-        # Start with the bias of the kicked velocities. A warm start without the joints would
-        # give a foot a large velocity.
+        # Start with the bias of the kicked velocities. Without joint impulses, a warm start of contacts would give a
+        # foot a large velocity.
         curvature(w)
     if swept:
         colored_solve.warm_start(w)
@@ -299,7 +299,7 @@ def solve(w: StepBuffers) -> None:
 
 
 def _predict_bias(w: StepBuffers) -> None:
-    """Set the bias from the impulses of the last substep, in worlds with fast rotors (rotors.py)."""
+    """Predict the bias with the impulses of the last substep, in worlds with fast rotors (rotors.py)."""
     touching = w.touch.touching if w.touch is not None else np.zeros(w.num_worlds, bool)
     w.spinning, angles = rotors.find_spinning(w, touching | w.topology.swept.any())
     measure_spins(w, angles)
@@ -358,8 +358,8 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
     held = system.rows.gamma <= w.real.type(LOOSE)
     passes.guard(w, _total(np.where(held[..., None], y.astype(np.float64) * x, 0.0)), _total(plain * held))
     active = passes.active & ~passes.released
-    # Later passes correct the contact errors of the first pass through the joints, so the first pass has twice as many
-    # sweeps. Sweeps that include joints are expensive, so their number is halved.
+    # The first pass has twice as many sweeps, because later passes must correct its contact errors through the joints.
+    # Sweeps that include joints are expensive, so the solver halves their number.
     most = w.config.iterations
     first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
     contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
@@ -389,7 +389,7 @@ def _refit(w: StepBuffers, system: System) -> Array:
     if not w.active.all():
         w.rate_next = np.where(w.active, w.rate_next, before)
     actuate.relinearize(w, w.rate_next)
-    # A world that may not factor again must not switch modes either, because its factor would no longer match its rows.
+    # Do not switch modes in worlds that may not factor again, because the factor would no longer match the rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
     changed = _switch_modes(w, system, may)
     if not (changed.any() or w.nonlinear):
@@ -420,17 +420,17 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 
 
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
-    """Move rows that left their piece of the law to the adjacent piece.
+    """Move rows that are outside their piece of the law to the adjacent piece.
 
-    Switching all rows at once is fast but may cycle. So after many switches, a world makes only the first move of the
-    first row. This rule always terminates (least-index rule, Murty 1974).
+    Switching all rows at once is fast but may cycle. After many switches, a world therefore switches only the row with
+    the lowest index. The least-index rule always terminates (Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
     mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
     new = _wanted_modes(w, system)
     differs = (new != mode) & ~w.layout.axis_swept
-    if self_stress.redundant(w).any() and differs.any():  # friction must not slip because of self-stress
+    if self_stress.redundant(w).any() and differs.any():  # self-stress must not make friction slip
         change = self_stress.drop(w, w.active[:, 0] & may & differs.any(axis=1))
         w.twist = w.twist + w.apply_impulse(change)
         again = _wanted_modes(w, system)
@@ -447,7 +447,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
 
 
 def _wanted_modes(w: StepBuffers, system: System) -> Array:
-    """Return the modes that follow from the impulse and rate of each axis row, (num_worlds, axes)."""
+    """Return the modes that fit the impulse and rate of each axis row, (num_worlds, axes)."""
     further = system.passes.switches - CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False

@@ -3,9 +3,8 @@
 In every substep, the direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factor of the velocity solve.
 C contains the position errors. The correction is linear, so after a rotation by theta, an error of about L theta^2
 remains. L is the model's usual lever (limits.py). Near a singular pose of a loop, a tiny error would cause a large
-rotation that opens the joints. So the solver scales corrections of loops to ``theta^2 <= error / L`` (a trust region).
-The solver then repeats the correction with a new factor of the rigid rows, because the old factor may be inaccurate at
-the corrected pose.
+rotation, which would open the joints. The solver therefore scales corrections of loops to ``theta^2 <= error / L`` (a
+trust region). The solver repeats the correction with a new factor of the rigid rows at the corrected pose.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
-# In loops, the solver corrects positions at most MOST_CORRECTIONS times. It stops if the maximum error is below CLOSED,
-# or if a correction does not reduce the error to the fraction CLOSING_SHARE. Errors are in rad, or gaps divided by the
-# usual lever. The first correction uses the old factor, so it need not reduce errors between OPEN and APART. If a new
-# factor does not reduce the error, the loop cannot close, and more corrections would add energy.
+# In loops, the solver corrects positions at most MOST_CORRECTIONS times. The corrections end if the maximum error is
+# below CLOSED, or above CLOSING_SHARE times the previous error. Errors are rotations (rad), or gaps divided by the
+# usual lever. After the first correction, an error between OPEN and APART does not end the corrections, because the
+# first correction uses an old factor. If a new factor does not reduce the error, the loop cannot close, and more
+# corrections would add energy.
 MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
-    """Correct all rigid rows at once."""
+    """Correct the position errors of all rigid rows at once."""
     t = w.topology
     if t.loops.any():
         return _close_loops(w)
@@ -39,7 +39,7 @@ def correct_direct(w: StepBuffers) -> None:
 
 
 def _close_loops(w: StepBuffers) -> None:
-    """Correct each world until its errors do not decrease any more."""
+    """Correct each world until its errors stop decreasing."""
     state, real = w.state.arrays, w.real.type
     closing = np.ones(w.num_worlds, bool)
     before = np.full(w.num_worlds, np.inf, w.real)
@@ -77,7 +77,7 @@ def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
 
 
 def row_errors(w: StepBuffers) -> Array:
-    """Return the position errors of all rows, (num_worlds, constraints, block). They are 0 for axis rows."""
+    """Return the position errors of all rows, (num_worlds, constraints, block). Axis rows have the error 0."""
     t = w.topology
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))

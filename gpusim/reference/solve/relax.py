@@ -1,7 +1,7 @@
 """Stage relax: solve the velocities again after the drift.
 
 Before the drift, the contact rows allow an approach speed of ``gap/h``, so that a landing body ends on the surface.
-Touching points have a small compliance (contact_rows.py). After the drift, this stage makes the rows rigid and solves
+Touching points have a small compliance (contact_rows.py). After the drift, stage relax makes the rows rigid and solves
 again, from the last solution.
 
 Positions do not change.
@@ -42,14 +42,13 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """Set the velocity bounds of axes that bounce off a limit to the speed after the impact."""
+    """Find axes that bounce off a limit. Set the velocity bounds of these axes to the speed after the impact."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none
     restitution = w.broadcast(w.parameters["limit_restitution"]).astype(w.real)
     law, contact = w.law, w.mode & CONTACT_BITS
-    # The acceleration without the limit is that of the last substep, because the kick alone does not include the
-    # joints.
+    # Use the acceleration of the last substep, because the kick does not include the forces of the joints.
     running = w.h_prev > 0.0
     pull = (w.rate - w.rate_old) / np.where(running, w.h_prev, w.real.type(1))
     first = w.row_velocity(w.twist_kicked).reshape(w.num_worlds, -1)[:, w.topology.axis_row]
@@ -75,7 +74,7 @@ def _relax_points(w: StepBuffers) -> Array:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
     rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
-    # Points on bodies with joints yield too little to solve them again, unless their spring has pushed them out.
+    # Do not solve points on bodies with joints again, unless the spring of their compliance has pushed them out.
     held = m.carried - w.real.type(PUSHED_OUT) * m.gamma * m.impulse[..., 0]
     gives = np.where(m.articulated[:, None], held, m.gamma) > 0.0
     changes = rigid & (gives | ((m.impact > 0.0) & pressed))
@@ -98,6 +97,6 @@ def _store(w: StepBuffers, worlds: Array) -> None:
         ("axis_velocity", w.rate_next),
     ):
         state[name][worlds] = values[worlds]
-    # A bound that drives an axis away from a limit is an impact. The rate of the previous substep is then invalid.
+    # An axis with a bound that drives it away from a limit had an impact. Discard the axis rate before the impact.
     left = worlds[:, None] & ((w.law.velocity_lower > limit_rates(w, 0)) | (w.law.velocity_upper < limit_rates(w, 1)))
     state["axis_velocity_before"][left] = state["axis_velocity"][left]

@@ -1,7 +1,7 @@
 """Self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
 
-Self-stress moves no body. :func:`drop` computes A^-1 A p for the impulses p, with the regularized factor. The result
-does not contain self-stress.
+Self-stress moves no body. :func:`drop` removes self-stress: it replaces the impulses p by A^-1 A p, with the
+regularized factor for A^-1.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from gpusim.reference.joints import coupled_laws
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-# The code drops self-stress above this fraction of the other impulses. The factor in float32 also reduces impulses that
-# bear loads. Damping near singular poses does too, so the self-stress must then exceed these changes.
+# The code removes self-stress above SELF_STRESS times the other impulses. The minimum is large in float32, because the
+# inaccurate factor also changes impulses that bear loads. A damped factor is also inaccurate, so the minimum is then 1.
 SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
 def redundant(w: StepBuffers) -> Array:
     """Return a mask of the worlds whose loops may have dependent rows, (num_worlds,).
 
-    These are worlds with a weak pivot, or all worlds if no axis row is in a loop.
+    A world with a weak pivot may have dependent rows. Without axis rows in loops, all worlds may have dependent rows.
     """
     t = w.topology
     found: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
@@ -28,7 +28,7 @@ def redundant(w: StepBuffers) -> Array:
 
 
 def drop(w: StepBuffers, worlds: Array) -> Array:
-    """Remove the self-stress from ``w.solved`` in worlds with dependent rows. ``worlds`` is a mask, (num_worlds,).
+    """Remove self-stress from ``w.solved`` in worlds with dependent rows. ``worlds`` is a mask, (num_worlds,).
 
     Returns:
         The change of the impulses, (num_worlds, constraints, block).

@@ -1,13 +1,13 @@
 """Block solve of soft axis rows together with the rigid rows of the same joint, in the colored solver.
 
 A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, after elimination of the
-rigid rows. If the solver solves one row after another, each sweep multiplies the error of two axis rows i and j by this
-factor:
+rigid rows. Let the solver solve the axis rows i and j one after another. Each sweep then multiplies their error by the
+factor
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
 If the factor exceeds COUPLED_SHARE, the axis rows join the block of the rigid rows. The inverse of the block is N = (A
-+ gamma)^-1 over all these rows. The block solve uses the linear laws of the joined rows.
++ gamma)^-1 over the rigid and the joined rows. The block solve uses the linear laws of the joined rows.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# If the rigid rows lock an axis, its response is only round-off. So the response is at least this fraction of the
-# response without the rigid rows.
+# Minimum response of an axis row, as a fraction of its response without the rigid rows. If the rigid rows lock the
+# axis, the computed response is only round-off.
 LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 COUPLED_SHARE = 0.1
 
 
 def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Array) -> None:
-    """Join strongly coupled soft axis rows with the rigid rows.
+    """Join strongly coupled soft axis rows with the rigid rows of their constraint.
 
     Args:
         w: work arrays of the substep.
@@ -54,7 +54,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return the responses of axis rows, but at least a small fraction of ``alone``.
+    """Return the responses of axis rows, with a small fraction of ``alone`` as a lower bound.
 
     ``alone`` contains the responses without the rigid rows.
     """
@@ -110,7 +110,7 @@ def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array
 
 
 def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
-    """Return the residuals of the joined rows' linear laws at row velocities ``speed``, (worlds, n, block)."""
+    """Return the residuals of the linear laws of joined rows, at row velocities ``speed``, (worlds, n, block)."""
     error = np.zeros_like(speed)
     if not (batch.gamma > 0.0).any():
         return error

@@ -29,7 +29,7 @@ def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, world
 def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
     """Factor chosen worlds without axis rows, for stage positions.
 
-    With axis rows, friction, limits or stiff springs would keep the rigid rows from closing a gap in a loop.
+    A factor that includes axis rows could not close a gap in a loop against friction, limits or stiff springs.
 
     Args:
         w: work arrays of the substep.
@@ -51,7 +51,7 @@ def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
 
 
 def _softened(w: StepBuffers, blocks: Array) -> Array:
-    """Return the blocks of the factor with the off-diagonal compliances of coupled laws."""
+    """Return the matrix blocks plus the off-diagonal compliances of coupled laws."""
     at = w.topology.coupled_constraint
     if not at.size:
         return blocks
