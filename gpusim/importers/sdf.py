@@ -49,19 +49,20 @@ def load_sdf(
 
     Friction is as in Gazebo, with a default coefficient of 1. A contact uses the smaller friction of its two shapes.
     Links of one model collide only if both have <self_collide>. Each sensor becomes a site at the sensor's frame, and
-    sensors that take images also become cameras. Plugins do not run. The report lists everything that the model lacks.
+    image sensors also become cameras. Plugins do not run. The report lists everything in the file that is missing in
+    the model.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
         fixed_base: True fixes the first link of each floating model to the world. False omits all fixed joints to the
-            world. By default, the file decides.
-        gravity: gravitational acceleration (m/s2) in the world frame (default: the value in the file, or (0, 0, -9.8)
-            if the file has none).
+            world. Default: as in the file.
+        gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or (0, 0, -9.8)
+            without gravity in the file).
         xform: pose of the file's world frame in the model's world frame (default: the identity).
         merge_fixed: merge links that fixed joints connect into one body. ``report.merged`` lists the merged links.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
-        collisions: read the collision shapes. The first shape of a link has the link's label. The labels of
-            further shapes end with a number.
+        collisions: read the collision shapes. The first shape of a link has the link's label. The labels of other
+            shapes end with a number.
         self_collisions: enable collisions between links of a model, except neighbors and links that overlap at the
             start (default: <self_collide> of the file).
         visuals: read visuals.
@@ -76,8 +77,8 @@ def load_sdf(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: the file is missing, it is not XML, or it breaks a rule of SDF. The message names the file, the
-            line, the element and the fix.
+        ModelError: the file is missing, is not XML, or breaks a rule of SDF. The message names the file, the line, the
+            element and the fix.
         UnknownNameError: ``pose`` is not None.
     """
     check_meshes(meshes)
