@@ -1,13 +1,13 @@
-"""Linear and torsion spring-dampers. They are soft rows, second-order accurate and stable for any stiffness.
+"""Linear and torsion spring-dampers: soft rows, second-order accurate and stable for any stiffness.
 
-G_n is the elongation at t_n. u- and u+ are the row velocities at the start and at the end of the velocity update
-(kick). With the stiffness k and the damping c, the force at t_n is
+G_n: elongation at t_n. u-, u+: row velocities at the start and at the end of the velocity update (kick). k: stiffness.
+c: damping. The force at t_n is
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
-The spring term is the average-acceleration rule. It conserves energy and is stable for any k. u_n is the velocity at
-t_n, a weighted mean of three row velocities. The step size may change between steps. With ``scheme="semi_implicit"``,
-spring and damper are implicit: f = -k (G + h u+) - c u+.
+The spring term follows the average-acceleration rule, which conserves energy and is stable for any k. u_n is the
+velocity at t_n, a weighted mean of three row velocities. Steps may have different sizes. With
+``scheme="semi_implicit"``, spring and damper are implicit: f = -k (G + h u+) - c u+.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def spring_law(
 
     Args:
         work: the running step.
-        axis: axis rows (n,).
+        axis: indices of axis rows (n,).
         stiffness, damping: stiffness k and damping c (1 or num_worlds, n).
         elongation: elongation G at t_n (num_worlds, n).
 

@@ -75,8 +75,6 @@ def _add_group(context: Context, joints: list[int], parent: int, child: int, sta
         _add_axis(context, j, parent, child, start)
 
 
-
-
 def _add_axis(context: Context, j: int, parent: int, child: int, start: Transform) -> None:
     m, builder, label = context.m, context.builder, _label(context, j)
     axis, ref = vector(m.jnt_axis[j]), float(m.qpos0[m.jnt_qposadr[j]])
@@ -126,8 +124,6 @@ def _add_free(context: Context, j: int, child: int) -> None:
         rest = frame(m.qpos_spring[q : q + 3], m.qpos_spring[q + 3 : q + 7])
         name = context.label("joint", f"{label}_spring")
         builder.add_bushing(WORLD, child, rest, stiffness=(stiffness,) * 6, label=name)
-
-
 
 
 def _fits_d6(context: Context, joints: list[int]) -> bool:
@@ -247,8 +243,6 @@ def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform)
         spin = spin + own
         velocity = velocity + np.cross(own, point - now.xanchor[j])
     return velocity, spin
-
-
 
 
 def _describe(context: Context) -> None:
