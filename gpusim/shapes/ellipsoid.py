@@ -58,7 +58,7 @@ class Ellipsoid(Round):
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the largest semi-axis."""
+        """Return the maximum semi-axis."""
         return float(np.max(params["semi_axes"]))
 
     def curvature(self, params: Params) -> float:
@@ -71,7 +71,7 @@ class Ellipsoid(Round):
         return vertices * params["semi_axes"], triangles
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Stretch the rays to the space in which the ellipsoid is a unit ball, and cast them against this ball."""
+        """Scale the rays so that the ellipsoid becomes a unit ball, and cast them against the ball."""
         axes, span = np.asarray(params["semi_axes"]), Span(line.start.size)
         unit = Line(line.origin / axes, line.direction / axes, line.start)
         span.cut_ball(unit, 0.0, 1.0)
