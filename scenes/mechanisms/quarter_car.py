@@ -17,7 +17,7 @@ from gpusim.scenes._checks import Recording, near
 NAME = "quarter_car"
 GRAVITY = 9.81
 UP = (0.0, 0.0, 1.0)
-WHEEL_HEIGHT, BODY_HEIGHT = 0.3, 0.9  # in equilibrium, m
+WHEEL_HEIGHT, BODY_HEIGHT = 0.3, 0.9  # heights in equilibrium, m
 
 
 def build(
@@ -101,7 +101,7 @@ def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) ->
 def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
     """Return a schedule that writes the road's position.
 
-    The position is the mean height of the road during one simulation step.
+    Position: mean height of the road during one simulation step.
     """
     road = Schedule([(time, 0.0), (time, height)])
     last = 0.0

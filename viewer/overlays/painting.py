@@ -22,7 +22,7 @@ Sketch = Callable[[Frame, Canvas], None]
 
 
 class Painting:
-    """Multisampled picture of scene and overlays. Every call needs a current OpenGL context.
+    """Multisampled picture of scene and overlays. All methods need a current OpenGL context.
 
     Args:
         stage: everything that is drawn.

@@ -1,5 +1,5 @@
-// Share of the sky that bodies hide from a level ground. Heights are sampled around each point, and each sample hides
-// as much as a small disk at that height and distance.
+// Fraction of the sky that bodies hide from a level ground, from height samples around each point. A sample hides as
+// much sky as a small disk at the height and distance of the sample.
 
 in vec2 place;
 
