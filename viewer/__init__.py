@@ -5,10 +5,10 @@ Each package imports only the packages above it in this list:
 * ``camera``: cameras and their framing.
 * ``gl``: rendering (contexts, shaders, lighting, buffers, text).
 * ``overlays``: engineering data over the scene, and pictures of scene and overlays.
-* ``operator``: operator input from keys, gamepad and recordings. No OpenGL.
+* ``operator``: operator input from keys, gamepad and recordings, without OpenGL.
 * ``window``: an interactive session with mouse and keyboard.
 * ``panel``: the operator's sliders, gauges and scopes in the window.
-* ``web``: scene, inputs, time and scopes on a page for browsers and notebooks. No OpenGL.
+* ``web``: scene, inputs, time and scopes on a page for browsers and notebooks, without OpenGL.
 
 Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 

@@ -48,10 +48,10 @@ class Offscreen(Closing):
         max_worlds: number of worlds to draw next to each other, starting with the first.
         worlds: indices of the worlds to draw. ``worlds`` replaces ``max_worlds``.
         overlays: one or several names of overlays (docs/guides/viewer.md).
-        glass: True draws world shapes that hide bodies as glass. Depth and segmentation ignore these shapes. False:
-            world shapes hide bodies.
-        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals, in
-            color, depth and segmentation. If False, draw only shapes, visuals, ropes and rods.
+        glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation. If
+            False, world shapes hide bodies.
+        decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
+            visuals, in color, depth and segmentation. If False, draw only shapes, visuals, ropes and rods.
         visuals: if True, bodies with visuals show only their visuals, in color, depth and segmentation. If False, all
             bodies show their collision shapes.
 

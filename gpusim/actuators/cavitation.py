@@ -4,8 +4,8 @@ A node or chamber has the pressure p and a void with the volume v. After a step 
 
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
-C: compliance. S u+: flow into a chamber, with the piston area S and the piston velocity u+. The pressure is p_v until
-oil or the piston fills the void. The vapor has no mass, which conserves the mass of oil.
+C is the compliance. S is the piston area, u+ is the piston velocity, and S u+ is the flow into a chamber. The pressure
+is p_v until oil or the piston fills the void. The vapor has no mass, which conserves the mass of oil.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Energy of a hydraulic circuit: energy stored in the oil, and work of pumps, valves and edges.
 
-A step of h s changes the pressure of a node from p to p+. The inflow of the node is Q = C (p+ - p)/h + S v+. C = V/B:
-compliance. V: volume in the middle of the step. B: bulk modulus. S v+: flow into the moving chambers. With the mean
-pressure p^ = (p + p+)/2, the energy balance is exact:
+A step of h s changes the pressure of a node from p to p+. The inflow of the node is Q = C (p+ - p)/h + S v+. C = V/B is
+the compliance. V is the volume of the node in the middle of the step. B is the bulk modulus. S v+ is the flow into the
+moving chambers. With the mean pressure p^ = (p + p+)/2, the energy balance is exact:
 
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+
 

@@ -2,10 +2,11 @@
 
     T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
 
-tau: rotor torque. u: command. w: rotor speed, r times the joint velocity. M_s: stall torque. w_idle: no-load speed.
-t_m: mechanical time constant. T_e: electrical time constant. r: gear ratio. The force law of the joint's axis row
-includes the inertia and the torque of the rotor. Torque and speed are implicit, because an explicit scheme is unstable
-for steps above 2 t_m. The torque tau_n after a step of h_prev s is the solution of
+tau is the rotor torque. u is the command. w is the rotor speed, r times the joint velocity. M_s is the stall torque.
+w_idle is the no-load speed. t_m is the mechanical time constant. T_e is the electrical time constant. r is the gear
+ratio. The force law of the joint's axis row includes the inertia and the torque of the rotor. Torque and speed are
+implicit, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a step of h_prev s is the
+solution of
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)

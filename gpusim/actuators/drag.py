@@ -6,9 +6,9 @@ other axes i and j:
     F_k = -(3 pi d mu + rho b_i b_j |v_k| / 2) v_k
     T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
 
-v, w: velocity and angular velocity relative to the fluid at time t. mu: viscosity. rho: density. Source: MuJoCo's
-documentation, "Fluid forces". The model reduces a drag that would remove more than half of the speed in one velocity
-update (kick).
+v and w are the velocity and the angular velocity relative to the fluid at time t. mu is the viscosity and rho is the
+density of the fluid. Source: MuJoCo's documentation, "Fluid forces". The model reduces a drag that would remove more
+than half of the speed in one velocity update (kick).
 """
 
 from __future__ import annotations

@@ -229,8 +229,8 @@ class HydraulicCylinder(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of the valve command or the brake command.
 
-        Valve command: -1 (retract) to 1 (extend), safe value 0. Brake command: safe value 1 (applied), without effect
-        if the brake force is 0.
+        The valve command is -1 (retract) to 1 (extend), with the safe value 0. The safe value of the brake command is 1
+        (applied).
         """
         if name == "brake":
             idle = float(spec.params["brake_force"]) == 0.0

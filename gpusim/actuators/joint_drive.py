@@ -2,8 +2,8 @@
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
-q: joint coordinate. Spring and damper are soft rows (see spring.py), stable at any gain. For second-order accuracy, the
-servo uses the mean of each command over the velocity update (kick).
+q is the joint coordinate. Spring and damper are soft rows (see spring.py), stable at any gain. For second-order
+accuracy, the servo uses the mean of each command over the velocity update (kick).
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class JointDrive(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of a command. Safe effort and velocity: 0. Safe position: current position."""
+        """Return the operator settings of a command.
+
+        The safe effort and the safe velocity are 0. The safe position is the current position.
+        """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":
@@ -195,7 +198,7 @@ def add_joint_force(
 
     Args:
         joint: joint index.
-        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. None: no limit.
+        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. None means no limit.
         axis: index of the joint coordinate.
         label: unique name. The signals are ``force.<label>.command`` (after the delay) and ``force.<label>.force``.
         delay: delay (s) between a command and its effect, rounded to whole steps.
@@ -237,7 +240,7 @@ def add_tracking_servo(
         joint: joint index.
         stiffness: position gain (N m/rad or N/m).
         damping: velocity gain (N m s/rad or N s/m).
-        limit: maximum total effort in both directions, or a pair (minimum, maximum), in N m or N. None: no limit.
+        limit: maximum total effort in both directions, or a pair (minimum, maximum), in N m or N. None means no limit.
         target: initial target position.
         axis: index of the joint coordinate.
         label: unique name. The signals are ``servo.<label>.target`` (after the delay) and ``servo.<label>.force``.

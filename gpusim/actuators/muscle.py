@@ -1,6 +1,6 @@
 """MuJoCo's muscle model: a Hill-type muscle without an elastic tendon.
 
-l: length. a: activation. F0: peak force. The force along l is
+l is the length, a is the activation and F0 is the peak force. The force along l is
 
     f = -F0 (a FL(L) FV(V) + FP(L)),   L = r0 + (l - l0)/L0,   V = l'/(L0 vmax),   L0 = (l1 - l0)/(r1 - r0)
 

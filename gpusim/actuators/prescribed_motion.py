@@ -82,7 +82,10 @@ class PrescribedMotion(ActuatorType):
         return float(spec.params["position"]) if name == "position" else 0.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of a command. Safe position: current position. Safe rates: 0."""
+        """Return the operator settings of a command.
+
+        The safe position is the current position. The safe velocity and acceleration are 0.
+        """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":

@@ -31,9 +31,9 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Half of the range in control panels for a position without limits (m). For rotations: pi rad."""
+"""Half of the range in control panels for a position without limits (m). The value for rotations is pi rad."""
 _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Maximum velocity in control panels (m/s). For rotations: pi rad/s."""
+"""Maximum velocity in control panels (m/s). The value for rotations is pi rad/s."""
 
 
 def read_target(group: Group, now: StateReader) -> Array:
@@ -91,7 +91,8 @@ class Servo(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a position within the joint limits, or of a velocity.
 
-        Safe velocity: 0. Safe position: current position, so that an emergency stop does not move the joint.
+        The safe velocity is 0. The safe position is the current position, so that an emergency stop does not move the
+        joint.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])

@@ -1,7 +1,7 @@
 """Linear and torsion spring-dampers: soft rows, second-order accurate and stable for any stiffness.
 
-G_n: elongation at t_n. u-, u+: row velocities at the start and at the end of the velocity update (kick). k: stiffness.
-c: damping. The force at t_n is
+G_n is the elongation at t_n. u- and u+ are the row velocities at the start and at the end of the velocity update
+(kick). k is the stiffness and c is the damping. The force at t_n is
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 

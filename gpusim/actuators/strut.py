@@ -87,7 +87,7 @@ def _parameters(turn: bool) -> tuple[Parameter, ...]:
 
 
 Piece = tuple[Array | float, ...]
-"""Force piece (at, lower, upper, c0, c1, c3). Each entry is (1 or num_worlds, n)."""
+"""Piece c0 + c1 y + c3 y^3, y = x - at, of a force for lower <= x < upper. Arrays are (1 or num_worlds, n)."""
 
 
 @dataclass(frozen=True)

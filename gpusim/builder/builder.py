@@ -167,7 +167,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         Args:
             joints: joint indices, at least one of each group.
             solver: "direct" solves all joints of the group at once, for arms, loops and suspensions. "colored" sweeps
-                over joints and contacts, for long chains on the ground. None: automatic choice.
+                over joints and contacts, for long chains on the ground. None means an automatic choice.
 
         Raises:
             ModelError: the solver or a joint index is unknown.

@@ -48,8 +48,8 @@ def set_command_map(
         time_constant: time constant of a first-order lag of the clipped command (s), like MuJoCo's activation with
             ``dyntype="filterexact"``, or 0 for no lag. For a different value in each world, write the signal
             ``<prefix>.<label>.time_constant``.
-        integrate: True: the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``, and
-            an emergency stop sends the rate 0.
+        integrate: if True, the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``.
+            An emergency stop sends the rate 0.
         activation_range: (lower, upper) limit of the activation, like MuJoCo's ``actrange``. Default: no limits.
         activation: initial activation. Default: the initial command, or with ``integrate`` the activation for the
             actuator's initial value.

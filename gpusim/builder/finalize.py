@@ -368,7 +368,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the constraint sides (constraint and slot) at each dynamic body."""
+    """Return the slots (numbered through all constraints) that contain each body, one row per body."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

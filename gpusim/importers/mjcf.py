@@ -62,8 +62,8 @@ def load_mjcf(
 
     The frames are MuJoCo's frames. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos. Labels are
     the file's names, with ``_`` instead of dots and spaces. By default, a body without joints becomes part of its
-    parent. Several hinges and slides of a body become one d6 joint. If no d6 joint fits, each becomes a joint, with
-    light bodies in between.
+    parent. Several hinges and slides of a body become one d6 joint. If no d6 joint fits, the hinges and slides become
+    separate joints with light bodies between them.
 
     ``report.findings`` lists everything in the file that is missing in the model. ``report.commands`` maps MuJoCo's
     ctrl to commands of the model. ``report.poses`` names the keyframes.
@@ -71,7 +71,7 @@ def load_mjcf(
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
         fixed_base: True welds the base to the world in its starting pose. False lets the base float. By default, the
-            file decides. Base: the child of the world whose subtree has the most joints.
+            file decides. The base is the child of the world whose subtree has the most joints.
         gravity: gravitational acceleration in the world frame, m/s2 (default: as in the file).
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: merge bodies without joints into their parents. If False, fixed joints connect these bodies to

@@ -1,8 +1,9 @@
 """Actuators of the MJCF importer.
 
-The force of a MuJoCo actuator is ``gain ctrl + b0 + b1 l + b2 v``. l: length of the actuator. v: its velocity. b0, b1,
-b2: biasprm. The builder's actuator is a position servo if b1 < 0, a velocity servo if b1 = 0 and b2 < 0, and a joint
-force if b1 = b2 = 0. Command maps convert MuJoCo's ctrl values to commands of the model.
+The force of a MuJoCo actuator is ``gain ctrl + b0 + b1 l + b2 v``. l is the length and v is the velocity of the
+actuator. b0, b1 and b2 are the values of biasprm. The builder's actuator is a position servo if b1 < 0, a velocity
+servo if b1 = 0 and b2 < 0, and a joint force if b1 = b2 = 0. Command maps convert MuJoCo's ctrl values to commands of
+the model.
 """
 
 from __future__ import annotations

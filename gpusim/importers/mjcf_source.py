@@ -132,7 +132,7 @@ def _checked_assets(assets: Mapping[str, bytes] | None) -> Mapping[str, bytes]:
 
 
 def _search(text: bytes, folders: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[str, bytes]]:
-    """Yield the base name and the content of each file that ``text`` names and ``folders`` contain."""
+    """Yield the base name and the content of each file in ``folders`` that ``text`` refers to."""
     wanted = {Path(match.decode(errors="replace")) for match in _FILE_NAMES.findall(text)}
     if not wanted or not folders:
         return

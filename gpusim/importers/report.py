@@ -24,8 +24,8 @@ class Finding:
     """A difference between file and model: an element that the import changed, repaired or omitted.
 
     Attributes:
-        severity: what the difference affects. "motion": the motion, also without contacts. "contact": only contacts.
-            "look": only the appearance. "info": nothing (for example a corrected typo).
+        severity: what the difference affects. "motion" (also without contacts), "contact" (only with contacts), "look"
+            (only the appearance) or "info" (no effect, for example a corrected typo).
         element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: what the file contains.
         effect: what the model contains instead, or empty.
@@ -108,8 +108,9 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: load of the joint in the imported pose, to scale gains. Revolute joint: inertia about the axis of
-            all bodies that the joint moves (kg m2). Prismatic joint: mass of all bodies that the joint moves (kg).
+        load_inertia: load of the joint in the imported pose, to scale gains. For a revolute joint, the load is the
+            inertia about the axis of all bodies that the joint moves (kg m2). For a prismatic joint, it is the mass of
+            all bodies that the joint moves (kg).
         axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
             joint with several coordinates.
     """
@@ -169,7 +170,7 @@ class ImportReport(Findings):
             the base, such as a hinge.
         fixed_base: True if a joint such as a weld or a hinge connects the base to the world, False if the base floats.
         total_mass: mass of all bodies (kg), including repaired values.
-        added_mass: mass (kg) that repairs added.
+        added_mass: total mass (kg) of the repairs.
         findings: all changes, repairs and ignored elements, in the order of the import.
         merged: name of a merged link -> label of the body that now contains the link.
         link_frames: name of every link -> (4, 4) pose of the link's frame in the frame of the body that contains the

@@ -208,7 +208,7 @@ def _screw(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
         damping=(0.0, axis.damping),
         friction=(0.0, axis.friction),
     )
-    old = joint.node.number("thread_pitch", 0.0)  # rad/m, with SDF's opposite sign
+    old = joint.node.number("thread_pitch", 0.0)  # in rad/m; SDF's sign is opposite
     travel = -1.0 / old if old else joint.node.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     if not 0.0 < abs(travel) < math.inf:
         raise joint.node.error(f"{joint.node.title}: its thread pitch must not be 0; give the travel of a turn in m")

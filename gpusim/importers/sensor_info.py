@@ -20,9 +20,9 @@ class SensorInfo:
     Attributes:
         signal: name of the signal, or empty for a sum over bodies (``SubtreeInfo``).
         index: component of the signal, or -1 for all.
-        form: conversion of the signal to the value. "": no conversion. "wxyz": quaternion with w first. "local": vector
-            in the axes of ``axes``. "x", "y", "z": axis of an orientation. "size": length of a vector. "range":
-            distance (-1 for no hit).
+        form: conversion of the signal to the value. "" (none), "wxyz" (quaternion with w first), "local" (vector in the
+            axes of ``axes``), "x", "y" or "z" (axis of an orientation), "size" (length of a vector) or "range"
+            (distance, -1 for no hit).
         axes: name of an orientation signal, for the form "local".
         offset: number to add to the signal, m or rad.
         reference: label of the reference site of a frame sensor, or empty for the world. The value is relative to the

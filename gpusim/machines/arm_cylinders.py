@@ -48,7 +48,7 @@ class Spool:
         drain: flow gain of the edges to the tank, divided by the gain of the supply edges. ``drain`` also scales the
             flow gain of holding valves. If the rod is thick, the cylinder can return more oil than it receives. Then
             set ``drain`` to the area of the piston divided by the area of the ring around the rod.
-        compensated: True: the flow depends only on the command, not on the load, and the pump must supply the load
+        compensated: if True, the flow depends only on the command, not on the load. The pump must supply the load
             pressure plus ``drop``.
         frequency: natural frequency (rad/s) of the spool.
     """
@@ -151,9 +151,9 @@ class ArmCylinder:
     ) -> Lowering:
         """Compute the speed at which the cylinder lowers a load through its holding valve.
 
-        Source of the equations: docstring of ``holding.py``.
+        The docstring of ``holding.py`` contains the equations.
 
-        Assumptions: the pump has enough flow and power, and the relief valves stay closed.
+        The method assumes that the pump has enough flow and power, and that the relief valves stay closed.
 
         Args:
             force: force (N) of the load, positive if the load pressurizes the chamber with the holding valve.
@@ -164,11 +164,11 @@ class ArmCylinder:
             return_pressure: pressure (Pa) of the line to the tank, as in ``add_power_pack``.
 
         Returns:
-            The steady speed and the pressures. ``pump``: line pressure required for the speed.
+            The steady speed and the pressures. ``pump`` is the line pressure required for the speed.
 
         Raises:
             ModelError: the cylinder does not have exactly one holding valve, the valve does not hold the load,
-                ``line_pressure`` does not open the valve, or a number breaks a rule.
+                ``line_pressure`` does not open the valve, or a number is invalid.
         """
         element = f"cylinder '{self.label}'"
         valves = holding_valves(element, self.holding)
@@ -261,7 +261,7 @@ def add_power_pack(
         label_prefix: prefix of the labels.
 
     Raises:
-        ModelError: a number breaks a rule. ``finalize`` raises a ModelError if the pump feeds no cylinder and no motor.
+        ModelError: a number is invalid. ``finalize`` raises a ModelError if the pump feeds no cylinder and no motor.
     """
     element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
     top, most = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
@@ -404,7 +404,7 @@ def add_hydraulic_drive(
         axis: index of the joint's coordinate.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: a number is invalid.
     """
     start = validate.not_negative(f"hydraulic drive '{label}'", "back_pressure", back_pressure)
     motor = pack.circuit.add_motor(
@@ -435,10 +435,10 @@ def guard(
             2e6 Pa. None means no relief valves and no anticavitation valves.
         holding: counterbalance valves.
         pressure: initial pressures (Pa) on the two sides of the cylinder or motor.
-        crossed: True: the relief valves lead to the other port. False: the relief valves lead to the tank.
+        crossed: outlet of the relief valves: the other port (True) or the tank (False).
 
     Raises:
-        ModelError: a number breaks a rule, or a holding valve opens below the pressure that it must hold.
+        ModelError: a number is invalid, or a holding valve opens below the pressure that it must hold.
     """
     oil, element = pack.circuit, f"drive '{label}'"
     gain = spool_of(element, spool).gain(element)

@@ -93,7 +93,7 @@ class BoomArm:
         label_prefix: prefix of all labels.
         base: body index, -1 for the world.
         frame: pose of the arm's frame in the base's frame.
-        bodies: part name -> body index. Parts: base, links, and the rockers and links of bucket linkages.
+        bodies: part name -> body index. Parts are the base, the links, and the rockers and links of bucket linkages.
         joints: link name -> index of its hinge. All hinge coordinates are zero in the initial pose.
         links: the argument ``links`` of ``add_boom_arm``.
         mechanism: the analytic model of the arm.
@@ -195,7 +195,7 @@ def add_boom_arm(
         The arm, an argument of ``add_bucket_linkage`` and ``add_arm_cylinders``.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: a number is invalid.
     """
     element = f"arm '{label_prefix}'" if label_prefix else "arm"
     b.check_body(element, "base", base)
@@ -244,7 +244,7 @@ def add_bucket_linkage(
         rocker, link: lengths (m) of the rocker and the link.
         rocker_mass, link_mass: masses (kg) of the rocker and the link.
         stick: name of the arm's link that carries the bucket (default: the last link).
-        below: True: rocker and link meet below the stick (-z). False: above the stick.
+        below: if True, rocker and link meet below the stick (-z), else above the stick.
 
     Raises:
         ModelError: a number is invalid, or the loop does not close at every angle within the bucket's limits.

@@ -61,7 +61,7 @@ def add_swing(
         label: label of the joint.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: a number is invalid.
     """
     element = f"swing '{label}'"
     for name, body in (("chassis", chassis), ("upper", upper)):
@@ -169,7 +169,7 @@ def add_outrigger(
         group: collision group of the foot's shape.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: a number is invalid.
     """
     element = f"outrigger '{label}'"
     b.check_body(element, "chassis", chassis)

@@ -116,7 +116,7 @@ class Corner:
 
         Args:
             axis: axis in the corner's frame. ``mirror`` mirrors the axis, and reverses it for a rotation.
-            travel: True: the joint is a slide along the axis. False: a rotation.
+            travel: if True, the joint is a slide along the axis, else a rotation.
             limits: limits of the joint's coordinates.
             second: second axis of a universal joint.
         """

@@ -1,12 +1,13 @@
 """Holding valves, and an analytic model of a cylinder that lowers a load through a holding valve.
 
-L: load. u: constant speed. c: viscous friction. k: chamber that carries the load. o: the opposite chamber, which the
-spool feeds. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
+A load L moves at the constant speed u. c is the viscous friction. Chamber k carries the load, and the spool feeds the
+opposite chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
 
     S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
 
-s: opening of the spool. y: opening of the holding valve. K, K_drain, K_supply: flow gains. R: ``pilot_ratio``.
+s is the opening of the spool. y is the opening of the holding valve. K, K_drain and K_supply are flow gains. R is the
+valve's ``pilot_ratio``.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class HoldingValve:
     time_constant: float = 0.005
 
     def check(self, element: str) -> None:
-        """Raise a ModelError if a number breaks a rule."""
+        """Raise a ModelError if a number is invalid."""
         if self.chamber not in ("a", "b"):
             raise validate.fail(element, f"holding.chamber = {self.chamber!r} is none", 'give "a" or "b"')
         for name in ("pressure", "opening_range"):

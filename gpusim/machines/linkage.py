@@ -1,12 +1,13 @@
 """Analytic model of a suspension: loop in closed form, static equilibrium, and linearized motion about the equilibrium.
 
-q: coordinate of the suspension. z(q): travel of the wheel's center relative to the chassis. V(q): energy of the springs
-and weights. A ground force F on the wheel balances the suspension if V' = F z' (derivatives with respect to q). At a
-constant wheel height, the chassis oscillates with stiffness k, mass m and damping c:
+q is the coordinate of the suspension. z(q) is the travel of the wheel's center relative to the chassis. V(q) is the
+energy of the springs and weights. A ground force F on the wheel balances the suspension if V' = F z' (derivatives with
+respect to q). At a constant wheel height, the chassis oscillates with stiffness k, mass m and damping c:
 
     k = V'' - F z'',   m = sum of m_i |x_i' - z'|^2 + w_i' I_i w_i' + m_sprung z'^2,   c = sum of c_j l_j'^2
 
-Part i: mass m_i, center x_i, rotation w_i, inertia I_i. Damper j: coefficient c_j, length l_j.
+Part i has the mass m_i, the center x_i, the rotation w_i and the inertia I_i. Damper j has the coefficient c_j and the
+length l_j.
 """
 
 from __future__ import annotations

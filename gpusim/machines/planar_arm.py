@@ -1,8 +1,8 @@
 """Analytic model of an arm with parallel hinges: planar kinematics, and cylinder forces by virtual work.
 
-Points are complex numbers x + iz. In the arm's frame, point p of part k is at ``o_k + e_k p``, with |e_k| = 1. q: hinge
-angles from the initial pose, positive from x towards z. L_k(q): lengths of the cylinders. V(q): potential energy of the
-weights. For forces f on points p(q), the cylinder forces F_k satisfy
+Points are complex numbers x + iz. In the arm's frame, point p of part k is at ``o_k + e_k p``, with |e_k| = 1. q are
+the hinge angles from the initial pose, positive from x towards z. L_k(q) are the lengths of the cylinders. V(q) is the
+potential energy of the weights. For forces f on points p(q), the cylinder forces F_k satisfy
 
     sum_k F_k dL_k/dq_i = dV/dq_i - sum f . dp/dq_i      (F_k > 0 pushes)
 """

@@ -1,8 +1,8 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
-L: wheelbase. T: distance between the kingpins. d: steering angle of the bicycle model's front wheel. Under Ackermann's
-condition, all wheels roll about one turning center on the line of the unsteered axle. R: distance from the center of
-the unsteered axle to the turning center, positive to the left:
+L is the wheelbase. T is the distance between the kingpins. d is the steering angle of the bicycle model's front wheel.
+Under Ackermann's condition, all wheels roll about one turning center on the line of the unsteered axle. R is the
+distance from the center of the unsteered axle to the turning center, positive to the left:
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 

@@ -45,7 +45,7 @@ CLEARANCE = 1e-6
 BUSHING = 0.17
 """Radius of the round end of a shoe at its pin, relative to the pitch."""
 SWINGING = 60.0
-"""Default damping of a pin, divided by the inertia, 1/s."""
+"""Default damping of a pin, divided by mass * pitch^2 of a shoe, 1/s."""
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 

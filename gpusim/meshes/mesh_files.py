@@ -20,7 +20,7 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
     Args:
         element: name for error messages.
         path: STL, OBJ, PLY, OFF, GLB, GLTF or DAE file (DAE needs pycollada).
-        parts: keep the file's parts separate.
+        parts: if True, return a list of parts, else one mesh.
 
     Raises:
         ModelError: the file is missing, the suffix is unknown, trimesh is not installed, or trimesh cannot read the

@@ -148,7 +148,7 @@ def add_shape_barrel(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     element = shape_element(self, label)
     params = validate.positives(element, radius=radius, arc_radius=arc_radius, half_length=half_length)

@@ -92,7 +92,7 @@ def add_shape_box(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     element = shape_element(self, label)
     half = validate.numbers(element, "half_extents", half_extents, 3)

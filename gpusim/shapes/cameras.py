@@ -41,7 +41,7 @@ def add_camera(
         The camera's index.
 
     Raises:
-        ModelError: a value breaks a rule. The message names the camera, the rule and the fix.
+        ModelError: a value is invalid. The message names the camera, the rule and the fix.
     """
     name = self._new_label("camera", label, len(self.cameras))
     element = f"camera '{name}'"
@@ -96,7 +96,7 @@ def add_light(
         The light's index.
 
     Raises:
-        ModelError: a value breaks a rule. The message names the light, the rule and the fix.
+        ModelError: a value is invalid. The message names the light, the rule and the fix.
     """
     name = self._new_label("light", label, len(self.lights))
     element = f"light '{name}'"

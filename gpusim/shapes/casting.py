@@ -24,7 +24,7 @@ class Span:
 
     Attributes:
         enter, leave: start and end of the segment along the line (m), (n,). The segment is empty if enter > leave.
-        enter_face, leave_face: face numbers at start and end of the segment, (n,). ROUND_SIDE: no planar face.
+        enter_face, leave_face: face numbers at start and end of the segment, (n,), ROUND_SIDE if not a planar face.
     """
 
     def __init__(self, lines: int) -> None:

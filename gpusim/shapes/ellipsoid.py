@@ -103,7 +103,7 @@ def add_shape_ellipsoid(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     params: dict[str, Any] = {"semi_axes": check_semi_axes(shape_element(self, label), semi_axes)}
     return self.add_shape("ellipsoid", body, params, xform, material, label, group, mask, density, color)

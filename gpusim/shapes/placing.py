@@ -56,7 +56,7 @@ def add_shape(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule, or a dynamic body gets a plane, height field or triangle mesh.
+        ModelError: a value is invalid, or a dynamic body gets a plane, height field or triangle mesh.
     """
     name = self._new_label("shape", label, len(self.shapes))
     element = shape_element(self, name)

@@ -169,14 +169,14 @@ def add_shape_superellipsoid(
         body: body index, -1 for the world.
         semi_axes: half of the extents (a, b, c) along x, y, z (m), above zero.
         exponents: exponents (e1, e2), 0.1 to 1.9. e1 determines the outline in the side view, e2 the outline in the
-            view along z. Outline: rectangle for an exponent near 0, ellipse for 1, rhombus near 2.
+            view along z. An exponent near 0 gives a rectangle, 1 an ellipse, and near 2 a rhombus.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     element = shape_element(self, label)
     powers = validate.numbers(element, "exponents", exponents, 2)

@@ -63,7 +63,7 @@ def add_visual(
         The visual's index.
 
     Raises:
-        ModelError: a value breaks a rule, or a file cannot be read.
+        ModelError: a value is invalid, or a file cannot be read.
     """
     name = self._new_label("visual", label, len(self.visuals))
     element = f"visual '{name}'"

@@ -42,7 +42,7 @@ class _Side:
 
 @register
 class Wheel(Round):
-    """Points within ``edge_radius`` of a disk of radius ``radius - edge_radius`` in the plane z = 0. Axle: z."""
+    """Points within ``edge_radius`` of a disk of radius ``radius - edge_radius`` in the plane z = 0 (axle along z)."""
 
     name: ClassVar[str] = "wheel"
     number: ClassVar[int] = 10
@@ -122,7 +122,7 @@ def add_shape_wheel(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

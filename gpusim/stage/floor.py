@@ -78,7 +78,7 @@ def find_grounds(
         parts: all drawn parts of the model.
         machine: drawn parts of bodies without shapes.
         up: unit vector against gravity.
-        visuals: True: a visual plane replaces a coincident collision plane.
+        visuals: if True, a visual plane replaces a coincident collision plane.
     """
     planes = [shape for shape in model.shapes if shape_type(shape.kind).picture == "ground"]
     pictures = [visual for visual in model.visuals if visuals and shape_picture(visual) == "ground"]

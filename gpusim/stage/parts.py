@@ -1,7 +1,7 @@
 """Drawn objects: parts (fixed to one body) and spans (between points of two bodies).
 
 A *part* is a mesh at a fixed pose in a body. A *span* is a mesh along a line between two points, or along a section of
-the line. Examples of spans: springs, ropes, barrels and rods of cylinders. Body -1 is the world.
+the line. Springs, ropes, barrels and rods of cylinders are spans. Body -1 is the world.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ class Stage:
     Args:
         model: the model to draw.
         num_worlds: number of copies next to each other.
-        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals. Ropes
-            and rods are always drawn.
+        decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
+            visuals. Ropes and rods are always visible.
         visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
 
     Attributes:

@@ -35,8 +35,8 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
     """Return the texture coordinates (m, 3, 2) of a shape's triangles, from 0 to 1.
 
     Args:
-        picture: "faceted": the whole image on each side. "round": the image once around the z axis, and on flat ends.
-            Other values: image projected along z.
+        picture: "faceted" shows the whole image on each side. "round" shows the image once around the z axis, and on
+            flat ends. All other values project the image along z.
         corners, normals: (m, 3, 3) positions and normals of the triangles' corners, in the frame of the shape.
     """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))

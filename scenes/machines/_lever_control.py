@@ -6,7 +6,7 @@ from gpusim.control import Diagram
 
 #: Levers: dead zone as a fraction of the travel, exponent of the curve, and rate limit of a command, 1/s.
 DEAD_ZONE, CURVE, RATE = 0.08, 1.6, 4.0
-#: Distance from a cylinder's stop at which the command starts to decrease, and distance at which the command is 0, m.
+#: Distance over which a cylinder's command decreases to 0 near a stop, and distance from the stop at command 0, m.
 BAND, MARGIN = 0.06, 0.01
 #: Command from which the overlap compensation of a spool is complete; delay of the brake of a resting swing, s.
 CROSSED, PATIENCE = 0.04, 0.6

@@ -19,8 +19,8 @@ from gpusim.scenes._checks import Recording, near
 PATH_END = (1.54898, 2.15577)
 """End position of a platform that follows the default commands exactly, m."""
 RADIUS = 0.1
-#: Initial height of the platform above the contact, equal to contact_slop. At a smaller height, the platform would rise
-#: at the start.
+#: Initial height of the platform, about contact_slop. At a smaller height, contacts would lift the platform at the
+#: start.
 LIFT = 0.99e-5
 Drive = Literal["speeds", "motors", "torques"]
 #: Platform velocities (m/s, m/s, rad/s) in the platform's axes: forward, to the left, then forward, left and yaw
@@ -37,7 +37,7 @@ MOTOR: dict[str, Any] = {
     "stall_torque": 1.2, "no_load_speed": 500.0, "mechanical_time_constant": 0.01, "gear_ratio": 20.0,
 }  # fmt: skip
 MOST_TORQUE = 2.0
-#: Fraction of the maximum torque for each wheel. Equal fractions would only rotate the platform on the spot.
+#: Fraction of the maximum torque for each wheel. Different fractions move and rotate the platform.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
 #: Damping gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
 HOLD, HOLD_TURN = 2000.0, 200.0

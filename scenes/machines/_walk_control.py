@@ -4,9 +4,9 @@ The error of the divergent component of motion (DCM, Hof 2008, Takenaka 2009) is
 
     e = (x - x_plan) + (v - v_plan)/w
 
-The control shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x, v: position and velocity of the pelvis, as
-approximation of the center of mass. w: frequency of the pendulum. Joint efforts balance the ground force on each foot
-and the weight of the legs. PD laws correct the remaining error.
+The control shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are the position and velocity of the
+pelvis, which approximates the center of mass. w is the frequency of the pendulum. Joint efforts balance the ground
+force on each foot and the weight of the legs. PD laws correct the remaining error.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The center of mass c stays at the height z above the sole. It moves as a linear 
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-p: zero-moment point. g: gravity (Kajita and Tani 1991). Finite differences on a time grid give a tridiagonal system. A
-few iterations correct p for the masses of the swinging legs.
+p is the zero-moment point and g is the gravity (Kajita and Tani 1991). Finite differences on a time grid give a
+tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.
 """

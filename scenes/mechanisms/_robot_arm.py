@@ -37,9 +37,9 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 class Link:
     """Link, with its Denavit-Hartenberg frame at the far joint.
 
-    ``a``, ``d`` (m), ``alpha`` (rad): transform from the near joint to the link's frame. ``limit`` (N m): maximum
-    effort of the near joint. ``radius``, ``length`` (m): size of a cylinder for the inertia. ``along``: index of the
-    frame axis along the cylinder.
+    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the near joint to the link's frame. ``limit`` (N m)
+    is the maximum effort of the near joint. ``radius`` and ``length`` (m) are the size of a cylinder for the inertia.
+    ``along`` is the index of the frame axis along the cylinder.
     """
 
     name: str

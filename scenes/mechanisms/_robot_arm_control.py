@@ -4,8 +4,8 @@ Computed torque (Paul 1972, Luh 1980) computes the efforts by inverse dynamics f
 
     a = q_d'' + 3 w (q_d' - q') + 3 w^2 (q_d - q) + w^3 integral of (q_d - q)
 
-q: joint angles. q_d: desired joint angles. w: decay rate of the errors. PID has the same gains, multiplied by the
-joint's inertia.
+q are the joint angles. q_d are the desired joint angles. w is the decay rate of the errors. PID has the same gains,
+multiplied by the joint's inertia.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ AREA_A = math.pi / 4.0 * 0.08**2
 AREA_B = math.pi / 4.0 * (0.08**2 - 0.045**2)
 STROKE = 0.7
 HOLDING_PRESSURE_B = 2e6
-#: (time in s, fraction of the full command): hold, raise, stop, lower, stop.
+#: Valve commands as pairs (time in s, fraction of the full command): hold, raise, stop, lower, stop.
 COMMANDS = (
     (0.5, 0.0),
     (0.75, 0.6),

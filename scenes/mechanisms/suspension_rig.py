@@ -31,7 +31,7 @@ SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
 HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
 PLATE = -0.02
-"""Initial height of the center of the shaker's plate below the wheel, m."""
+"""Initial height of the center of the shaker's plate, m."""
 Kind = Literal[
     "swing_axle", "trailing_arm", "double_trailing_arm", "double_wishbone", "sliding_pillar", "macpherson_strut"
 ]

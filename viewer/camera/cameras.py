@@ -1,4 +1,4 @@
-"""Cameras: a pinhole camera, and an orbit camera around a point for mouse control. No OpenGL.
+"""Cameras: a pinhole camera, and an orbit camera around a point for mouse control.
 
 A camera's x axis points to the right, its y axis up and its z axis backwards (towards the viewer). Lengths are in m,
 angles in rad.
@@ -22,7 +22,7 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
     "right": (1.0, 0.0, 0.12),
     "top": (0.0, -1e-3, 1.0),
 }
-"""View name -> direction from target to eye, with z up. None: from the front, the right and above."""
+"""View name -> direction from target to eye, with z up. None means from the front, the right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
 """Maximum fraction of the picture's width and height that framed points cover."""

@@ -73,7 +73,8 @@ class OffscreenContext:
         renderer_name: name of the renderer that OpenGL reports, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
 
     Raises:
-        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the parent of a forked process has drawn.
+        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process is a fork of a process that has
+            drawn.
     """
 
     def __init__(self) -> None:

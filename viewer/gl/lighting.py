@@ -1,4 +1,4 @@
-"""Lighting of a picture: a key light with its shadow map, sky and haze. No OpenGL."""
+"""Lighting of a picture, computed without OpenGL: a key light with its shadow map, sky and haze."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Renderer:
     Args:
         stage: the stage to draw.
         quality: the quality level.
-        glass: True draws world shapes that hide bodies as glass. Depth and segmentation ignore these shapes.
+        glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation.
     """
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:

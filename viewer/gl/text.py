@@ -1,4 +1,4 @@
-"""Text: an atlas of DejaVu Sans glyphs, filled on demand, and the layout of a line. No OpenGL."""
+"""Text, without use of OpenGL: an atlas of DejaVu Sans glyphs, filled on demand, and the layout of a line."""
 
 from __future__ import annotations
 

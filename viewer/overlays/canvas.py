@@ -1,4 +1,4 @@
-"""Canvas for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture. No OpenGL.
+"""Canvas for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture.
 
 Widths are in units of :attr:`Canvas.unit`. Colors are sRGB from 0 to 1, with or without opacity. A color is for all
 objects, or an array has one color for each object.
@@ -95,7 +95,7 @@ class Canvas:
             a, b: ends of the lines.
             color: one color for all lines, or an array (n, 3 or 4).
             width: line width (units).
-            top: True: draw over all bodies. False: draw hidden sections faintly.
+            top: if True, draw over all bodies. If False, draw hidden sections faintly.
             style: DASHED, RIMMED, FLAT or a sum of them.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)

@@ -1,4 +1,4 @@
-"""Stable axis limits of gauges and scopes. No imgui."""
+"""Stable axis limits of gauges and scopes, computed without imgui."""
 
 from __future__ import annotations
 

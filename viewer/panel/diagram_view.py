@@ -1,4 +1,4 @@
-"""State of the block diagram view: diagram, position, selected block, and values on the wires. No imgui."""
+"""State of the block diagram view (without imgui): diagram, position, selected block, values on the wires."""
 
 from __future__ import annotations
 

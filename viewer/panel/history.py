@@ -1,4 +1,4 @@
-"""Samples of the plotted signals in the last seconds, for gauges and scopes. No imgui."""
+"""Samples of the plotted signals in the last seconds, for gauges and scopes. The module does not use imgui."""
 
 from __future__ import annotations
 

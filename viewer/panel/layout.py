@@ -1,4 +1,4 @@
-"""Layout of the panel's parts and of the scene. No imgui."""
+"""Layout of the panel's parts and of the scene, computed without imgui."""
 
 from __future__ import annotations
 

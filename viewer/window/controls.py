@@ -1,4 +1,4 @@
-"""Mouse and keyboard: conversion of events to commands for session and camera. Independent of glfw."""
+"""Mouse and keyboard: conversion of events to commands for session and camera, independent of glfw."""
 
 from __future__ import annotations
 

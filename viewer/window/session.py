@@ -1,4 +1,4 @@
-"""Session that runs a source in real time and handles commands. Independent of windows."""
+"""Session that runs a source in real time and handles commands, with or without a window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.window.sources import Source
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
-"""Playback speeds for the keys. 1: real time."""
+"""Playback speeds for the keys, relative to real time."""
 BEHIND = 0.1
 """Maximum lag of the source in real time, s. The session drops a larger lag."""
 _STALL = 0.5
@@ -35,7 +35,7 @@ class Session:
     Args:
         source: simulation or recording.
         speed: simulated time per real time, 0.1 to 4.
-        paused: start paused.
+        paused: if True, start paused.
         rebuild: function that rebuilds the source with other parameters, or None.
 
     Attributes:

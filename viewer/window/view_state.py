@@ -1,4 +1,4 @@
-"""View of a window: the stage, the camera, and the selected or followed body. No OpenGL."""
+"""View of a window (without OpenGL): the stage, the camera, and the selected or followed body."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ class Window(Closing):
         camera: a camera, the name of a view, or None for a camera that shows everything.
         overlays: names of the initially active overlays.
         visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
-        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals.
+        decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
+            visuals.
         visible: if False, open a hidden window.
 
     Attributes:
