@@ -9,8 +9,8 @@ from gpusim.scene import Plot
 #: +x.
 PLANE_AXIS = (0.0, -1.0, 0.0)
 
-#: Axial moment of inertia of a thin rod, as a fraction of the transverse moment. It must be positive, but has no effect
-#: in planar motion.
+#: Axial moment of inertia of a thin rod, as a fraction of the transverse moment. The fraction must be positive, but has
+#: no effect in planar motion.
 AXIAL_SHARE = 0.01
 
 Diagonal = tuple[float, float, float]

@@ -12,7 +12,7 @@ Each package imports only the packages above it in this list:
 
 Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 
-OpenGL is imported with the first picture, not with this package:
+The package imports OpenGL only for the first picture:
 
     with gpusim.viewer.Offscreen(sim, width=640, height=360) as eye:
         picture = eye.image()

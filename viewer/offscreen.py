@@ -57,7 +57,7 @@ class Offscreen(Closing):
 
     Attributes:
         worlds: indices of the worlds that are drawn.
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         camera: camera of the next picture, before it follows a body.
         timings: times for the overlay "profile".
         sketches: functions with the arguments Frame and Canvas (``gpusim.viewer.overlays``) that draw over the
@@ -184,8 +184,8 @@ class Offscreen(Closing):
     def depth(self) -> Array:
         """Return distances along the view axis, float32 (height, width), m, inf for pixels without an object.
 
-        The picture includes planes of the model. It does not include the floor that the viewer adds and objects with an
-        opacity below 0.5.
+        The picture includes planes of the model. The picture does not include the floor that the viewer adds and
+        objects with an opacity below 0.5.
         """
         from OpenGL import GL
 

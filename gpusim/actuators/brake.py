@@ -3,7 +3,7 @@
     |T| <= torque * command,   command 0 to 1
 
 The solver solves Coulomb's law together with the joint constraints, so a parked machine does not creep. With a velocity
-servo, it would creep.
+servo instead, a parked machine would creep.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ VAPOR_PRESSURE = 0.0
 MOST_ITERATIONS = 40
 # Newton's method ends if every pressure change is below this fraction of the maximum pressure.
 PRECISION = 1e-13
-# Fraction of a node's stiffness at vapor pressure. It keeps the compliance matrix of the consumers finite.
+# Fraction of a node's stiffness at vapor pressure, which keeps the compliance matrix of the consumers finite.
 STIFFNESS_LEFT = 1e-8
-# Minimum fraction of a motor's displacement, with an empty inlet. It keeps the compliance matrix finite.
+# Minimum fraction of a motor's displacement (with an empty inlet), which keeps the compliance matrix finite.
 LEAST_FILLING = 1e-8
 # Maximum number of bisections for the pressure of a chamber.
 MOST_HALVINGS = 100

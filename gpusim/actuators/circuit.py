@@ -50,8 +50,8 @@ MOST_NODES, MOST_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
 """Ports of valves, edges and consumers."""
 # The flow balance is the gradient of a convex function. A Newton step is too long if the slope at its end is positive,
-# and greater than OVERSHOOT times the slope at its start. Then a line search with at most MOST_SECANTS secants shortens
-# the step.
+# and greater than OVERSHOOT times the slope at its start. A line search with at most MOST_SECANTS secants shortens too
+# long steps.
 OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 

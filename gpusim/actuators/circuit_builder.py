@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_hydraulic_circuit``, and a builder with one method per kind of circuit component."""
+"""``ModelBuilder.add_hydraulic_circuit``, and a builder with one method per type of circuit component."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_EDGE = {
 
 
 class HydraulicCircuit:
-    """Builder of a hydraulic circuit. Its methods add components and return their indices.
+    """Builder of a hydraulic circuit, with methods that add components and return the components' indices.
 
     Pressures are absolute (Pa). Arguments for nodes are node indices. Each component has a unique label. The signals
     are ``node.<label>...``, ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` and
@@ -100,7 +100,7 @@ class HydraulicCircuit:
             flow: flow at full displacement (m3/s).
             pressure: cut-off pressure, at which the flow is zero (Pa).
             power: maximum hydraulic power (W).
-            control: "pressure" limits the pressure to the cut-off. "load_sensing" also limits it to the highest load
+            control: "pressure" limits the pressure to the cut-off. "load_sensing" adds a limit of the highest load
                 pressure plus ``margin``.
             margin: pressure margin of load sensing (Pa).
             band: pressure range in which cut-off and load sensing reduce the flow (Pa). Default: 5 % of ``pressure``.
@@ -344,7 +344,7 @@ class HydraulicCircuit:
         Args:
             body_a, body_b: bodies, -1 for the world.
             point_a, point_b: pins in the body frames (m).
-            at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for current body poses.
+            at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), at the current body poses.
             area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
             stroke_min, stroke_max: strokes at the end stops (m).
             length_offset: distance between the pins minus the stroke (m).

@@ -98,7 +98,7 @@ def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
 
 @register
 class DcMotor(ActuatorType):
-    """DC motor. It adds rotor inertia and torque to the force law of the joint's axis row."""
+    """DC motor, which adds rotor inertia and torque to the force law of the joint's axis row."""
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"

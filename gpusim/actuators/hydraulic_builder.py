@@ -116,7 +116,7 @@ def add_hydraulic_cylinder(
         stop_restitution: coefficient of restitution of the stops, 0 to 1.
         coupling: "implicit", or "papers" for comparisons (needs a piston mass).
         label: unique name.
-        at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for current body poses.
+        at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), at the current body poses.
         vapor_pressure: absolute vapor pressure of the oil (Pa), at which a void opens in a chamber.
 
     Returns:

@@ -2,8 +2,8 @@
 
 With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). The solver
 solves oil force, friction and stops as one row, together with the mechanism. With ``coupling="papers"`` (for
-comparisons), the piston first moves without the load, in steps of at most 0.1 ms. Then an impulse couples the piston to
-the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
+comparisons), the piston first moves without the load, in steps of at most 0.1 ms. After the steps, an impulse couples
+the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
 
 from __future__ import annotations

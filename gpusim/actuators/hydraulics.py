@@ -68,7 +68,7 @@ def second_order_valve(
     angle = root * h
     near_critical = angle < 1e-4
     safe = np.where(near_critical, 1.0, root)
-    # These exponentials include the decay, because cosh alone would overflow.
+    # The exponentials include the decay, because cosh alone would overflow.
     e = np.exp(-decay * h)
     slow, fast = 0.5 * np.exp(-(decay - root) * h), 0.5 * np.exp(-(decay + root) * h)
     c = np.where(under >= 0.0, e * np.cos(angle), slow + fast)
@@ -176,7 +176,7 @@ def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Ar
 def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
     """Return velocity, pressures and voids of the unloaded piston after the step, for ``coupling="papers"``.
 
-    The piston starts with the velocity of the load. Its mass and viscous friction resist the oil force.
+    The piston starts with the velocity of the load. Mass and viscous friction of the piston resist the oil force.
 
     Args:
         group: the cylinders.

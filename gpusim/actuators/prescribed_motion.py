@@ -157,7 +157,7 @@ class PrescribedMotion(ActuatorType):
         group.state["jerk"] = np.where(begins, self._jerk(group, work), group.state["jerk"])
 
     def jump(self, group: Group, work: Any) -> Array:
-        """Return the distance (m or rad) to the path at the start of a step, or 0 if it needs less than JUMP_SPEED."""
+        """Return the distance (m or rad) to the path at the start of a step, or 0 if the speed is below JUMP_SPEED."""
         done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
         way = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
         begins = (done == 0) | (done >= count)

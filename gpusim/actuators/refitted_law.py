@@ -36,7 +36,7 @@ class RefittedLaw(ActuatorType, ABC):
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
     ) -> tuple[Array, Array, Array]:
-        """Solve ``u = guess + response (p - given)`` for the row alone. Return velocity u, impulse p(u) and slope.
+        """Solve ``u = guess + response (p - given)`` for one row. Return velocity u, impulse p(u) and slope.
 
         Args:
             group, work: actuators with the force law, and buffers of the running step.

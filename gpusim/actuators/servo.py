@@ -144,7 +144,7 @@ def _position_range(model: Elements, joint: int, axis: int, target: float, free:
     return (lower, upper) if lower < upper else (lower - free, upper + free)
 
 
-assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the target's impulse assumes this
+assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # required by the target's impulse
 
 
 def _checked_range(element: str, given: Any, mode: str) -> tuple[float, float]:
@@ -184,7 +184,7 @@ def add_servo(
         label: unique name.
         command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp, and
             control panels show the joint limits (else +-pi rad or +-1 m), extended to the initial target. For a
-            velocity, panels show at least +-pi rad/s or +-1 m/s and at least twice the initial target.
+            velocity, control panels show +-pi rad/s or +-1 m/s, or more for large initial targets.
 
     Returns:
         The index of the actuator.

@@ -49,7 +49,7 @@ def add_spring(
             Lengths must increase, and forces must not increase. Interpolation and extrapolation are linear.
         bump: soft stop that pushes when the spring is short.
         droop: soft stop that pulls when the spring is long.
-        at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), for current body poses.
+        at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), at the current body poses.
 
     Returns:
         The index of the actuator.

@@ -160,7 +160,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("joint", JointSpec(kind, name, parent, child, *ends, params, solver))
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose the solver of a group of joints: the given joints, and all joints connected to them by movable bodies.
+        """Choose the solver of the given joints, and of all joints that movable bodies connect to the given joints.
 
         Only ``SolverConfig(joint_solver="auto")`` uses the choice.
 

@@ -19,11 +19,11 @@ from gpusim.validate import least_moment
 # Round-off can break the triangle inequality for a flat plate. The builder's tolerance is larger, so the builder
 # accepts every tensor that the importer accepts.
 TRIANGLE_TOLERANCE = 5e-7
-# A principal moment below this fraction of the largest one is treated as zero.
+# Principal moments below this fraction of the largest moment count as zero.
 POSITIVE_TOLERANCE = 1e-12
 # Repairs raise principal moments to at least this fraction of the largest moment.
 REPAIRED_SHARE = 1e-3
-# Repairs keep this relative margin to the limit of the triangle inequality, so that round-off cannot break it.
+# Repairs keep this relative margin to the limit of the triangle inequality, because of round-off.
 TRIANGLE_MARGIN = 1e-6
 # Tensors below this value (kg m2) count as zero, since their products underflow.
 TINY = 1e-200

@@ -30,7 +30,7 @@ class Search:
     def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:
         self.folder, self.packages = folder, list(packages)
         self.guessed: dict[str, Path] = {}
-        """Name in the robot file -> file path that matches only the end of this name."""
+        """Name in the robot file -> path of a file that matches only the end of the name."""
         self._lost: set[tuple[str, Path]] = set()
         self._inside: dict[Path, list[Path]] = {}
 

@@ -87,10 +87,10 @@ def load_mjcf(
             (needs coacd).
         actuators: add the actuators.
         switchable: names or wildcards of connect and weld constraints that you want to switch during the simulation.
-            These constraints, and all inactive constraints, become latches. To close a latch:
-            ``sim.write("joint.<label>.attached", 1.0, worlds)``.
+            Switchable and inactive constraints become latches. To close a latch: ``sim.write("joint.<label>.attached",
+            1.0, worlds)``.
         asset_dirs: folders to search for files that MuJoCo does not find.
-        assets: file name -> content (bytes). They take precedence over files on disk.
+        assets: file name -> content (bytes). Files in memory take precedence over files on disk.
         pose: name of the keyframe to start in (default: qpos0).
         strict: raise an error if anything that changes the motion is missing.
 

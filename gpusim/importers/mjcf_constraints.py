@@ -189,7 +189,7 @@ def _add_joint(context: Context, e: int) -> None:
 
 
 def _polynomial(data: Array, offset: float, factor: float) -> tuple[float, ...]:
-    """Return the coefficients of the polynomial ``data[:5]`` of ``offset + factor * x`` in x."""
+    """Return the coefficients of p(offset + factor x) as a polynomial in x. p has the coefficients ``data[:5]``."""
     found = Polynomial(data[:5])(Polynomial([offset, factor])).coef
     return vector([*found, *np.zeros(5 - len(found))])
 

@@ -29,8 +29,8 @@ class Filters:
         geoms: geoms that may collide.
         number: geom -> number of its group.
         meets: bool array (groups, groups), True if two groups collide.
-        alone: bool array (groups,), True if all geoms of a group have contype = conaffinity = 0. Geoms of such a group
-            collide only if a <pair> names them.
+        alone: bool array (groups,), True if all geoms of a group have contype = conaffinity = 0. Geoms with contype =
+            conaffinity = 0 collide only in the pairs of <pair>.
         named: True if the builder supports the number of groups. If False, each pair of geoms gets its own collision
             rule.
     """

@@ -57,7 +57,7 @@ def compile_model(
 
     Args:
         source: path of a file, MJCF text (starts with "<"), an MjSpec, or an MjModel.
-        assets: file name -> content (bytes). They take precedence over files on disk.
+        assets: file name -> content (bytes). Files in memory take precedence over files on disk.
         asset_dirs: folders to search for files that the compiler does not find.
 
     Raises:

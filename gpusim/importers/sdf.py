@@ -48,9 +48,9 @@ def load_sdf(
     ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
 
     Friction is as in Gazebo, with a default coefficient of 1. A contact uses the smaller friction of its two shapes.
-    Links of one model collide only if both have <self_collide>. Each sensor becomes a site at the sensor's frame, and
-    image sensors also become cameras. Plugins do not run. The report lists everything in the file that is missing in
-    the model.
+    Two links of a model collide only if both links have <self_collide>. Each sensor becomes a site at the sensor's
+    frame, and image sensors also become cameras. Plugins do not run. The report lists everything in the file that is
+    missing in the model.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").

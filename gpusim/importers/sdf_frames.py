@@ -18,7 +18,7 @@ POSED = ("link", "frame", "joint")
 
 @dataclass(eq=False)
 class Scope:
-    """Name space of a model or of the world. It contains named elements and nested models.
+    """Name space of a model or of the world, with named elements and nested models.
 
     Attributes:
         node: <model> or <world>, or <sdf> without a world.

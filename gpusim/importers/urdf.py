@@ -67,8 +67,8 @@ def load_urdf(
     <material> may be defined anywhere in the file.
 
     The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors and
-    loop-closing joints. It also reads <contact> of PyBullet, collision filter groups, and transmissions with an effort
-    interface. The report lists all other extensions that have an effect.
+    loop-closing joints. The importer also reads <contact> of PyBullet, collision filter groups, and transmissions with
+    an effort interface. The report lists all other extensions that have an effect.
 
     The importer repairs impossible masses and inertias, and adds a finding for each repair.
 
@@ -78,8 +78,8 @@ def load_urdf(
       inertia of a sphere of water.
     * The importer raises other impossible principal moments to possible values.
 
-    These errors, which other readers ignore, cause only a finding: a repeated <axis> (the first one counts), more than
-    three numbers in a vector, an unknown XML version, and XML errors that lose no element.
+    Some errors cause only a finding: a repeated <axis> (the first <axis> counts), more than three numbers in a vector,
+    an unknown XML version, and XML errors that lose no element.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
@@ -87,8 +87,8 @@ def load_urdf(
             a massless root link named "world" is the world itself.
         gravity: gravitational acceleration in the world frame, m/s2 (default: 0, 0, -9.81).
         xform: pose of the root link in the world (default: the world frame).
-        merge_fixed: merge links that fixed joints connect into one body. ``report.merged`` lists the merged links, and
-            each of them becomes a site. False keeps all links as bodies and all fixed joints as joints.
+        merge_fixed: merge links that fixed joints connect into one body. Each merged link becomes a site, and
+            ``report.merged`` lists the merged links. False keeps all links as bodies and all fixed joints as joints.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
         collisions: read the collision shapes. The first shape of a link has the label of the link. The labels of other
             shapes end with a number.
@@ -106,8 +106,8 @@ def load_urdf(
         pose: name of the posture in the SRDF file to start in, or starting positions by joint label (rad or m). A
             floating base starts in the base pose of the posture.
         strict: raise an error if a finding has severity "motion".
-        srdf: path or text of an SRDF file. Its group states become ``report.poses``. Link pairs that it disables do not
-            collide.
+        srdf: path or text of an SRDF file. The file's group states become ``report.poses``. Link pairs that the file
+            disables do not collide.
         mappings: xacro argument -> value.
 
     Returns:

@@ -29,7 +29,7 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together
 
     Args:
         builder: builder with all shapes and joints of the robot.
-        report: report with the shapes of each link. It receives the overlaps and a warning.
+        report: report with the shapes of each link, which receives the overlaps and a warning.
         together: links that may collide with each other.
     """
     shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in together}

@@ -157,7 +157,7 @@ def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple
         message = " ".join(error.message.split()).rstrip(".")
         warnings.append((f"line {error.line}: not well-formed XML ({message}); {_HARMLESS[kind]}", "info"))
     for element in root.iter("*") if "ERR_ATTRIBUTE_REDEFINED" in found else ():
-        first = {name: element.get(name) for name in element.keys()}  # lxml keeps all of them  # noqa: SIM118
+        first = {name: element.get(name) for name in element.keys()}  # lxml keeps repeated attributes # noqa: SIM118
         element.attrib.clear()
         element.attrib.update(first)
     return root

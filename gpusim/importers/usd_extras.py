@@ -9,7 +9,8 @@ import numpy as np
 
 from gpusim.importers.usd_stage import UsdStage
 
-# (pattern of attributes, severity of the finding, effect). The first match counts. An empty severity means no finding.
+# Tuples (pattern of attributes, severity of the finding, effect). The first matching pattern counts. An empty severity
+# means no finding.
 _RULES: tuple[tuple[str, str, str], ...] = (
     (r"physics:(axis|jointEnabled|breakForce|breakTorque|excludeFromArticulation|collisionEnabled|engine)$", "", ""),
     (r"physics:(lowerLimit|upperLimit|minDistance|maxDistance|coneAngle[01]Limit|type|rigidBodyEnabled)$", "", ""),

@@ -51,13 +51,13 @@ class Placing:
 
 @dataclass(frozen=True)
 class Surface:
-    """Look of a prim.
+    """Appearance of a prim.
 
     Attributes:
         color: sRGB color (0 to 1), the mean color of a texture, or None for the viewer's default color.
         look: transparency, finish and texture.
         placing: texture coordinates.
-        material: name of the material, for findings.
+        material: name of the material, for findings in the report.
     """
 
     color: Color | None = None

@@ -24,7 +24,7 @@ from gpusim.typing import Array
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 DEGREE = math.pi / 180.0
 UNLIMITED = 1e30
-"""Larger numbers count as infinite. USD files have about 3.4e38 for infinite limits and forces."""
+"""Numbers above this limit count as infinite. USD files have about 3.4e38 for infinite limits and forces."""
 
 
 def import_pxr() -> ModuleType:
@@ -43,7 +43,7 @@ class UsdStage:
 
     Attributes:
         meters, kilograms: the file's units.
-        world: pose of the file's world in the builder's world. It rotates a file with y up to z up.
+        world: pose of the file's world in the builder's world, including the rotation from y up to z up.
         found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
         surfaces: cache of looks: path of a material -> look of the material.
         assets: files in memory.
@@ -89,7 +89,7 @@ class UsdStage:
         return self.stage.GetPrimAtPath(path)
 
     def prims(self) -> list[Any]:
-        """Return all active prims, including those of instances."""
+        """Return all active prims, including prims of instances."""
         from pxr import Usd
 
         return list(self.stage.Traverse(Usd.TraverseInstanceProxies()))
@@ -280,7 +280,7 @@ def _check_types(stage: Any) -> None:
 
 
 def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
-    """Return a key that is the same for compatible types: kind and shape of an entry, and whether it is an array."""
+    """Return a key that is equal for compatible types: type and shape of an entry, and True for arrays."""
     name, array = type(value).__name__, np.asarray(value)
     numeric = array.dtype.kind in "biuf" and not name.startswith(("Token", "String"))
     many = name.endswith("Array")

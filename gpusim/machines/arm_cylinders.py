@@ -46,8 +46,8 @@ class Spool:
         flow: flow (m3/s) through the fully open supply edge at the pressure drop ``drop``.
         drop: pressure drop (Pa) at which ``flow`` applies.
         drain: flow gain of the edges to the tank, divided by the gain of the supply edges. ``drain`` also scales the
-            flow gain of holding valves. If the rod is thick, the cylinder can return more oil than it receives. Then
-            set ``drain`` to the area of the piston divided by the area of the ring around the rod.
+            flow gain of holding valves. A cylinder with a thick rod can return more oil than it receives. For a thick
+            rod, set ``drain`` to the area of the piston divided by the area of the ring around the rod.
         compensated: if True, the flow depends only on the command, not on the load. The pump must supply the load
             pressure plus ``drop``.
         frequency: natural frequency (rad/s) of the spool.
@@ -109,8 +109,8 @@ class ArmCylinder:
     Attributes:
         label: label of the valve's command.
         start, end: parts on which the barrel and the rod are mounted, such as "base" and "boom".
-        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, each in the frame of its part. For the base,
-            this is the arm's frame.
+        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, each in the frame of its part. The frame of the
+            base is the arm's frame.
         bore, rod: diameters (m) of the bore and the rod.
         stroke: stroke (m) of the piston.
         spool: the spool valve.

@@ -30,7 +30,8 @@ class Swing:
     """The swing of an upper carriage, from :func:`add_swing`.
 
     Attributes:
-        joint: index of the hinge. Its angle is zero in the initial pose and positive counterclockwise, seen from above.
+        joint: index of the hinge. The hinge angle is zero in the initial pose and positive counterclockwise, seen from
+            above.
         brake: index of the brake actuator with the command ``<label>_brake``, or None without a brake.
     """
 

@@ -23,7 +23,7 @@ FREE_DROP = 3e5
 LAMINAR = 2e5
 """Pressure drop below which the flow through a drive's valves is laminar, Pa."""
 RETURN = 4e5
-"""Absolute pressure of the return line, Pa. Its value prevents cavitation."""
+"""Absolute pressure of the return line, Pa, high enough to prevent cavitation."""
 MOST_PRESSURE, HALVINGS = 1e9, 80
 
 
@@ -55,8 +55,8 @@ class HoldingValve:
     of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
 
     Attributes:
-        pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. It must exceed the
-            chamber pressure under every load.
+        pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. ``pressure`` must
+            exceed the chamber pressure under every load.
         chamber: chamber with the valve, "a" or "b".
         pilot_ratio: factor of the pilot pressure (pressure of the opposite chamber).
         opening_range: pressure rise (Pa) between the start of opening and the fully open valve.

@@ -159,8 +159,8 @@ class Linkage:
 
     Attributes:
         element: name of the suspension in messages.
-        closing: function of the suspension's coordinate that returns the moves of all parts without steering. It may
-            raise Unreachable.
+        closing: function of the suspension's coordinate that returns the moves of all parts without steering, or raises
+            Unreachable.
         solids: mass properties by name of the part.
         center: initial position of the wheel's center.
         gravity: gravitational acceleration (m/s2).

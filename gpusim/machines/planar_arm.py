@@ -22,7 +22,7 @@ BASE = "base"
 STEP = 1e-6
 """Step of central differences, rad."""
 DEAD_CENTER = 1e-3
-"""Minimum lever arm of a cylinder or linkage, relative to its length."""
+"""Minimum lever arm of a cylinder or link, relative to the length of the cylinder or link."""
 Place = tuple[complex, complex]
 Point = tuple[float, float]
 

@@ -46,7 +46,7 @@ class SteeringRack:
     Attributes:
         label: label of the servo and the joint. The label of the body is ``<label>_rack``.
         rack: body index of the rack.
-        joint: slide of the rack. Its coordinate is the rack's travel (m), positive if the wheels point left.
+        joint: slide of the rack. The joint coordinate is the rack's travel (m), positive if the wheels point left.
         servo: index of the servo. The servo's command is the travel (m) of the rack.
         travel: maximum travel (m) to either side.
         arm: length (m) of the steering arms, positive if they point backward.

@@ -54,7 +54,7 @@ def lateral_tie_rod(
         wheelbase: distance (m) from the kingpin back to the rear axle. Default: parallel steering.
         half_track: distance (m) from the kingpin to the vehicle's center plane.
         angle: steering angle (rad) of the bicycle model, less than pi/2, at which Ackermann's condition holds exactly.
-            Its cotangent is the mean cotangent of the wheel angles.
+            The cotangent of ``angle`` is the mean cotangent of the wheel angles.
         rack: body index of the rack, as in ``TieRod``.
 
     Raises:

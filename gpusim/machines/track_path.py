@@ -51,7 +51,7 @@ class Wheels:
     """The wheels inside the track.
 
     Attributes:
-        sprocket: the sprocket. Its radius is the apothem of the polygon of links.
+        sprocket: the sprocket, with the apothem of the polygon of links as radius.
         idler: the idler at its requested position.
         others: road wheels and rollers.
         pitch: length (m) of a link.
@@ -213,7 +213,7 @@ def _length(wheels: Wheels, shift: float) -> float:
 
 
 def _march(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """Return all pins, with the last ones interpolated to close the track."""
+    """Return all pins, with interpolation of the last pins to close the track."""
     pins, end, strands = _walk(wheels, shift)
     rest = count + 1 - len(pins)
     last = pins[-1]

@@ -19,7 +19,7 @@ SLOWEST = 1e-3
 
 @dataclass(frozen=True)
 class Track:
-    """A track, with indices and labels of the builder of ``add_track``. ``add_builder`` does not update them.
+    """A track, with indices and labels in the builder of ``add_track``, which ``add_builder`` does not update.
 
     Attributes:
         label: prefix of all labels.
@@ -27,7 +27,7 @@ class Track:
         xform: pose of the track's frame in the chassis.
         pitch: distance (m) between two pins of a shoe.
         teeth: number of teeth of the sprocket.
-        count: number of shoes. With ``surface_speed``, this is the number of links of the path.
+        count: number of shoes. With ``surface_speed``, ``count`` is the number of links of the path.
         shoes: body indices of the shoes in order, with labels ``<label>_shoe0``, ... Empty with ``surface_speed``.
         pins: joint indices of the pins. ``<label>_pin0`` is between the first two shoes.
         sprocket, idler: body indices.

@@ -115,9 +115,9 @@ def add_track(
 ) -> Track:
     """Add a link track to a chassis. Drives and brakes act on the joint ``Track.drive`` of the sprocket.
 
-    All links have the length ``pitch``. They form a closed loop that penetrates no wheel. The builder shifts the idler
-    until the loop is taut, so that the track keeps the tension of ``Idler``. Positive speeds of the drive move the
-    chassis along the track's x.
+    Links of the length ``pitch`` form a closed loop that penetrates no wheel. The builder shifts the idler until the
+    loop is taut, so that the track keeps the tension of ``Idler``. Positive speeds of the drive move the chassis along
+    the track's x.
 
     Args:
         builder: builder that contains the chassis.

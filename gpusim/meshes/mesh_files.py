@@ -38,7 +38,7 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
         ) from None
     try:
         with warnings.catch_warnings():
-            # Skip textures above 89 megapixels, which need too much memory. Pillow warns about them.
+            # Skip textures above 89 megapixels (Pillow's warning), which need too much memory.
             warnings.filterwarnings("error", "Image size")
             # processing would delete the file's normals
             loaded: Any = trimesh.load(path, force="scene" if parts else "mesh", process=not parts)

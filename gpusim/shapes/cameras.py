@@ -25,8 +25,8 @@ def add_camera(
 ) -> int:
     """Add a camera that moves with a body.
 
-    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use the camera. Cameras do not change the motion, bit
-    for bit.
+    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use the camera. The motion with and without cameras
+    is bit-identical.
 
     Args:
         body: body index, -1 for the world.
@@ -73,12 +73,12 @@ def add_light(
 ) -> int:
     """Add a light that moves with a body.
 
-    The lights of a model replace the viewer's key light, but not the sky light. Lights do not change the motion, bit
-    for bit.
+    The lights of a model replace the viewer's key light, but not the sky light. The motion with and without lights is
+    bit-identical.
 
     Args:
         kind: "directional" (like the sun), "point", "spot" or "headlight". A headlight shines from the camera of each
-            image, without shadow. It ignores body, position and direction.
+            image, without shadow. A headlight has no body, position and direction.
         body: body index, -1 for the world.
         position: position of a point or spot light in the body frame (m).
         direction: direction of a directional or spot light in the body frame, of any nonzero length.
@@ -88,8 +88,8 @@ def add_light(
             is 1 / (a + b d + c d^2).
         cutoff: half angle of a spot light's cone (rad), at most pi / 2.
         exponent: exponent of a spot light. The factor of the intensity is cos(angle to the axis)^exponent.
-        shadow: True for a light that casts shadows. The viewer draws only the first such light's shadow, with parallel
-            rays.
+        shadow: True for a light that casts shadows. The viewer draws only the shadow of the first light that casts
+            shadows, with parallel rays.
         label: unique name, default ``light<index>``.
 
     Returns:

@@ -1,7 +1,7 @@
 """Ray casting against shapes, for the shapes' ``cast`` methods. The CUDA code is in cuda_kernels/rays/ray.cuh.
 
 Planar faces of convex shapes clip a line exactly. For smooth surfaces without a closed form, Newton's method starts
-outside of the shape. It never overshoots the first root of a convex function.
+outside of the shape. Newton's method never overshoots the first root of a convex function.
 """
 
 from __future__ import annotations

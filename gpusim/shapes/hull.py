@@ -144,7 +144,7 @@ def add_shape_mesh(
         max_parts: maximum number of parts of a decomposition.
 
     Returns:
-        The shape's index. For a decomposition, this is the index of the first part. The other parts have the next
+        The shape's index. For a decomposition, the result is the index of the first part. The other parts have the next
         indices, and the labels ``<label>_1``, ``<label>_2``, ... ...
 
     Raises:

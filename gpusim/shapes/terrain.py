@@ -53,7 +53,7 @@ def add_terrain(
 
     Returns:
         The index of the shape: a height field, or a triangle mesh for terrain with open holes or several materials.
-        With several materials, this is the index of the first shape (see ``add_shape_triangle_mesh``).
+        With several materials, the result is the index of the first shape (see ``add_shape_triangle_mesh``).
 
     Raises:
         ModelError: the file cannot be read, ``cell`` and ``size`` are missing, or a value is invalid.

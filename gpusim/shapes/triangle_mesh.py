@@ -122,8 +122,8 @@ def add_shape_triangle_mesh(
         material_index: index of the material of each triangle, (triangles,).
 
     Returns:
-        The shape's index. With several materials, this is the index of the first shape. The other shapes have the next
-        indices, and the labels ``<label>_1``, ``<label>_2``, ... ...
+        The shape's index. With several materials, the result is the index of the first shape. The other shapes have the
+        next indices, and the labels ``<label>_1``, ``<label>_2``, ... ...
 
     Raises:
         ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or

@@ -1,4 +1,4 @@
-"""Wheel: a disk with a round edge. It has one contact point with a convex shape."""
+"""Wheel: a disk with a round edge, which has one contact point with a convex shape."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def add_shape_wheel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a wheel: a disk with a round edge and axle z. It has one contact point with a convex shape.
+    """Add a wheel: a disk with a round edge and axle z, which has one contact point with a convex shape.
 
     Args:
         body: body index, -1 for the world.

@@ -44,7 +44,7 @@ def shape_picture(visual: VisualSpec) -> str:
 def visual_finish(visual: VisualSpec) -> Finish:
     """Return the finish of a visual, white for a visual with a texture but no color.
 
-    For meshes, each piece has its own finish instead.
+    In a mesh visual, each piece has its own finish.
     """
     usual = Finish(_WHITE) if visual.look.texture is not None else body_finish(visual.body)
     return with_look(usual if visual.color is None else Finish(visual.color), visual.look)

@@ -1,6 +1,6 @@
 """Stage: all drawn objects of a model, and their poses in each frame.
 
-For each frame of an animation, a stage converts poses to an affine transform per instance. It draws worlds next to each
+For each frame of an animation, a stage converts poses to an affine transform per instance. The worlds are next to each
 other in a square grid.
 """
 
@@ -262,7 +262,7 @@ class _PartArrays:
         self.local = np.array(local).reshape(-1, 3, 4)[which]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
-        # body -1 is the last column, which is the world's
+        # body -1 (the world) is the last column
         result: Array = poses.rotation[world, self.body] @ self.local
         result[:, :, 3] += poses.position[world, self.body]
         return result

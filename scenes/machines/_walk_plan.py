@@ -1,6 +1,6 @@
 """Plan of a biped walk: footprints, zero-moment point, center of mass, pelvis and feet.
 
-The center of mass c stays at the height z above the sole. It moves as a linear inverted pendulum:
+The center of mass c, at the constant height z above the sole, moves as a linear inverted pendulum:
 
     c'' = w^2 (c - p),   w^2 = g/z
 

@@ -51,7 +51,7 @@ class _Lift:
     #: initial pressure of chamber B, or None for tank pressure
     pressure_b: float | None
     duration: float
-    #: (time after the start of the command in s, fraction of the command)
+    #: pairs (time after the start of the command in s, fraction of the command)
     commands: tuple[tuple[float, float], ...]
     command_time: float
     tank_pressure: float = 1e5
@@ -256,7 +256,7 @@ def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
 
 
 def _following(heights: Schedule, turn: float, end: float, speed: float) -> tuple[Check, ...]:
-    """Return the checks of the diagram variant."""
+    """Return the checks for ``control="diagram"``."""
 
     def arrives(run: Mapping[str, np.ndarray]) -> bool:
         place, wanted = run["joint.rail.position"], run["diagram.lift_control.height"]

@@ -72,7 +72,7 @@ def above_ground(
     """Return a camera that follows a body, raised if it is below a level ground.
 
     Args:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         poses: current poses.
         camera: camera after its motion with the body.
         before: camera at the start of following. The returned camera may be as far below the ground as ``before``. With

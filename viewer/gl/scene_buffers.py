@@ -32,7 +32,7 @@ class SceneBuffers:
     body, 8 texture coordinates, 9 vertex color.
 
     Args:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         quality: the quality level.
         textures: textures of the stage, or None for drawing without textures and vertex colors.
     """

@@ -49,7 +49,7 @@ class Operator:
         mapping: bindings of keys and sticks.
         stopped: True if the emergency stop is latched.
         note: one line for the user about the last event, or empty.
-        recorded: file of the last recording. None before the first recording.
+        recorded: file of the last recording, or None before the first recording.
 
     Raises:
         ModelError, UnknownNameError: the mapping is invalid.
@@ -155,7 +155,7 @@ class Operator:
         return self._channels[name].source
 
     def scheduled(self) -> bool:
-        """Return whether the scene has a schedule. It writes commands that the operator does not set."""
+        """Return whether the scene has a schedule for commands that the operator does not set."""
         return self.scene is not None and self.scene.schedule is not None
 
     def set(self, name: str, value: float, source: str = PANEL) -> None:

@@ -45,7 +45,7 @@ class Frame:
     """Scene data of one picture, for overlays.
 
     Attributes:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         poses: poses of the drawn worlds.
         camera: camera of the picture.
         sim: the simulation, or None for a model or a recording.

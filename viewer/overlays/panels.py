@@ -35,7 +35,7 @@ def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = Fal
     Args:
         canvas: canvas to draw on.
         title: first line, or empty for no title.
-        rows: the other lines.
+        rows: lines below the title.
         right, low: select the corner. By default, the table is in the upper left corner.
 
     Returns:

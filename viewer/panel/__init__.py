@@ -1,6 +1,6 @@
 """Operator panel over the scene, drawn with imgui: sliders, switches, gauges and scopes.
 
-imgui and OpenGL are imported with the first panel, not with this package.
+The package imports imgui and OpenGL only for the first panel.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ TOGGLE = "TAB"
 
 
 class PanelClient:
-    """Window client of the panel. It gets mouse events over the panel, and key events while the user types.
+    """Window client of the panel, with mouse events over the panel and key events while the user types.
 
     Args:
-        window: window with the panel. Its context must be current.
+        window: window with the panel and with the current OpenGL context.
         panel_state: state that the panel shows.
 
     Raises:

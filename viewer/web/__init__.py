@@ -1,4 +1,4 @@
 """Browser view: a web page with the scene, the operator's inputs, time and scopes, served by viser.
 
-viser is imported with the first server, not with this package.
+The package imports viser only for the first server.
 """

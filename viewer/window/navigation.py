@@ -29,7 +29,7 @@ class Navigator:
         self._home = self._orbit
 
     def look(self, camera: PinholeCamera) -> None:
-        """Set position, target and field of view to those of ``camera``."""
+        """Copy position, target and field of view from ``camera``."""
         turned = PinholeCamera(
             tuple((self._axes.T @ camera.position).tolist()),
             tuple((self._axes.T @ camera.target).tolist()),

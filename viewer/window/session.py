@@ -239,5 +239,5 @@ class Session:
         self._resume_from(source.time)
 
     def quit(self) -> None:
-        """Finish after this frame."""
+        """Finish the session after the current frame."""
         self.finished = True

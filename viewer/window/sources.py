@@ -79,8 +79,7 @@ class Live:
         clock: function that returns the time (s), for the work budget.
 
     Attributes:
-        before_step: function that applies state-dependent forces before each chunk of steps. Its argument is the
-            duration of the chunk (s).
+        before_step: function (duration of a chunk, s) that applies state-dependent forces before each chunk of steps.
         operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
         cost: recent wall time of a step (s), None before the first step.

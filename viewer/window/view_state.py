@@ -30,7 +30,7 @@ class ViewState:
         visuals, decoration: see :class:`Stage`.
 
     Attributes:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         worlds: indices of the drawn worlds.
         poses: poses of the current frame.
         navigator: camera navigation.

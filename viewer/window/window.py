@@ -55,7 +55,7 @@ class Client(Protocol):
     """Protocol of an object that draws in the window and gets events before the scene, such as a panel."""
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event as in :data:`screen.Listener`. Return True to hide it from the scene and other clients."""
+        """Handle an event as in :data:`screen.Listener`. Return True to hide the event from the rest."""
 
     def draw(self, shown: FrameInfo) -> None:
         """Draw over the scene, into the window's bound framebuffer."""

@@ -16,7 +16,7 @@ out vec3 painted;
 #endif
 
 uniform mat4 to_clip;
-uniform int glass; // 1: glass instances, 0: the others
+uniform int glass;  // 1: glass instances, 0: all other instances
 
 out vec3 position;
 out vec3 normal;
