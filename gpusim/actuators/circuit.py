@@ -268,8 +268,8 @@ class CircuitSolve:
             going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
             if not going.any():
                 break
-        # A first velocity guess may wrongly give pressures below the vapor pressure. Cavitation needs two low pressures
-        # in a row.
+        # A first velocity guess may wrongly give pressures below the vapor pressure. Only two low pressures in a row
+        # count as cavitation.
         low, old = np.any(~self.fixed & (p < self.vapor), axis=1), self.fitted
         low &= old is not None and np.any(~self.fixed & (old.guess <= self.vapor), axis=1)
         low |= self.hollow

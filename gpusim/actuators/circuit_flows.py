@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Branch:
-    """Flow path between the nodes i and j. ``forth`` and ``back``: gain times opening (num_worlds,).
+    """Flow path between the nodes i and j. ``forth`` and ``back`` are gain times opening (num_worlds,).
 
     ``forth`` applies to flow from i to j, ``back`` to flow from j to i. ``start`` is the pressure drop at which the
     path opens for flow from i to j.

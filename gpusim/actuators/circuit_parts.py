@@ -223,7 +223,8 @@ class OilPump(ActuatorType):
                                                 power/p                                          (power limit)
                                                 max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS: maximum pressure at the open working ports of valves with ``senses``, after the lag of the load-sensing line.
+    p_LS is the maximum pressure at the open working ports of valves with ``senses``, after the lag of the load-sensing
+    line.
     """
 
     name: ClassVar[str] = "oil_pump"

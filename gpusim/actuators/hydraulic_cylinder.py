@@ -402,9 +402,9 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 class Circuit:
     """Valve edges and oil of both chambers of the cylinders.
 
-    ``opened``: K times opening (edge, chamber, worlds, n). ``reference``: pressure behind each edge (3, 1, worlds, n).
-    ``area``: (chamber, worlds, n). ``pressure``, ``void``, ``compliance``: values at the start of a step (chamber,
-    worlds, n).
+    ``opened`` is K times opening (edge, chamber, worlds, n). ``reference`` is the pressure behind each edge (3, 1,
+    worlds, n). All other arrays are (chamber, worlds, n). ``pressure``, ``void`` and ``compliance`` are values at the
+    start of a step.
     """
 
     opened: Array

@@ -19,7 +19,7 @@ ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 KEPT = 0.2
 """Relative change of the slope of a row above which the solver updates the slope and factors the matrix again."""
 SWINGING, LEAST_SHARE = 0.5, 0.05
-"""Guesses oscillate if a change reverses and exceeds these fractions of the previous change and of the velocity."""
+"""Fractions of the previous change and of the velocity above which a reversed change counts as oscillation."""
 
 
 class RefittedLaw(ActuatorType, ABC):

@@ -160,7 +160,7 @@ def _law(
         if np.any(np.diff(forces[:, 1]) > 0.0):
             rule = "table: the forces increase with the length"
             raise validate.fail(element, rule, "give forces that do not increase; forces that push apart are positive")
-        # Energy 0 at the zero of the force, or at the end of the table nearest to it.
+        # The energy is zero at the length with zero force, or at the nearest end of the table.
         own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
     own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
     return own

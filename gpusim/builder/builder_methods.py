@@ -20,7 +20,7 @@ class BuilderMethods:
 def builder_method(function: F) -> F:
     """Attach a function to ModelBuilder as a method.
 
-    Files of joints, actuators and shapes use it as a decorator of builder methods, such as ``add_joint_revolute``.
+    Files of joints, actuators and shapes use this decorator for builder methods, such as ``add_joint_revolute``.
     """
     checked = checks_old_names(function)
     setattr(BuilderMethods, function.__name__, checked)

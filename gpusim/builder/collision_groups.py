@@ -28,7 +28,7 @@ def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[Sha
     Each group with a rule gets a bit that no number in ``group=`` uses, from the highest bit down.
 
     Raises:
-        ModelError: a group with a rule has no shapes, or more groups have rules than bits are free.
+        ModelError: a group with a rule has no shapes, or there are more groups with rules than free bits.
     """
     members = {s.group for s in shapes if isinstance(s.group, str)}
     names = sorted({name for pair in rules for name in pair if name is not None})

@@ -27,7 +27,7 @@ REPAIRED_SHARE = 1e-3
 TRIANGLE_MARGIN = 1e-6
 # Tensors below this value (kg m2) count as zero, since their products underflow.
 TINY = 1e-200
-# Tensors from this value on (kg m2) count as infinite, since their products overflow.
+# Tensors at or above this value (kg m2) count as infinite, since their products overflow.
 HUGE = 1e200
 WATER_DENSITY = 1000.0
 MASSLESS_SHARE = 0.01

@@ -106,7 +106,7 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
 
 
 def _only_own_actuators(context: Context, j: int) -> bool:
-    """Return True if only the joint's own actuators contribute to its actuator force."""
+    """Return True if only actuators on the joint contribute to the joint's actuator force."""
     m = context.m
     others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven(context, a)[0]]
     return not (others or m.jnt_stiffness[j] or compensates(context, j))

@@ -91,8 +91,8 @@ class Scope:
         ``name`` is a link, joint, frame or model, or a path such as "a::b".
 
         Raises:
-            ModelError: the frame does not exist, or frames depend on each other in a circle. ``user`` is the subject of
-                the message.
+            ModelError: the frame does not exist, or frames depend on each other in a circle. The message names the
+                element ``user``.
         """
         if name in ("", "__model__"):
             return Transform()
@@ -133,7 +133,7 @@ class Scope:
             return self.models[head].link(rest, depth) if head in self.models else None
         node = next((child for child in self.node.all(*POSED) if child.get("name") == name), None)
         if node is not None:
-            if node.tag == "link" or depth > 100:  # the limit ends circles of attached frames
+            if node.tag == "link" or depth > 100:  # stops at circular attachments
                 return (self, name) if node.tag == "link" else None
             return self.link(_origin_of(node) or "__model__", depth + 1)
         if head in self.models or name == "__model__":  # a model's frame belongs to its first link

@@ -33,7 +33,7 @@ GREATEST_FRICTION = 100.0
 GREATEST_ARM = 1e3
 """Maximum of a material's spinning friction, m."""
 BOUNCE_SPEED = 100.0
-"""The importer ignores restitution if the file's bounce threshold (m/s) is higher. SDF's default: 100000 m/s."""
+"""Bounce threshold (m/s) above which the importer ignores restitution. SDF's default is 100000 m/s."""
 ALL_BITS = 0xFFFF
 
 

@@ -125,7 +125,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
     substitute = MASSLESS_SHARE * math.fsum(masses) / len(masses) if masses else 1.0
     carried = _carried(result)
     for body in result.bodies.values():
-        # Only bodies without shapes become light, since a light body below a heavy one makes contacts inaccurate.
+        # Only bodies without shapes become light. Contacts of a light body below a heavy body are inaccurate.
         collides = any(tree.links[name].collides for name in body.frames)
         if body.name in carried and not collides and body.mass.mass == 0.0 and not body.mass.inertia.any():
             _make_light(tree, body, carried[body.name])

@@ -56,7 +56,7 @@ def _convert_quaternions(document: Document) -> None:
 
 
 def _named(document: Document, kind: str) -> dict[str, Element]:
-    """Return a dict of all elements of a kind: name -> element."""
+    """Return a dict of all elements with the same tag: name -> element."""
     found: dict[str, Element] = {}
     for element in document.robot.findall(kind):
         name = element.get("name")

@@ -18,7 +18,7 @@ from gpusim.reference.collide.shapes import make_shape
 from gpusim.typing import Array
 
 LEAST_OVERLAP = 1e-5
-"""Minimum overlap (m) that counts. Contacts do not correct smaller overlaps (``SolverConfig.contact_slop``)."""
+"""Overlap (m) from which links overlap. Contacts do not correct smaller overlaps (``SolverConfig.contact_slop``)."""
 
 
 def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together: Container[str]) -> None:

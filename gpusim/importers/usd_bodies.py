@@ -160,8 +160,8 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies that fixed joints connect, and return the remaining joints.
 
-    Bodies stay separate if one is kinematic, if their gravity differs, or if the child's label or path matches
-    ``keep``.
+    Two bodies stay separate if parent or child is kinematic, if their gravity differs, or if the child's label or path
+    matches ``keep``.
     """
     remaining = []
     for joint in joints:

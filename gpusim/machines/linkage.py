@@ -70,7 +70,7 @@ class Steering:
     outer: Array
 
     def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
-        """Return the hub's steering angle (rad) and move for a constant length of the tie rod."""
+        """Return the hub's steering angle (rad) and displacement for a constant length of the tie rod."""
         point, axis, center, across = self._arm(moves)
         radius = np.cross(across, axis)
         offset, length = center - self.inner - rack, self.outer - self.inner
@@ -92,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return a point and the direction of the kingpin, the arm's center on the kingpin, and the arm's lever."""
+        """Return point and direction of the kingpin, the arm's foot on the kingpin, and the product kingpin x arm."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -132,8 +132,8 @@ class Static:
     """A suspension at rest under a load, and small motions about the equilibrium.
 
     Attributes:
-        load: upward force (N) on the wheel's center. For a wheel as a separate body: ground force minus the wheel's
-            weight.
+        load: upward force (N) on the wheel's center. If the wheel is a separate body, the load is the ground force
+            minus the wheel's weight.
         coordinate: coordinate (rad or m) of the joint ``travel``.
         travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position.
         wheel_rate: change of the load per travel (N/m).

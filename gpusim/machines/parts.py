@@ -83,8 +83,8 @@ class Coil:
         damping: damping (N s/m) for both directions, or (bound, rebound).
         on: name of the part that carries the foot. Default: the first part in the list of the suspension's argument
             ``spring``.
-        load: upward force (N) on the wheel's center in equilibrium at the initial pose, which defines the preload. For
-            a wheel as a separate body (``add_wheel``): ground force minus the wheel's weight.
+        load: upward force (N) on the wheel's center in equilibrium at the initial pose, which defines the preload. If
+            the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's weight.
         preload: alternative to ``load``: initial force (N) that pushes the ends apart.
         bump, droop: soft stops that act beyond a given length of the spring.
     """

@@ -41,8 +41,8 @@ class Suspension:
 
     Attributes:
         label: prefix of the labels of bodies, joints and actuators: ``<label>_<part>``.
-        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, its axes are
-            parallel to the corner's axes, except that y points left on both sides.
+        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, the axes of
+            the hub's frame are parallel to the corner's axes, except that y points left on both sides.
         travel: joint whose first coordinate is the suspension's coordinate: initially zero, and increasing when the
             wheel rises.
         limits: minimum and maximum of the suspension's coordinate.

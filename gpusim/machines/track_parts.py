@@ -90,7 +90,7 @@ class Sprocket(Wheel):
     Attributes:
         at: position of the center.
         teeth: number of teeth, equal to the number of shoes around the full circle.
-        engage: "teeth": teeth push the pins. "friction": only friction on the drum drives the track.
+        engage: "teeth" (teeth push the pins) or "friction" (only friction on the drum drives the track).
         play: play (m) of a pin between two teeth, to each side.
         mass, width: mass (kg) and width (m).
         material: material of the drum. Default: greased with teeth, friction coefficient 0.8 without teeth.

@@ -1,6 +1,6 @@
 """Seams between triangle meshes of a body: triangles that share vertices become neighbors across meshes.
 
-A seam between neighbors is no rim, so sliding shapes do not catch on it.
+Seams between neighbors have no rim, so sliding shapes do not catch on them.
 """
 
 from __future__ import annotations

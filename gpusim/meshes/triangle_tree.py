@@ -2,8 +2,8 @@
 
 All worlds share the int32 tables. Box sides are rounded outward to a grid with 65535 steps along each side of the
 mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The nodes are in depth-first
-order, so a traversal needs no stack. A leaf has the link -1 minus the leaf's index. Other nodes link to the node after
-their subtree, at which a traversal continues if it misses the box.
+order, so a traversal needs no stack. A leaf has the link -1 minus the leaf's index. All other nodes link to the node
+after their subtree, for traversals that skip the subtree.
 """
 
 from __future__ import annotations

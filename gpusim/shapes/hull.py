@@ -145,7 +145,7 @@ def add_shape_mesh(
 
     Returns:
         The shape's index. For a decomposition, the result is the index of the first part. The other parts have the next
-        indices, and the labels ``<label>_1``, ``<label>_2``, ... ...
+        indices, and the labels ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the file cannot be read, its points span no volume, or the decomposition fails.

@@ -123,7 +123,7 @@ def add_shape_triangle_mesh(
 
     Returns:
         The shape's index. With several materials, the result is the index of the first shape. The other shapes have the
-        next indices, and the labels ``<label>_1``, ``<label>_2``, ... ...
+        next indices, and the labels ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or

@@ -77,8 +77,8 @@ class Stage:
         color: (instances, 3) linear colors.
         alpha: (instances,) opacity, 0 to 1.
         dimmed: (instances,) True if the brightness is limited.
-        finish: (instances, 3) roughness, metalness and contrast. Contrast: brightness difference between sectors of a
-            round shape, which makes rotation visible.
+        finish: (instances, 3) roughness, metalness and contrast. The contrast is the brightness difference between
+            sectors of a round shape, which makes rotation visible.
         fixed: (instances,) True for instances on one body, False for instances between two bodies (springs, ropes,
             hydraulic cylinders).
         body: (instances,) body index, -1 for the world.

@@ -31,7 +31,7 @@ def build(
     """Build the scene.
 
     Args:
-        free: if True, a body without gravity, with principal moments 1, 2, 3 kg m2, instead of a disc on a tip.
+        free: if True, use a body without gravity, with principal moments 1, 2, 3 kg m2, instead of a disc on a tip.
         spin: rate about the disc's axis (default 100), or about a free body's middle axis (default 5), rad/s.
         tilt: angle of the disc's axis from the vertical, rad. Not used if free.
         mass: mass of the body, kg, above 0.

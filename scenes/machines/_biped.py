@@ -204,7 +204,7 @@ DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate 
 def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
     """Add the joint control, which computes the motor voltages.
 
-    Output of the block ``wanted``: desired joint angles (26,) for a PD law. Output of the block ``effort``: feedforward
+    The block ``wanted`` outputs the desired joint angles (26,) for a PD law. The block ``effort`` outputs feedforward
     torques.
     """
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])

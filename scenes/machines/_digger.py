@@ -22,7 +22,7 @@ WIDTH = 0.4
 #: Distance of the cylinders' pins at zero stroke, m.
 RETRACTED = {"boom": 0.52, "stick": 0.70, "bucket": 0.64}
 GROUND, STEEL = gpusim.Material(friction=0.8), gpusim.Material(friction=0.4)
-#: Trench between banks, m: x from and to, half width, height of the banks.
+#: Trench between banks: x of start and end, half width, height of the banks, m.
 TRENCH = (1.65, 2.9, 0.34, 0.25)
 #: Stones: start position (x), row distance, maximum radius, m; numbers of stones across and along in a layer.
 STONES, STONE, ACROSS, ROWS = (1.69, 0.158), 0.075, 4, 5

@@ -12,7 +12,7 @@ def excavator_control(strokes: Mapping[str, float], tracks: bool, overlap: float
     """Return the operator control of the excavator.
 
     Inputs range from -1 to 1, right and forward positive. Positive ``left_x`` swings to the right, ``left_y`` extends
-    the stick, ``right_x`` empties the bucket, and ``right_y`` lowers the boom. More inputs: ``left_pedal``,
+    the stick, ``right_x`` empties the bucket, and ``right_y`` lowers the boom. The other inputs are ``left_pedal``,
     ``right_pedal`` and the switch ``enable``.
 
     Args:

@@ -106,7 +106,7 @@ def feet_at(middle: Footprint) -> dict[str, Footprint]:
 
 
 def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprint]]:
-    """Return alternating footprints, the left one first.
+    """Return alternating footprints, starting with the left foot.
 
     ``moves``: length (m) and rotation (rad) of each step.
     """
