@@ -1,4 +1,4 @@
-"""Picture and film files. Write errors leave no partial files."""
+"""Picture and film files. If writing fails, no partial file remains."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class TrackingServo(JointDrive):
 
 
 def checked_limits(element: str, limit: Any) -> dict[str, float]:
-    """Return the lower and upper limit. ``limit``: one number for both signs, a pair (minimum, maximum), or None."""
+    """Return the lower and upper limit. ``limit`` is one number for both signs, a pair (minimum, maximum), or None."""
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
     if np.ndim(np.array(limit, dtype=object)) == 0:  # dtype object accepts uneven lists

@@ -159,7 +159,7 @@ def line_params(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> dict[str, Any]:
-    """Return the checked end points of an actuator. ``at_a`` and ``at_b``: points in the world frame."""
+    """Return the checked end points of an actuator. ``at_a`` and ``at_b`` are points in the world frame."""
     a, b = builder.check_body(element, "body_a", body_a), builder.check_body(element, "body_b", body_b)
     if a == b:
         raise validate.fail(element, "both ends are on the same body", "attach it to two different bodies")

@@ -51,7 +51,7 @@ class MassProperties:
     inertia: np.ndarray
 
     def moved(self, frame: np.ndarray) -> MassProperties:
-        """Return the mass properties in a new frame. ``frame`` (4, 4): pose of the current frame in the new frame."""
+        """Return the mass properties in a new frame. ``frame`` (4, 4) is the current frame's pose in the new frame."""
         rotation = frame[:3, :3]
         return MassProperties(self.mass, rotation @ self.com + frame[:3, 3], rotation @ self.inertia @ rotation.T)
 

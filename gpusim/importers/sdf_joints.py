@@ -255,7 +255,7 @@ def describe(joint: Placed, index: int, parent: str, child: str, load: float) ->
 
 @dataclass(frozen=True)
 class Gear:
-    """A gearbox between two bodies. ``axes`` (2, 3): rotation axes of parent and child in the world frame."""
+    """A gearbox between two bodies. ``axes`` (2, 3) are the bodies' rotation axes in the world frame."""
 
     node: Node
     label: str

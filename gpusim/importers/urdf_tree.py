@@ -24,7 +24,7 @@ from gpusim.importers.urdf_xml import Document, Source
 
 @dataclass(frozen=True)
 class Link:
-    """A link. ``mass``: mass properties in the link's frame, or None without <inertial>."""
+    """A link. ``mass`` holds the mass properties in the link's frame, or None without <inertial>."""
 
     name: str
     mass: MassProperties | None

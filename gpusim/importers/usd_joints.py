@@ -351,7 +351,7 @@ def _angles(turns: list[Dof], pose: Transform) -> list[float]:
 
 
 def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
-    """Return the joint coordinates (rad, m). ``pose``: pose of the second joint frame in the first joint frame."""
+    """Return the joint coordinates (rad, m). ``pose`` is the second joint frame's pose in the first joint frame."""
     angles = iter(_angles([dof for dof in joint.dofs if not dof.linear], pose))
     return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 

@@ -467,7 +467,7 @@ def _check_apart(plan: _Plan) -> None:
 
 
 def _how_to_part(plan: _Plan, one: str, other: str, apart: float, least: float) -> str:
-    """Return the fix for two overlapping wheels. ``least``: minimum distance of their centers, m."""
+    """Return the fix for two overlapping wheels. ``least`` is the minimum distance of the wheel centers, m."""
     hint = f"move them {1.005 * least:.3g} m apart"  # slightly more, because the number is rounded
     if one != "sprocket":
         return f"{hint}, or give them smaller radii"

@@ -18,7 +18,7 @@ _ROUGHEST = 1.0
 
 @dataclass(frozen=True)
 class Paint:
-    """Color and look of one part of a mesh. ``color`` (sRGB, 0 to 1): color, mean color of the texture, or None."""
+    """Color and look of one part of a mesh. ``color`` is a color or a mean texture color (sRGB, 0 to 1), or None."""
 
     color: Color | None = None
     look: Look = Look()

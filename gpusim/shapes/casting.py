@@ -126,7 +126,7 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
 def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
     """Return the first hits on a shape with a smooth side, and their faces, like ``Span.first_end``.
 
-    ``bounds``: span of the bounding shape.
+    ``bounds`` is the ray's span inside the bounding shape.
     """
     met = ~bounds.empty & (bounds.leave >= line.start)
     s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)

@@ -108,7 +108,7 @@ def feet_at(middle: Footprint) -> dict[str, Footprint]:
 def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprint]]:
     """Return alternating footprints, starting with the left foot.
 
-    ``moves``: length (m) and rotation (rad) of each step.
+    ``moves`` are the length (m) and the rotation (rad) of each step.
     """
     middle = Footprint(0.0, 0.0, 0.0, 0.0)
     found = []

@@ -1,8 +1,8 @@
 """6-axis arm with the dimensions and masses of a UR5e, driven by brushed DC motors through harmonic drives.
 
 Denavit-Hartenberg dimensions, masses and centers of mass: Universal Robots, "DH parameters for calculations of
-kinematics and dynamics", UR5e. Motors: maxon catalog, RE 50 (370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). Link
-inertias are estimates for cylinders.
+kinematics and dynamics", UR5e. Motors: maxon catalog, RE 50 (370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The
+link inertias are those of uniform cylinders.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ def build(
     travel_up: Positive = 0.07,
     travel_down: Positive = 0.08,
 ) -> Scene:
-    """Build the scene. Commands: "press", "lift" (force on the chassis, relative to 9 kN), "shaker" (height, m).
+    """Build the scene.
+
+    The commands are "press" and "lift" (forces on the chassis, relative to 9 kN) and "shaker" (height, m).
 
     Args:
         kind: type of suspension.

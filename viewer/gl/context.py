@@ -1,6 +1,6 @@
 """OpenGL contexts without a window, created with EGL (first EGL devices, then Mesa's surfaceless platform).
 
-This module selects EGL as PyOpenGL's platform. Import it before any OpenGL module.
+This module selects EGL as PyOpenGL's platform. Import this module before any OpenGL module.
 """
 
 from __future__ import annotations

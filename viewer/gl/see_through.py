@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 _MOST_BODIES = 200
 _SHARE = 0.04
-"""Fraction of a world's bodies above which the renderer draws a shape that hides them as glass."""
+"""A shape that hides a larger fraction of a world's bodies appears as glass."""
 
 
 class SeeThrough:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Input(UiHints):
-    """One number that an operator sets. Base class :class:`UiHints`: range and behavior.
+    """One number that an operator sets. The base class :class:`UiHints` defines range and behavior.
 
     Attributes:
         name: label of the command, as in ``sim.control[name]``, or of another input.

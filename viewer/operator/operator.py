@@ -159,7 +159,7 @@ class Operator:
         return self.scene is not None and self.scene.schedule is not None
 
     def set(self, name: str, value: float, source: str = PANEL) -> None:
-        """Set an input to a value, clamped to the range. No effect during an emergency stop.
+        """Set an input to a value, clamped to the range. During an emergency stop, the method has no effect.
 
         Raises:
             UnknownNameError: the input is unknown.
@@ -341,7 +341,7 @@ class Operator:
         return self._taker.path.name if self._taker is not None else self._played if self._player is not None else ""
 
     def record(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
-        """Start a recording of all changes. For an exact replay, reset the simulation before.
+        """Start a recording of all changes. For an exact replay, reset the simulation before the recording.
 
         Args:
             path: path of the file.

@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One plot with title, unit and lines. ``first``: column of the first line's samples."""
+    """One plot with title, unit and lines. ``first`` is the column of the first line's samples."""
 
     title: str
     unit: str

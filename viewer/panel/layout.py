@@ -36,7 +36,7 @@ def lay_out(
 ) -> Layout:
     """Return the layout. ``timeline`` and ``bar`` are the heights of the lines at the bottom.
 
-    ``scopes``, ``diagram``: True to reserve space for scopes or a diagram.
+    If ``scopes`` or ``diagram`` is true, the layout has space for scopes or a diagram.
     """
     tall = max(height - bar - timeline, 1.0)
     second = column if scopes else 0.0

@@ -12,7 +12,7 @@ from gpusim.viewer.gl.context import PACKAGES, VERSIONS, use_egl
 
 WITHOUT = "draw without a window: gpusim render"
 Listener = Callable[..., None]
-"""Event function. Arguments: event type ("key", "char", "button", "cursor", "scroll"), glfw's arguments."""
+"""A function that gets the event type ("key", "char", "button", "cursor", "scroll") and glfw's arguments."""
 
 
 def require_glfw() -> Any:

@@ -187,13 +187,13 @@ class Session:
         self._resume_from(self.source.time)
 
     def scrub(self, seconds: float) -> None:
-        """Jump in a recording. No effect on a simulation."""
+        """Jump in a recording. The method has no effect on a simulation."""
         self.source.jump(seconds)
         self.note = ""
         self._resume_from(self.source.time)
 
     def seek(self, time: float) -> None:
-        """Go to a time of a recording (s), clamped to the recording's length. No effect on a simulation."""
+        """Go to a time of a recording (s), clamped to the recording's length. A simulation does not change."""
         self.scrub(time - self.source.time)
 
     def slower(self) -> None:

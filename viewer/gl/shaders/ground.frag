@@ -7,7 +7,7 @@ uniform vec3 along_x;
 uniform vec3 along_y;
 uniform vec3 ground_color;
 uniform vec2 grid_offset;  // offset of the foot from a coarsest grid line, m
-uniform float grid_spacing;  // of the finest grid lines, m
+uniform float grid_spacing;  // spacing of the finest grid lines, m
 uniform float grid_strength;
 uniform vec2 patch_center;  // center of a small square, from the foot, m
 uniform float patch_half;  // half of the square's edge, m; 0: up to the horizon

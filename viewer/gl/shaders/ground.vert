@@ -1,7 +1,7 @@
 // One square of ground around the eye's foot point, in the axes of its plane.
 
 uniform mat4 to_clip;
-uniform vec3 foot;    // of the square's center, relative to the eye
+uniform vec3 foot;    // position of the square's center, relative to the eye
 uniform vec3 along_x; // unit vectors of the plane
 uniform vec3 along_y;
 uniform float reach;  // half of the square's edge, m
