@@ -74,25 +74,25 @@ def load_mjcf(
             file decides. The base is the child of the world whose subtree has the most joints.
         gravity: gravitational acceleration in the world frame, m/s2 (default: as in the file).
         xform: pose of the file's world frame in the model's world frame.
-        merge_fixed: merge bodies without joints into their parents. If False, fixed joints connect these bodies to
-            their parents.
+        merge_fixed: True merges bodies without joints into their parents. False connects these bodies to their parents
+            with fixed joints.
         keep: names or wildcards of bodies that are never merged, such as "camera*".
-        collisions: add the geoms that collide.
+        collisions: True imports the geoms that collide.
         self_collisions: True lets all moving bodies collide with each other, except neighbors. With False, moving
             bodies do not collide with each other. By default, contype, conaffinity, <exclude> and <pair> of the file
             decide.
-        visuals: add the visible geoms and sites.
+        visuals: True imports the visible geoms and sites.
         visual_groups: groups (0 to 5) of geoms and sites that are visible (default: the groups that MuJoCo shows).
         meshes: collision shapes of meshes, "hull" for the convex hull as in MuJoCo, or "decompose" for several hulls
             (needs coacd).
-        actuators: add the actuators.
+        actuators: True imports the actuators.
         switchable: names or wildcards of connect and weld constraints that you want to switch during the simulation.
             Switchable and inactive constraints become latches. To close a latch: ``sim.write("joint.<label>.attached",
             1.0, worlds)``.
         asset_dirs: folders to search for files that MuJoCo does not find.
         assets: file name -> content (bytes). Files in memory take precedence over files on disk.
         pose: name of the keyframe to start in (default: qpos0).
-        strict: raise an error if anything that changes the motion is missing.
+        strict: True raises an error if the model lacks anything that changes the motion.
 
     Returns:
         The builder, which you can extend, and the report.

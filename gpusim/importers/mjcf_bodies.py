@@ -159,7 +159,7 @@ def _with_mass(context: Context, b: int, mean: float) -> MassProperties:
 
 
 def _possible(context: Context, b: int, found: MassProperties) -> Array:
-    """Return the inertia, with principal moments raised to at least the possible minimum."""
+    """Return the inertia, with too small principal moments raised to values that a rigid body can have."""
     inertia = 0.5 * (found.inertia + found.inertia.T)
     moments, axes = np.linalg.eigh(inertia)
     raised = np.maximum(moments, least_moment(found.mass))

@@ -49,7 +49,7 @@ def _joints(context: Context) -> None:
 
 
 def _tendons(context: Context) -> None:
-    """Report soft limits, margins of limits, soft dry friction and branching armature of tendons."""
+    """Report tendons with soft limits, limit margins, soft dry friction, or armature across branches of the tree."""
     m, armature = context.m, context.field("tendon_armature", np.zeros(context.m.ntendon))
     for t in context.tendons:
         if armature[t] and _branches(context, t):

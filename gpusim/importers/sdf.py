@@ -59,19 +59,20 @@ def load_sdf(
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or (0, 0, -9.8)
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame (default: the identity).
-        merge_fixed: merge links that fixed joints connect into one body. ``report.merged`` lists the merged links.
+        merge_fixed: True merges links that fixed joints connect into one body. ``report.merged`` lists the merged
+            links.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
-        collisions: read the collision shapes. The first shape of a link has the link's label. The labels of other
-            shapes end with a number.
-        self_collisions: enable collisions between links of a model, except neighbors and links that overlap at the
-            start (default: <self_collide> of the file).
-        visuals: read visuals.
+        collisions: True imports the collision shapes. The first shape of a link has the link's label. The labels of
+            other shapes end with a number.
+        self_collisions: True enables collisions between links of a model, except neighbors and links that overlap at
+            the start (default: <self_collide> of the file).
+        visuals: True imports visuals.
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
         actuators: has no effect, since SDF has no actuators.
         asset_dirs: folders to search for models, packages and meshes.
         assets: files in memory, as a dict: file name -> content (bytes).
         pose: must be None, since SDF has no named postures.
-        strict: raise an error if a finding has severity "motion".
+        strict: True raises an error if a finding has severity "motion".
 
     Returns:
         The builder, which you can extend, and the report.

@@ -52,7 +52,7 @@ class SensorInfo:
         return value if rng is None else value + self.noise * rng.standard_normal(value.shape)
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sensor after the model is moved by ``pose`` and its labels get the prefix ``prefix``."""
+        """Return the sensor for a model moved by ``pose``, with ``prefix`` before all labels."""
         reference = self.reference and prefix + self.reference
         return replace(self, signal=_named(prefix, self.signal), axes=_named(prefix, self.axes), reference=reference)
 
@@ -109,7 +109,7 @@ class Part:
     com: tuple[float, ...] = (0.0, 0.0, 0.0)
 
     def moved(self, prefix: str, pose: Transform) -> Part:
-        """Return the part after the model is moved by ``pose`` and its labels get the prefix ``prefix``."""
+        """Return the part for a model moved by ``pose``, with ``prefix`` before all labels."""
         if self.body:
             return replace(self, body=prefix + self.body)
         return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # no inertia
@@ -129,7 +129,7 @@ class SubtreeInfo(SensorInfo):
     parts: tuple[Part, ...] = ()
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sum after the model is moved by ``pose`` and its labels get the prefix ``prefix``."""
+        """Return the sensor for a model moved by ``pose``, with ``prefix`` before all labels."""
         return replace(self, parts=tuple(part.moved(prefix, pose) for part in self.parts))
 
     def _value(self, sim: Any) -> Array:

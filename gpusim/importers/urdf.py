@@ -87,25 +87,25 @@ def load_urdf(
             a massless root link named "world" is the world itself.
         gravity: gravitational acceleration in the world frame, m/s2 (default: 0, 0, -9.81).
         xform: pose of the root link in the world (default: the world frame).
-        merge_fixed: merge links that fixed joints connect into one body. Each merged link becomes a site, and
+        merge_fixed: True merges links that fixed joints connect into one body. Each merged link becomes a site, and
             ``report.merged`` lists the merged links. False keeps all links as bodies and all fixed joints as joints.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
-        collisions: read the collision shapes. The first shape of a link has the label of the link. The labels of other
-            shapes end with a number.
+        collisions: True imports the collision shapes. The first shape of a link has the label of the link. The labels
+            of other shapes end with a number.
         self_collisions: True enables collisions between the robot's links. Exceptions: welded links, neighbors at a
             joint, neighbors through links without shapes (such as the inner links of a three-hinge hip), and links that
             overlap at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
             self-collisions.
-        visuals: read visuals. If False, the importer loads no visual meshes, and the viewer draws the shapes.
+        visuals: True imports visuals. With False, the viewer draws the collision shapes.
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
-        actuators: add a joint force for each transmission with an effort interface. ``report.commands`` lists the
+        actuators: True adds a joint force for each transmission with an effort interface. ``report.commands`` lists the
             commands.
         asset_dirs: folders to search for ``package://name/...`` and relative names, in addition to the folders above
             the file and the folders in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
         assets: files in memory (name -> content). ``path_or_string`` and ``srdf`` may also name files in memory.
         pose: name of the posture in the SRDF file to start in, or starting positions by joint label (rad or m). A
             floating base starts in the base pose of the posture.
-        strict: raise an error if a finding has severity "motion".
+        strict: True raises an error if a finding has severity "motion".
         srdf: path or text of an SRDF file. The file's group states become ``report.poses``. Link pairs that the file
             disables do not collide.
         mappings: xacro argument -> value.

@@ -73,18 +73,19 @@ def load_usd(
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame.
-        merge_fixed: merge bodies that fixed joints connect into one body. ``report.merged`` lists the merged bodies.
+        merge_fixed: True merges bodies that fixed joints connect into one body. ``report.merged`` lists the merged
+            bodies.
         keep: names or paths of bodies that are not merged. Patterns such as ``"camera*"`` are possible.
-        collisions: read the colliders.
+        collisions: True imports the colliders.
         self_collisions: True lets the links of an articulation collide with each other. Default: as in the file
             (``physxArticulation:enabledSelfCollisions``, ``newton:selfCollisionEnabled``).
-        visuals: read the visible prims of purpose "default" and "render", with colors, textures and normals.
+        visuals: True imports the visible prims of purpose "default" and "render", with colors, textures and normals.
         meshes: collision shapes of meshes, "hull", or "decompose" for several convex pieces (needs coacd).
-        actuators: read drives and actuators.
+        actuators: True imports drives and actuators.
         asset_dirs: folders to search for references and payloads.
         assets: files in memory (relative name -> content).
         pose: must be None, since USD has no named postures.
-        strict: raise an error if the model lacks anything that changes the motion.
+        strict: True raises an error if the model lacks anything that changes the motion.
 
     Returns:
         The builder, which you can extend, and the report.

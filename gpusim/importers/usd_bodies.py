@@ -29,7 +29,7 @@ class UsdBody:
         path, label: names in the file and in the model.
         pose: pose in the builder's world.
         mass: mass properties in the body's frame.
-        kinematic: whether the body is kinematic. Forces do not move a kinematic body.
+        kinematic: True for a kinematic body. Forces do not move a kinematic body.
         linear, angular: velocities in the builder's world, m/s and rad/s.
         host: path of the body into which this body is merged, or this body's path.
         offset: pose of this body in the host's frame.

@@ -43,7 +43,7 @@ class Move:
         return moved
 
     def __matmul__(self, first: Move) -> Move:
-        """Return the composition of two moves: ``first``, then this move."""
+        """Return the composition of two displacements: ``first``, then ``self``."""
         return Move(self.turn @ first.turn, self(first.shift))
 
 
@@ -52,7 +52,7 @@ STAY = Move(np.eye(3), np.zeros(3))
 
 
 def turned(axis: Array, angle: float, point: Array) -> Move:
-    """Return the move for a rotation about a unit axis through a point."""
+    """Return the displacement for a rotation about a unit axis through a point."""
     matrix = rotations.matrix_from_quaternion(rotations.quaternion_from_rotation_vector(axis * angle))
     return Move(matrix, point - matrix @ point)
 
@@ -106,7 +106,7 @@ class Spring:
     The spring pushes if its value is below ``rest``.
 
     Attributes:
-        value: function of coordinate and moves that returns the value (m or rad).
+        value: function that returns the value (m or rad) from the coordinate and the displacements of the parts.
         stiffness, rest: stiffness (N/m or N m/rad), and value at zero force (m or rad).
         damping: mean of bound and rebound damping.
     """
@@ -159,13 +159,13 @@ class Linkage:
 
     Attributes:
         element: name of the suspension in messages.
-        closing: function of the suspension's coordinate that returns the moves of all parts without steering, or raises
-            Unreachable.
+        closing: function of the suspension's coordinate that returns the displacements of all parts without steering,
+            or raises Unreachable.
         solids: mass properties by name of the part.
         center: initial position of the wheel's center.
         gravity: gravitational acceleration (m/s2).
         steering: tie rod and kingpin, or None if the hub does not steer.
-        follow: function that returns the moves of parts that follow the steered hub.
+        follow: function that returns the displacements of parts that follow the steered hub.
     """
 
     element: str
@@ -177,7 +177,7 @@ class Linkage:
     follow: Callable[[Moves], Moves] | None = None
 
     def moves(self, q: float, rack: Array | None = None) -> Moves:
-        """Return the moves of all parts. ``rack`` is the displacement (m) of the tie rod's inner end."""
+        """Return the displacements of all parts. ``rack`` is the displacement (m) of the tie rod's inner end."""
         moves = self.closing(q)
         if self.steering is not None:
             moves["hub"] = self.steering.move(moves, np.zeros(3) if rack is None else rack)[1] @ moves["hub"]

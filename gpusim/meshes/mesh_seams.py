@@ -100,7 +100,7 @@ class _Placed:
         return replace(self.shape, params={"tree": build_tree(vertices, triangles[kept], chosen[kept])})
 
     def _covered(self, t: int, others: Array) -> bool:
-        """Return whether triangle t is in a wall: its center is on one of ``others`` (n, 3, 3) with opposite normal.
+        """Return whether an opposite triangle of ``others`` (n, 3, 3) touches the center of triangle t.
 
         No shape can touch the wall between two closed meshes.
         """

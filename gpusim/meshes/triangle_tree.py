@@ -109,8 +109,8 @@ def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -
     Args:
         vertices: (v, 3) in m.
         triangles: (t, 3) indices.
-        chosen: (t,) bool, True for triangles of this shape, False for triangles of neighboring shapes. Default: all
-            True.
+        chosen: (t,) bool, True for triangles of this shape, False for triangles of neighboring shapes. Default: True
+            for all triangles.
     """
     if chosen is not None:
         vertices, triangles, chosen = _with_neighbors(vertices, triangles, chosen)

@@ -36,7 +36,7 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
 
     Args:
         picture: "faceted" shows the whole image on each side. "round" shows the image once around the z axis, and on
-            flat ends. All other values project the image along z.
+            flat ends. All other values of ``picture`` project the image along z.
         corners, normals: (m, 3, 3) positions and normals of the triangles' corners, in the frame of the shape.
     """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))

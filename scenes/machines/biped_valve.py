@@ -69,7 +69,7 @@ def build(
             fail.
         radius: radius of the wheel's rim, m, 0.1 to 0.2.
         misplaced: distance of the wheel from its assumed position, positive away from the robot, m, -0.03 to 0.03.
-        feedback: use feedback of the wheel's angle and of the wrist forces.
+        feedback: True uses feedback of the wheel's angle and of the wrist forces.
     """
     require(0.0 < abs(turn) <= 110.0, NAME, "turn", turn, "must be -110 to 110, and not 0")
     b = gpusim.ModelBuilder()

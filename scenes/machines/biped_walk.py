@@ -27,7 +27,7 @@ BEND = 0.4
 OVER = 2
 """Number of steps from the flat steps to the step on the board."""
 AFTER, PUSHED, BENDING = 5, 4, 6
-"""Number of steps from the flat steps to the bend and to the pushed step, and number of steps in the bend."""
+"""Numbers of steps from the flat steps to the bend, from the flat steps to the pushed step, and in the bend."""
 LEAST = 30.0
 """Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_AT = 0.2, 0.2

@@ -94,19 +94,19 @@ class Canvas:
         Args:
             a, b: ends of the lines.
             color: one color for all lines, or an array (n, 3 or 4).
-            width: line width (units).
+            width: line width, in units of :attr:`unit`.
             top: if True, draw over all bodies. If False, draw hidden sections faintly.
             style: DASHED, RIMMED, FLAT or a sum of them.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
 
     def disks(self, points: Array, color: Color, width: float | Array = 6.0, *, top: bool = False) -> None:
-        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number or (n,), units."""
+        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number or (n,)."""
         layer = self._top if top else self._scene
         self._stroke(layer, points, points, color, width, width, RIMMED)
 
     def arrows(self, start: Array, end: Array, color: Color, width: float = 2.2, *, top: bool = False) -> None:
-        """Draw arrows from start to end (n, 3), in the world frame (m). ``width`` is the width of the shaft (units)."""
+        """Draw arrows from start to end (n, 3), in the world frame (m). ``width`` is the shaft's width."""
         start, end = np.reshape(start, (-1, 3)), np.reshape(end, (-1, 3))
         layer = self._top if top else self._scene
         along = end - start
@@ -158,7 +158,7 @@ class Canvas:
             self._stroke(self._picture, a, a, shown, 4.0 + wider, 4.0 + wider, PIXELS)
 
     def spot(self, x: float, y: float, color: Color, width: float) -> None:
-        """Draw a disk centered at a pixel. ``width`` is in units."""
+        """Draw a disk centered at a pixel. ``width`` is in units of :attr:`unit`."""
         self._stroke(self._picture, [[x, y, 0.0]], [[x, y, 0.0]], color, width, width, PIXELS)
 
     def text(self, x: float, y: float, text: str, color: Color = INK, halo: Color = (1.0, 1.0, 1.0, 0.0)) -> None:

@@ -156,7 +156,7 @@ class PanelState:
             self.problem = str(error)
 
     def toggle_replay(self) -> None:
-        """Start or end a replay of the newest recording. A start resets the simulation."""
+        """Start or end a replay of the newest recording. Starting a replay resets the simulation."""
         if self.operator is None:
             return
         if self.operator.replaying:
