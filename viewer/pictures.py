@@ -74,7 +74,7 @@ class Film(Closing):
         """Append a frame, uint8 (height, width, 3).
 
         Raises:
-            OSError: ffmpeg stopped, for example because the disk is full. No file is written.
+            OSError: ffmpeg stopped, for example because the disk is full. After the error, no film file remains.
         """
         if self._encoder is None:
             self._encoder = self._start()
@@ -103,7 +103,7 @@ class Film(Closing):
         """Finish the film and move it to its final name. Without frames, no file remains.
 
         Raises:
-            OSError: ffmpeg could not write the complete film. No file is written.
+            OSError: ffmpeg could not write the complete film, and no film file remains.
         """
         if self._encoder is None:
             return

@@ -145,7 +145,7 @@ def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Te
 
 
 def _textured(visual: Any, texture: Texture, look: Look) -> Coat:
-    """Return a coat with a texture."""
+    """Return a :class:`Coat` with a texture."""
     uv = getattr(visual, "uv", None)
     if uv is None or not np.all(np.isfinite(uv)):
         return Coat(Paint(texture.mean(), look))

@@ -75,8 +75,8 @@ def above_ground(
         stage: stage with all drawn objects.
         poses: current poses.
         camera: camera after its motion with the body.
-        before: camera at the start of following. The returned camera may be as far below the ground as ``before``. With
-            None, the camera stays above the ground.
+        before: camera at the start of following. The returned camera may be as far below the ground as ``before``.
+            Without ``before``, the camera stays above the ground.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

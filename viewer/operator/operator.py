@@ -98,8 +98,6 @@ class Operator:
         self.sim, self.scene, self._parameters = sim, scene, dict(parameters or {})
         self._channels = Channels(command_inputs(sim.model) | self._added)
 
-    # Inputs and values.
-
     @property
     def inputs(self) -> dict[str, Input]:
         """All inputs by name: commands of the simulation, then added inputs."""
@@ -179,8 +177,6 @@ class Operator:
             self.stop_replay("replay ended")
             self._channels.release(name)
 
-    # Emergency stop.
-
     def emergency_stop(self, source: str = PANEL) -> None:
         """Latch the emergency stop. All inputs and commands keep their safe values until :meth:`release_stop`."""
         if self.stopped and self._player is None:  # a repeated key must not change the positions that servos hold
@@ -213,8 +209,6 @@ class Operator:
     def _note_stop(self, stopped: bool) -> None:
         if self._taker is not None:
             self._taker.note_stop(stopped)
-
-    # Keyboard and gamepad.
 
     def use_mapping(self, wish: str) -> None:
         """Set the mapping of keys and sticks, see :func:`choose_mapping`.
@@ -264,8 +258,6 @@ class Operator:
         """
         for name, value, source in self.devices.poll(max(seconds, 0.0), self.value, self.emergency_stop):
             self.set(name, value, source)
-
-    # Stepping.
 
     def free_steps(self) -> int:
         """Return the number of steps (at least 1) before the next possible change of a command."""
@@ -322,8 +314,6 @@ class Operator:
         self._channels.reset()
         if self.stopped:
             self._latch()
-
-    # Recording and replay.
 
     @property
     def recording(self) -> bool:

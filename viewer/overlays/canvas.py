@@ -86,8 +86,6 @@ class Canvas:
         self._letters: list[Array] = []
         self._areas: list[Array] = []
 
-    # In the scene.
-
     def lines(self, a: Array, b: Array, color: Color, width: float = 1.6, *, top: bool = False, style: int = 0) -> None:
         """Draw lines between the points a and b (n, 3), in the world frame (m).
 
@@ -139,8 +137,6 @@ class Canvas:
         inside = (depth > 0.0) & np.all((pixel >= 0.0) & (pixel <= [self.width, self.height]), axis=-1)
         return pixel, inside
 
-    # On the picture.
-
     def rectangle(self, box: Box, color: Color) -> None:
         """Draw a filled rectangle."""
         middle = box.y + 0.5 * box.height
@@ -176,8 +172,6 @@ class Canvas:
         letters["place"][:, :2] += np.round([x, y])
         letters["color"], letters["halo"] = _with_opacity(color, len(places)), _with_opacity(halo, len(places))
         self._letters.append(letters)
-
-    # Read by the painter.
 
     def scene_strokes(self) -> Array:
         """Return the strokes that bodies can hide, dtype STROKE."""

@@ -60,8 +60,6 @@ class DiagramView:
             self._pictures[self.label] = picture(self._diagrams[self.label])
         return self._pictures[self.label]
 
-    # Positions.
-
     def fit(self, width: float, height: float) -> None:
         """Fit and center the diagram in a canvas, with a zoom of at most 1.5."""
         whole = self.picture
@@ -95,8 +93,6 @@ class DiagramView:
             self.move(-max(over, 0.0), 0.0)
         self._fresh = False
 
-    # Values.
-
     def values(self, world: int) -> dict[str, Array]:
         """Return the wire values in one world: signal -> array (numbers,)."""
         if isinstance(self._source, Played):
@@ -117,8 +113,6 @@ class DiagramView:
         if not isinstance(self._source, Live) or not self._source.sim.runtime.running:
             return []
         return self._source.sim.runtime.running
-
-    # Parameters.
 
     def parameters(self, box: Box) -> dict[str, str]:
         """Return parameter name -> signal for the block's tunable parameters."""

@@ -55,8 +55,6 @@ class Panel:
         self._layout: Layout | None = None
         self.events = events.Events(imgui, io)
 
-    # Positions.
-
     def layout(self, width: float, height: float) -> Layout:
         """Return the layout for a window size, in cursor units."""
         sizes = Sizes.of(width, height, self.zoom)
@@ -101,8 +99,6 @@ class Panel:
         if self._context is None:
             raise ViewerError("this panel is closed; make a new one")
         imgui.set_current_context(self._context)
-
-    # Frames.
 
     def frame(self, width: float, height: float, seconds: float, scale: float = 1.0) -> None:
         """Draw into the bound framebuffer, and process all clicks since the last frame.

@@ -123,8 +123,6 @@ class PanelState:
             return "joints apart", False
         return ("not converged", False) if np.any(word & 20) else ("healthy", True)
 
-    # Actions of buttons.
-
     def changed(self) -> dict[str, Any]:
         """Return the parameters that the user has changed since the last restart."""
         return {name: text for name, text in self.values.items() if text != self._begun.get(name)}

@@ -168,8 +168,6 @@ class WebPanel:
             handle = self._gui.add_text(name, text, hint=hint)
         self._on(handle, lambda value: self._state.values.__setitem__(name, str(value)))
 
-    # Frames.
-
     def refresh(self) -> None:
         """Update status, labels of buttons, and values of inputs."""
         session, operator = self._state.session, self._state.operator

@@ -86,8 +86,6 @@ class WebView(Closing):
         """Address of the page for a browser on this computer."""
         return url_of(self._server)
 
-    # Displayed objects.
-
     def _start(self) -> None:
         """Show the session's current source, also after a restart."""
         self._generation = self.session.generation
@@ -140,8 +138,6 @@ class WebView(Closing):
             client.camera.position = camera.position
             client.camera.look_at = camera.target
             client.camera.fov = camera.field_of_view
-
-    # Frames.
 
     def run(self, duration: float | None = None) -> Jitter:
         """Run the session in real time and show it until ``session.quit()``.

@@ -210,8 +210,6 @@ class Controls:
         """Last cursor position."""
         return self._x, self._y
 
-    # Pulling.
-
     def _grab(self, x: float, y: float) -> bool:
         hit = self.sight.pick(x, y)
         source = self.session.source
@@ -250,8 +248,6 @@ class Controls:
         if isinstance(self.session.source, Live):
             self.session.source.before_step = None
         self.pull = self._pulled = None
-
-    # Keys.
 
     def _turn_help(self) -> None:
         self.help += 1  # Sketches resets the page number after the last page

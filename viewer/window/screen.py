@@ -106,8 +106,6 @@ class Screen:
         glfw.set_cursor_pos_callback(handle, lambda _, *what: listener("cursor", *what))
         glfw.set_scroll_callback(handle, lambda _, *what: listener("scroll", *what))
 
-    # Frames.
-
     def make_current(self) -> None:
         """Make this window's context current for the calling thread."""
         self.glfw.make_context_current(self.handle)

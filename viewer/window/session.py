@@ -77,8 +77,6 @@ class Session:
     def note(self, text: str) -> None:
         self._note, self._noted_at = text, self._deadline or 0.0
 
-    # Time.
-
     def frame(self, deadline: float) -> None:
         """Advance the source by the speed times the time since the last frame's deadline.
 
@@ -157,8 +155,6 @@ class Session:
         """Continue from a time, and discard earlier measurements of the real-time factor."""
         self._target = time
         self._course.clear()
-
-    # Commands.
 
     def pause(self, note: str = "") -> None:
         """Pause the session."""

@@ -176,8 +176,6 @@ class Window(Closing):
         self.sight.width, self.sight.height = int(area.width), int(area.height)
         self.sight.home()
 
-    # Events.
-
     def event(self, kind: str, *details: Any) -> None:
         """Handle an event from glfw."""
         up = kind == "button" and details[1] == self.screen.glfw.RELEASE
@@ -204,8 +202,6 @@ class Window(Closing):
             key, scancode, action, bits = details
             name = self.screen.key_name(key, scancode)
             self.controls.key(name, bool(bits & _SHIFT), repeated=action == glfw.REPEAT)
-
-    # Frames.
 
     def run(self, duration: float | None = None) -> Jitter:
         """Show frames until the user quits.
