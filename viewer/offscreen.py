@@ -48,12 +48,13 @@ class Offscreen(Closing):
         max_worlds: number of worlds to draw next to each other, starting with the first.
         worlds: indices of the worlds to draw. ``worlds`` replaces ``max_worlds``.
         overlays: one or several names of overlays (docs/guides/viewer.md).
-        glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation. If
-            False, world shapes hide bodies.
+        glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation. With
+            ``glass=False``, world shapes hide bodies.
         decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
-            visuals, in color, depth and segmentation. If False, draw only shapes, visuals, ropes and rods.
-        visuals: if True, bodies with visuals show only their visuals, in color, depth and segmentation. If False, all
-            bodies show their collision shapes.
+            visuals, in color, depth and segmentation. With ``decoration=False``, draw only shapes, visuals, ropes and
+            rods.
+        visuals: if True, bodies with visuals show only their visuals, in color, depth and segmentation. With
+            ``visuals=False``, all bodies show their collision shapes.
 
     Attributes:
         worlds: indices of the worlds that are drawn.
@@ -139,9 +140,9 @@ class Offscreen(Closing):
         self._mounted = camera_number(self.stage, camera)
 
     def follow(self, label: str | None) -> None:
-        """Keep a body of the first drawn world at the center of the picture. None stops following.
+        """Keep a body of the first drawn world at the center of the picture.
 
-        The camera keeps its current direction and distance.
+        The camera keeps its current direction and distance. With ``label`` None, the camera stops following.
 
         Raises:
             UnknownNameError: the body is unknown.

@@ -85,7 +85,7 @@ class Force(ActuatorType):
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, in place of an axis row."""
+        """Return the index of the body, because the load has no axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
@@ -123,7 +123,7 @@ class Torque(ActuatorType):
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, in place of an axis row."""
+        """Return the index of the body, because the load has no axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:

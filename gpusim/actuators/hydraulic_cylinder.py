@@ -451,7 +451,7 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of a chamber's flow balance at a pressure: growth rate of the void (m3/s)."""
+        """Return the residual of a chamber's flow balance at pressure p, the growth rate of the void (m3/s)."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)

@@ -41,7 +41,7 @@ class RefittedLaw(ActuatorType, ABC):
         Args:
             group, work: actuators with the force law, and buffers of the running step.
             guess: row velocity from the solver (num_worlds, n).
-            given: impulse of the row in the solution that gives ``guess``.
+            given: the solver's impulse for the row velocity ``guess``.
             others: sum of the slopes of all other force laws on the row, which reduces the row's response.
         """
         response = work.response[:, group.axis].astype(np.float64)

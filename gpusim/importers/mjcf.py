@@ -78,9 +78,9 @@ def load_mjcf(
             with fixed joints.
         keep: names or wildcards of bodies that are never merged, such as "camera*".
         collisions: True imports the geoms that collide.
-        self_collisions: True lets all moving bodies collide with each other, except neighbors. With False, moving
-            bodies do not collide with each other. By default, contype, conaffinity, <exclude> and <pair> of the file
-            decide.
+        self_collisions: True lets all moving bodies collide with each other, except neighbors. With
+            ``self_collisions=False``, moving bodies do not collide with each other. By default, contype, conaffinity,
+            <exclude> and <pair> of the file decide.
         visuals: True imports the visible geoms and sites.
         visual_groups: groups (0 to 5) of geoms and sites that are visible (default: the groups that MuJoCo shows).
         meshes: collision shapes of meshes, "hull" for the convex hull as in MuJoCo, or "decompose" for several hulls

@@ -31,8 +31,8 @@ class Filters:
         meets: bool array (groups, groups), True if two groups collide.
         alone: bool array (groups,), True if all geoms of a group have contype = conaffinity = 0. Geoms with contype =
             conaffinity = 0 collide only in the pairs of <pair>.
-        named: True if the builder supports the number of groups. If False, each pair of geoms gets its own collision
-            rule.
+        named: True if the builder supports the number of groups. With ``named=False``, each pair of geoms gets its own
+            collision rule.
     """
 
     def __init__(self, context: Context):

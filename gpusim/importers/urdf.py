@@ -96,7 +96,7 @@ def load_urdf(
             joint, neighbors through links without shapes (such as the inner links of a three-hinge hip), and links that
             overlap at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
             self-collisions.
-        visuals: True imports visuals. With False, the viewer draws the collision shapes.
+        visuals: True imports visuals. With ``visuals=False``, the viewer draws the collision shapes.
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
         actuators: True adds a joint force for each transmission with an effort interface. ``report.commands`` lists the
             commands.

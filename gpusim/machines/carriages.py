@@ -157,7 +157,8 @@ def add_outrigger(
     Args:
         b: the builder.
         chassis: body index.
-        at: initial center (m) of the foot's sole, in the chassis' frame. A Transform also defines the leg's direction.
+        at: initial center (m) of the foot's sole, in the chassis' frame. With a Transform, the leg extends along the
+            frame's -z axis.
         stroke: stroke (m) of the leg. The leg starts at its upper stop.
         foot_radius: radius (m) of the foot.
         jack: the servo or cylinder that moves the leg.

@@ -70,7 +70,8 @@ class Stage:
         num_worlds: number of copies next to each other.
         decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
             visuals. Ropes and rods are always visible.
-        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
+        visuals: if True, bodies with visuals show only their visuals. With ``visuals=False``, all bodies show their
+            collision shapes.
 
     Attributes:
         batches: instances grouped by mesh.
@@ -269,7 +270,7 @@ class _PartArrays:
 
 
 class _SpanArrays:
-    """Ends of spans, with one entry for each instance."""
+    """Arrays of the fields of :class:`Span`, with one entry for each instance."""
 
     def __init__(self, spans: list[Span], which: Array, model: Model) -> None:
         self.body_a = np.array([s.body_a for s in spans], dtype=np.int64)[which]

@@ -37,7 +37,7 @@ def build(
         link_length: length of a link, m, above 0.
         link_mass: mass of a link, kg, above 0.
         mass_ratio: mass of the ball divided by the mass of one link, 0 (no ball) or more.
-        horizontal: if True, the chain starts along x and swings down. If False, the chain hangs at rest.
+        horizontal: if True, the chain starts along x and swings down, else the chain hangs at rest.
         joint: "revolute" (planar) or "ball".
         damping: damping of every joint, N m s/rad.
     """

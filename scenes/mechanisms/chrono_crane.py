@@ -112,7 +112,7 @@ def _add_bodies(b: gpusim.ModelBuilder, crane_mass: float, ball_mass: float) -> 
     b.add_joint_revolute(-1, crane, child_xform=gpusim.Transform((-half, 0.0, 0.0)), axis=PLANE_AXIS, label="hinge")
     hanging = in_plane(CRANE_LENGTH * c, CRANE_LENGTH * s - PENDULUM_LENGTH)
     ball = b.add_body(mass=ball_mass, inertia=unit, xform=hanging, label="ball")
-    # rotated back by the crane's angle, for a ball joint rotation of zero at the start
+    # The rotation by -CRANE_ANGLE gives the ball joint a zero rotation at the start.
     b.add_joint_ball(
         crane,
         ball,

@@ -261,7 +261,7 @@ class OrbitCamera:
     def follow(self, point: Vector | Array | None) -> None:
         """Follow a moving point (m, world frame) with constant offset. Call :meth:`follow` before each picture.
 
-        None stops following.
+        With ``point`` None, the camera stops following.
         """
         where = None if point is None else np.asarray(point, dtype=float)
         if where is not None and self._followed is not None:

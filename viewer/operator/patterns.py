@@ -71,8 +71,8 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
 
     Args:
         inputs: all inputs of the simulation.
-        wish: "iso", "sae", "wheeled", a mapping file, or "auto": ISO pattern for excavators, "wheeled" for models that
-            drive and steer, keys and sticks in order for other models.
+        wish: "iso", "sae", "wheeled", a mapping file, or "auto". With "auto", excavators get the ISO pattern, and
+            models that drive and steer get "wheeled". Other models get keys and sticks in order.
 
     Raises:
         ModelError: the scene lacks commands of the pattern, or the file is invalid.

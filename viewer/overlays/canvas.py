@@ -93,7 +93,7 @@ class Canvas:
             a, b: ends of the lines.
             color: one color for all lines, or an array (n, 3 or 4).
             width: line width, in units of :attr:`unit`.
-            top: if True, draw over all bodies. If False, draw hidden sections faintly.
+            top: if True, draw over all bodies, else draw hidden sections faintly.
             style: DASHED, RIMMED, FLAT or a sum of them.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)

@@ -122,7 +122,7 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
     Args:
         window: window that gets the clients.
         panel_state: state of the window's session. With the panel, state and window share the active overlays.
-        panel: if True, add the panel. If False, add only keyboard and gamepad.
+        panel: if True, add panel, keyboard and gamepad, else only keyboard and gamepad.
 
     Returns:
         The panel's client, or None without a panel.

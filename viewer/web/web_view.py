@@ -44,7 +44,8 @@ class WebView(Closing):
         port: 1 to 65535, or 0 for a free port.
         worlds: indices of the drawn worlds, or None for the first 16.
         camera: a camera, the name of a view, or None for a camera that shows everything.
-        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
+        visuals: if True, bodies with visuals show only their visuals. With ``visuals=False``, all bodies show their
+            collision shapes.
 
     Attributes:
         session: session of the panel state.
@@ -115,7 +116,7 @@ class WebView(Closing):
         start.fov = self._home.field_of_view
 
     def follow(self, label: str | None) -> None:
-        """Follow a body of the first drawn world in all browsers. None stops following.
+        """Follow a body of the first drawn world in all browsers. With ``label`` None, the camera stops following.
 
         Raises:
             UnknownNameError: the body is unknown.

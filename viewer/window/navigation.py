@@ -60,7 +60,7 @@ class Navigator:
         self._orbit.zoom(_ZOOM**notches)
 
     def follow(self, point: Array | None) -> None:
-        """Follow a moving point (m, world frame), with a call for each frame. None stops following."""
+        """Follow a moving point (m, world frame), with a call for each frame, or stop with None."""
         self._orbit.follow(None if point is None else self._axes.T @ point)
 
 

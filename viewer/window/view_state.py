@@ -113,7 +113,7 @@ class ViewState:
         return np.asarray(self.poses.position[hit.world, hit.body] + self.stage.offsets[hit.world])
 
     def follow(self, hit: Hit | None) -> None:
-        """Start following a body. None stops following."""
+        """Start following a body. With ``hit`` None, the camera stops following."""
         self.release()
         self.followed = hit
         self.navigator.follow(None)

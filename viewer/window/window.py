@@ -76,7 +76,8 @@ class Window(Closing):
         worlds: indices of the worlds to draw. ``worlds`` replaces ``max_worlds``.
         camera: a camera, the name of a view, or None for a camera that shows everything.
         overlays: names of the initially active overlays.
-        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
+        visuals: if True, bodies with visuals show only their visuals. With ``visuals=False``, all bodies show their
+            collision shapes.
         decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
             visuals.
         visible: if False, open a hidden window.
