@@ -426,7 +426,7 @@ class Circuit:
 
         Args:
             guess: pressures for the chord conductances (2, worlds, n).
-            slope: b for chambers with a permanent void, and NaN for all other chambers (2, worlds, n).
+            slope: coefficient b for chambers with a permanent void, else NaN (2, worlds, n).
 
         Returns:
             a (Pa) and b (Pa s/m), both (2, worlds, n).

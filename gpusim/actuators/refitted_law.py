@@ -1,7 +1,8 @@
 """Force laws that are nonlinear in the row velocity u+ after the step.
 
-In each pass, the solver replaces the force law by a line P - D u+, the tangent at the solution of the row alone. If the
-slope changes little, the line keeps the previous slope, which saves a factorization of the direct solver.
+In each pass, the solver replaces the force law by a line P - D u+. The line is the tangent at the solution of the
+equation of this row alone. If the slope changes little, the line keeps the previous slope, which saves a factorization
+of the direct solver.
 """
 
 from __future__ import annotations

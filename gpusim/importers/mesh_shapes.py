@@ -44,7 +44,7 @@ def add_mesh_shapes(
         path: mesh file in a format that trimesh reads.
         scale: factor of each axis (3,). The factors convert the mesh's length unit to m.
         xform: pose of the mesh in the body frame.
-        label: label of the first shape. The labels of other shapes end with a number.
+        label: label of the first shape. The labels of further shapes end with a number.
         meshes: "hull" for one convex hull, or "decompose" for several hulls.
         material: material of all shapes.
 

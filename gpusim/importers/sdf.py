@@ -62,8 +62,8 @@ def load_sdf(
         merge_fixed: True merges links that fixed joints connect into one body. ``report.merged`` lists the merged
             links.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
-        collisions: True imports the collision shapes. The first shape of a link has the link's label. The labels of
-            other shapes end with a number.
+        collisions: True imports the collision shapes. The first shape of a link has the link's label. The labels of the
+            link's further shapes end with a number.
         self_collisions: True enables collisions between links of a model, except neighbors and links that overlap at
             the start (default: <self_collide> of the file).
         visuals: True imports visuals.

@@ -91,7 +91,7 @@ def load_urdf(
             ``report.merged`` lists the merged links. False keeps all links as bodies and all fixed joints as joints.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
         collisions: True imports the collision shapes. The first shape of a link has the label of the link. The labels
-            of other shapes end with a number.
+            of the link's further shapes end with a number.
         self_collisions: True enables collisions between the robot's links. Exceptions: welded links, neighbors at a
             joint, neighbors through links without shapes (such as the inner links of a three-hinge hip), and links that
             overlap at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have

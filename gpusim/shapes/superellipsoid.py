@@ -108,7 +108,7 @@ class Superellipsoid(Round):
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make rings of constant height."""
+        """Return a mesh whose vertices lie on rings of constant height."""
         a, b, c, e1, e2 = self.size_values(params)
         up = np.linspace(-0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1)
         around = 2.0 * math.pi * np.arange(segments) / segments

@@ -30,8 +30,8 @@ class TriangleMesh:
         positions: vertex positions (n, 3), m, or multiples of each instance's scale for unit shapes.
         normals: unit normals (n, 3) of the vertices.
         triangles: vertex indices (m, 3).
-        texcoords: texture coordinates (n, 3), or None without a texture. Rows are (u, v, 0), or directions in a cube
-            map.
+        texcoords: texture coordinates (n, 3), or None without a texture. Each row is (u, v, 0), or a direction (3,) in
+            a cube map.
         colors: vertex colors (n, 3), sRGB, uint8, or None to use the instances' colors.
     """
 

@@ -11,7 +11,8 @@ NONE, DAMPING, WASHOUT = 2e-4, 0.1, 0.15
 #: Command, as a fraction of the spool's travel, above which the control compensates the full overlap. For smaller
 #: commands, the compensation is proportional, because a jump would cause hunting.
 CROSSED = 0.2
-#: Alarms: error, m, and duration of the error, s; pressure limit relative to supply, which pressure shocks exceed.
+#: Alarm limits: error (m), duration of the error (s), and pressure relative to the supply pressure. Pressure shocks
+#: exceed the pressure limit.
 BEHIND, PATIENCE, HIGH = 0.02, 0.3, 1.2
 
 

@@ -251,7 +251,7 @@ class Operator:
         self.devices.let_go()
 
     def poll(self, seconds: float) -> None:
-        """Set the inputs that keyboard and gamepad move. Call this once per frame.
+        """Set the inputs that keyboard and gamepad move. Call this method once per frame.
 
         Args:
             seconds: real time since the last call (s), for rate limits and speeds.

@@ -85,7 +85,7 @@ class Window(Closing):
     Attributes:
         screen: glfw's window.
         controls: mouse and keyboard.
-        sight: view of the window.
+        sight: camera and selection in the window.
         overlays: names of the active overlays.
         pacer: timer of the frames.
 
