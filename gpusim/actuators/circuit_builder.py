@@ -100,8 +100,8 @@ class HydraulicCircuit:
             flow: flow at full displacement (m3/s).
             pressure: cut-off pressure, at which the flow is zero (Pa).
             power: maximum hydraulic power (W).
-            control: "pressure" limits the pressure to the cut-off. "load_sensing" adds a limit of the highest load
-                pressure plus ``margin``.
+            control: "pressure" limits the pressure to the cut-off. "load_sensing" also limits the pressure to the
+                highest load pressure plus ``margin``.
             margin: pressure margin of load sensing (Pa).
             band: pressure range in which cut-off and load sensing reduce the flow (Pa). Default: 5 % of ``pressure``.
             time_constant: time constant of the load-sensing line (s).

@@ -117,7 +117,7 @@ def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Arra
         drop: pressure drop p_ref - p (Pa).
         transition: pressure drop below which the flow is laminar (Pa).
         linear: mask of the edges with Q = K a sign(d) sqrt(|d|), linear below the transition. Edges outside the mask
-            have Q = K a d/(d^2 + p_tr^2)^(1/4). None means that no edge is linear.
+            have Q = K a d/(d^2 + p_tr^2)^(1/4). With ``linear=None``, no edge is linear.
     """
     root = np.sqrt(np.sqrt(drop * drop + transition * transition))
     if linear is not None:

@@ -198,7 +198,8 @@ def add_joint_force(
 
     Args:
         joint: joint index.
-        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. None means no limit.
+        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. With None, the effort is
+            unlimited.
         axis: index of the joint coordinate.
         label: unique name. The signals are ``force.<label>.command`` (after the delay) and ``force.<label>.force``.
         delay: delay (s) between a command and its effect, rounded to whole steps.
@@ -240,7 +241,8 @@ def add_tracking_servo(
         joint: joint index.
         stiffness: position gain (N m/rad or N/m).
         damping: velocity gain (N m s/rad or N s/m).
-        limit: maximum total effort in both directions, or a pair (minimum, maximum), in N m or N. None means no limit.
+        limit: maximum total effort in both directions, or a pair (minimum, maximum), in N m or N. With None, the effort
+            is unlimited.
         target: initial target position.
         axis: index of the joint coordinate.
         label: unique name. The signals are ``servo.<label>.target`` (after the delay) and ``servo.<label>.force``.

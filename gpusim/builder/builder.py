@@ -132,7 +132,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             parent_xform: joint frame in the body frame of the parent.
             child_xform: joint frame in the body frame of the child.
             label: unique name, default ``joint<index>``.
-            solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose.
+            solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose the solver.
             at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. A point (m) means a frame
                 with the world's axes, so ``axis`` is in the world frame.
             params: parameters of the joint type.
@@ -167,7 +167,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         Args:
             joints: joint indices, at least one of each group.
             solver: "direct" solves all joints of the group at once, for arms, loops and suspensions. "colored" sweeps
-                over joints and contacts, for long chains on the ground. None means an automatic choice.
+                over joints and contacts, for long chains on the ground. None lets the simulation choose the solver.
 
         Raises:
             ModelError: the solver or a joint index is unknown.

@@ -50,7 +50,7 @@ class GeomLook:
 
     @property
     def is_default(self) -> bool:
-        """Whether the look is MuJoCo's default gray for a geom without a color."""
+        """True if the look is MuJoCo's default gray for a geom without a color."""
         return not self.options and np.allclose(self.rgba, _DEFAULT_RGBA)
 
 

@@ -27,7 +27,7 @@ from gpusim.transform import Transform
 
 @dataclass(frozen=True)
 class CollisionRules:
-    """How links collide.
+    """Rules for the collisions between links.
 
     Attributes:
         meshes: collision shapes of meshes, "hull" or "decompose".

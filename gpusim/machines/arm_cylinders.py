@@ -118,7 +118,7 @@ class ArmCylinder:
         retracted: distance (m) between the pins when the rod is fully retracted, as alternative to ``extension``.
         holding: counterbalance valves.
         relief: opening pressure (Pa) of the relief valves. The relief valves pass the spool's full flow at ``relief`` +
-            2e6 Pa. None means no relief valves and no anticavitation valves.
+            2e6 Pa. With ``relief=None``, the drive has neither relief valves nor anticavitation valves.
         back_pressure: initial pressure (Pa) of the chamber that carries no load.
         viscous_friction, dry_friction, piston_mass: friction (N s/m and N) and mass (kg) of the piston.
         dead_volume: minimum volume (m3) of each chamber.
@@ -394,7 +394,8 @@ def add_hydraulic_drive(
         spool: the spool valve. Command 1 rotates the joint forward.
         label: label of the valve's command.
         relief: pressure difference (Pa) between the ports at which the relief valves open. The relief valves pass the
-            spool's full flow at ``relief`` + 2e6 Pa. None means no relief valves and no anticavitation valves.
+            spool's full flow at ``relief`` + 2e6 Pa. With ``relief=None``, the drive has neither relief valves nor
+            anticavitation valves.
         brake_torque: torque (N m) of the brake if ``sim.control["<label>_motor"] = 1``.
         leakage: leakage flow per pressure difference of the ports, m3/s/Pa.
         viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, as values at the
@@ -432,7 +433,7 @@ def guard(
         label: label of the spool's command.
         spool: the spool valve.
         relief: opening pressure (Pa) of the relief valves. The relief valves pass the spool's full flow at ``relief`` +
-            2e6 Pa. None means no relief valves and no anticavitation valves.
+            2e6 Pa. With ``relief=None``, the drive has neither relief valves nor anticavitation valves.
         holding: counterbalance valves.
         pressure: initial pressures (Pa) on the two sides of the cylinder or motor.
         crossed: outlet of the relief valves: the other port (True) or the tank (False).

@@ -112,7 +112,7 @@ class Corner:
         limits: tuple[Any, Any] | None = None,
         second: Array | None = None,
     ) -> int:
-        """Add a joint at a point. A ``parent`` of -1 means the chassis.
+        """Add a joint at a point. The parent -1 is the chassis.
 
         Args:
             axis: axis in the corner's frame. ``mirror`` mirrors the axis, and reverses it for a rotation.

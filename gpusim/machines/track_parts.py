@@ -161,7 +161,8 @@ class TorsionArm(Checked):
         length: distance (m) from the hinge to the wheel's center.
         stiffness: stiffness (N m/rad) of the torsion bar.
         damping: damping (N m s/rad).
-        load: force (N) of the shoes on the wheel in equilibrium at the initial pose. 0 means no preload.
+        load: force (N) of the shoes on the wheel in equilibrium at the initial pose. With ``load=0``, the bar has no
+            preload.
         angle: angle (rad) between the forward direction and the line from the wheel up to the hinge, within +-1.47 rad.
             The arm is a trailing arm.
         travel: minimum and maximum rotation (rad) from the initial pose, positive if the wheel rises.

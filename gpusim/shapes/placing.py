@@ -126,8 +126,8 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
 
     Args:
         group_a: group name, as in ``group=`` of shapes.
-        group_b: name of another group, or the same name for shapes inside the group. None means all shapes. Rules for
-            two names take precedence over rules with None.
+        group_b: name of another group, or the same name for shapes inside the group. If ``group_b`` is None, the rule
+            applies to all shapes. Rules for two names take precedence over rules with None.
         collide: True if shapes of the two groups collide.
 
     Raises:

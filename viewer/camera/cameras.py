@@ -22,7 +22,7 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
     "right": (1.0, 0.0, 0.12),
     "top": (0.0, -1e-3, 1.0),
 }
-"""View name -> direction from target to eye, with z up. None means from the front, the right and above."""
+"""View name -> direction from target to eye, with z up. None looks from the front, the right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
 """Maximum fraction of the picture's width and height that framed points cover."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 PANEL, REPLAY, STOP = "panel", "replay", "stop"
-"""Sources of a value, in addition to keyboard and gamepad. "" means the schedule or the initial value."""
+"""Sources of a value, in addition to keyboard and gamepad. The source "" is the schedule or the initial value."""
 _MANY = 1 << 20
 
 

@@ -48,7 +48,7 @@ class OperatorRecording:
         scene, parameters: name and parameters of the recorded scene.
         time: simulation time at the beginning (s).
         solver: precision and SolverConfig settings of the simulation, required for a bitwise identical replay.
-        changes: step index -> new values before the step. None means a release of the input.
+        changes: step index -> new values before the step. The value None releases the input.
         stops: step index -> True for a latch of the emergency stop before the step, False for a release.
         steps: length of the recording in steps.
     """

@@ -16,7 +16,7 @@ from gpusim.viewer.window.session import SPEEDS
 Do = Callable[[Callable[[], None]], None]
 """Function that schedules another function for the next frame, in the thread of the simulation."""
 _SETTLED = 0.5
-"""Time (s) after a browser's input for which a slider does not show the operator's value."""
+"""For this time (s) after an input in the browser, a slider keeps the browser's value."""
 _STEPS = 200
 NONE, ALL = "none", "all"
 SCENE_VIEW = "scene"

@@ -123,7 +123,7 @@ vec3 tone_mapped(vec3 color) {
         color *= reduced / peak;
         color = mix(color, vec3(reduced), 1.0 - 1.0 / (0.15 * (peak - reduced) + 1.0));
     }
-    // sRGB's curve from square roots, accurate to 0.001. Powers take software renderers three times as long.
+    // sRGB's curve from square roots, accurate to 0.001. The function pow takes software renderers three times as long.
     vec3 s1 = sqrt(max(color, 0.0)), s2 = sqrt(s1), s3 = sqrt(s2);
     return 0.585122381 * s1 + 0.783140355 * s2 - 0.368262736 * s3;
 }
