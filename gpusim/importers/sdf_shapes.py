@@ -223,11 +223,8 @@ def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray
     return solids
 
 
-# Materials
-
-
 def _material(link: Link, node: Node, report: ImportReport) -> Material:
-    """Return the material."""
+    """Return the contact material and density of a collision."""
     title, surface = f"link {link.label!r}", node.find("surface")
     density = node.number("density", link.node.number("inertial/density", 1000.0))
     values: dict[str, Any] = {"friction": 1.0, "combine": "min", "density": density if density > 0.0 else 1000.0}
@@ -278,9 +275,6 @@ def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:
             break
     if surface.flag("contact/collide_without_contact"):
         report.add("contact", title, "has <collide_without_contact>", "its contacts push")
-
-
-# Visuals
 
 
 def add_visuals(builder: ModelBuilder, links: Iterable[Link], search: Search, report: ImportReport) -> None:
@@ -370,9 +364,6 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
     if name and color is None:
         report.add("look", title, f"material script {name!r} is unknown", "the viewer's color is drawn")
     return color
-
-
-# Pairs
 
 
 def keep_apart(

@@ -82,9 +82,6 @@ def flag_of(element: Element) -> bool | None:
     return True if text in _TRUE else False if text in _FALSE else None
 
 
-# <gazebo>
-
-
 def _gazebo(document: Document, extras: Extras, owner: Element, element: Element) -> None:
     name = element.get("reference")
     if not name:
@@ -241,9 +238,6 @@ def _contact(document: Document, extras: Extras, owner: Element, element: Elemen
                 document.warn(f"{title}: <inertia_scaling> {factor:g} is not read; its <inertial> counts", "motion")
         else:
             document.ignored[f"contact/{tag}"] += 1
-
-
-# <mujoco>
 
 
 def _mujoco(document: Document, extras: Extras, owner: Element, element: Element) -> None:

@@ -23,7 +23,7 @@ SIDES = np.array([[1, 3, 7, 5], [0, 4, 6, 2], [2, 6, 7, 3], [0, 1, 5, 4], [4, 5,
 
 @register
 class Box(ShapeType):
-    """Box about the shape frame's origin with edges along the axes. Parameter ``half_extents`` (3,)."""
+    """Box about the shape frame's origin with edges along the axes. The parameter is ``half_extents`` (3,)."""
 
     name: ClassVar[str] = "box"
     number: ClassVar[int] = 3

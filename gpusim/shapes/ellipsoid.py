@@ -33,7 +33,7 @@ def mean_curvature(semi_axes: Array) -> float:
 
 @register
 class Ellipsoid(Round):
-    """Solid (x/a)^2 + (y/b)^2 + (z/c)^2 <= 1. Parameter ``semi_axes`` (3,)."""
+    """Solid (x/a)^2 + (y/b)^2 + (z/c)^2 <= 1. The parameter is ``semi_axes`` (3,)."""
 
     name: ClassVar[str] = "ellipsoid"
     number: ClassVar[int] = 6

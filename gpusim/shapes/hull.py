@@ -26,7 +26,7 @@ MOST_VERTICES = 256
 
 @register
 class Hull(ShapeType):
-    """Convex polytope. Parameters ``vertices`` (n, 3) in the shape frame and ``faces``."""
+    """Convex polytope. The parameters are ``vertices`` (n, 3) in the shape frame and ``faces``."""
 
     name: ClassVar[str] = "hull"
     number: ClassVar[int] = 8

@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 @register
 class Sphere(Round):
-    """Ball about the shape frame's origin. Parameter ``radius``."""
+    """Ball about the shape frame's origin. The parameter is ``radius``."""
 
     name: ClassVar[str] = "sphere"
     number: ClassVar[int] = 1

@@ -28,7 +28,7 @@ _NEAR = 0.9963
 class TriangleMesh(Unmovable):
     """Surface of triangles.
 
-    Both sides of each triangle collide, so the mesh may be closed or open. Parameter ``tree``.
+    Both sides of each triangle collide, so the mesh may be closed or open. The parameter is ``tree``.
     """
 
     name: ClassVar[str] = "triangle_mesh"

@@ -37,7 +37,7 @@ MOTOR: dict[str, Any] = {
     "stall_torque": 1.2, "no_load_speed": 500.0, "mechanical_time_constant": 0.01, "gear_ratio": 20.0,
 }  # fmt: skip
 MOST_TORQUE = 2.0
-#: Fraction of the maximum torque for each wheel. Different fractions move and rotate the platform.
+#: Fraction of the maximum torque for each wheel. The four fractions move and rotate the platform.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
 #: Damping gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
 HOLD, HOLD_TURN = 2000.0, 200.0
