@@ -129,9 +129,9 @@ class Offscreen(Closing):
         """Set the camera of the next pictures.
 
         Args:
-            camera: a PinholeCamera (used unchanged), a scene's Camera (moved back until everything is visible), the
-                label of a camera in the model (:meth:`gpusim.ModelBuilder.add_camera`), or a view that shows
-                everything: "fit", "front", "back", "left", "right", "top".
+            camera: a PinholeCamera, a scene's Camera, the label of a camera from
+                :meth:`gpusim.ModelBuilder.add_camera`, or the name of a view. The views "fit", "front", "back", "left",
+                "right" and "top" show everything. A scene's Camera moves back until everything is visible.
 
         Raises:
             UnknownNameError: the camera or view is unknown.

@@ -8,8 +8,8 @@ computes the flows Q. For guessed velocities v^, Newton's method finds the press
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. For the joint solver, the
-force law consists of compliant rows. In each pass, the circuit linearizes the law again, at the newest velocities.
+The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. The joint solver handles the
+law like spring-dampers. In each pass, the circuit linearizes the law again, at the newest velocities.
 
 After the solve, the circuit computes the pressures from the row velocities. No pressure falls below the vapor pressure
 (cavitation.py). The integration of valve spools is exact. Poppets and load-sensing lines follow the pressures with a

@@ -56,7 +56,7 @@ def check_overlaps(group: Group) -> None:
 def second_order_valve(
     position: Array, rate: Array, command: Array, gain: Array, frequency: Array, damping: Array, h: float
 ) -> tuple[Array, Array, Array]:
-    """Compute an exact step of the spool position x: ``x'' + 2 D w x' + w^2 x = K w^2 u`` with a constant command u.
+    """Compute an exact step of ``x'' + 2 D w x' + w^2 x = K w^2 u``, with spool position x and constant command u.
 
     Returns:
         Position and rate at the end of the step, and the mean position over the step.

@@ -1,9 +1,8 @@
 """Checks and repairs of inertia tensors from files, and mass properties of rigidly connected parts.
 
-An inertia tensor is physically possible if its principal moments are positive and the largest moment is at most the sum
-of the other two moments (triangle inequality). For a given mass, a ball of the densest metal (osmium) has the smallest
-possible moment of inertia. The importer treats moments below a millionth of the ball's moment
-(:func:`gpusim.validate.least_moment`) as zero.
+A physically possible inertia tensor has positive principal moments, and no moment exceeds the sum of the other two
+moments. For a given mass, a ball of the densest metal (osmium) has the smallest possible moment of inertia. The
+importer treats moments below a millionth of the ball's moment (:func:`gpusim.validate.least_moment`) as zero.
 """
 
 from __future__ import annotations

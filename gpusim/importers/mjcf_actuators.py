@@ -1,8 +1,8 @@
 """Actuators of the MJCF importer.
 
 The force of a MuJoCo actuator is ``gain ctrl + b0 + b1 l + b2 v``. l is the length and v is the velocity of the
-actuator. b0, b1 and b2 are the values of biasprm. The builder's actuator is a position servo if b1 < 0, a velocity
-servo if b1 = 0 and b2 < 0, and a joint force if b1 = b2 = 0. Command maps convert MuJoCo's ctrl values to commands of
+actuator. b0, b1 and b2 are the values of biasprm. The builder's actuator depends on biasprm: position servo (b1 < 0),
+velocity servo (b1 = 0, b2 < 0), or joint force (b1 = b2 = 0). Command maps convert MuJoCo's ctrl values to commands of
 the model.
 """
 

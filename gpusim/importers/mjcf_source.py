@@ -69,7 +69,7 @@ def compile_model(
         return Compiled(mujoco, source, "MjModel")
     warnings: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda text: warnings.append(" ".join(text.split())))  # no MUJOCO_LOG.TXT
+    mujoco.set_mju_user_warning(lambda text: warnings.append(" ".join(text.split())))  # avoids the file MUJOCO_LOG.TXT
     try:
         model, name = _compiled(mujoco, source, assets, asset_dirs)
     finally:

@@ -78,8 +78,8 @@ def load_urdf(
       inertia of a sphere of water.
     * The importer raises other impossible principal moments to possible values.
 
-    Some errors cause only a finding: a repeated <axis> (the first <axis> counts), more than three numbers in a vector,
-    an unknown XML version, and XML errors that lose no element.
+    Some errors cause only a finding: more than three numbers in a vector, an unknown XML version, and XML errors that
+    lose no element. If <axis> is repeated, the first <axis> counts.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.

@@ -167,8 +167,8 @@ class ArmCylinder:
             The steady speed and the pressures. ``pump`` is the line pressure required for the speed.
 
         Raises:
-            ModelError: the cylinder does not have exactly one holding valve, the valve does not hold the load,
-                ``line_pressure`` does not open the valve, or a number is invalid.
+            ModelError: a number is invalid, or the cylinder does not have exactly one holding valve. The valve must
+                hold the load, and ``line_pressure`` must open the valve.
         """
         element = f"cylinder '{self.label}'"
         valves = holding_valves(element, self.holding)

@@ -262,8 +262,8 @@ def add_macpherson_strut(
 ) -> Suspension:
     """Add a MacPherson strut: a lower arm on a hinge along x, and a hub that slides on a rod from the chassis.
 
-    With a tie rod, the joint at the arm's outer end is a ball joint, and the kingpin goes from the ball joint to the
-    top of the strut. Without a tie rod, all rotations are about x.
+    With a tie rod, the joint at the arm's outer end is a ball joint. The kingpin goes from the ball joint to the top of
+    the strut. Without a tie rod, all rotations are about x.
 
     Args:
         lower: the arm. Torsion bars act on the hinge of the arm.

@@ -31,8 +31,8 @@ def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] 
             north, at the highest y. The first row of an array or .npy file is at the lowest y.
 
     Raises:
-        ModelError: the file is missing, has an unknown type or is unreadable, a package is not installed, a height is
-            infinite, or the source is not a grid of numbers with at least 2 rows and 2 columns.
+        ModelError: the file is missing, unreadable or of an unknown type, a package is not installed, or a height is
+            infinite. The source must be a grid of numbers with at least 2 rows and 2 columns.
     """
     if not isinstance(source, str | os.PathLike):
         return _grid(element, "the array", source), None

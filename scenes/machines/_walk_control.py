@@ -79,7 +79,7 @@ def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
 
 
 def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -> None:
-    """Add an expression."""
+    """Add an expression block with the formula ``text``."""
     block = d.add("expression", name, text=text, unit=unit)
     block.wire(*(inputs.get(port, port) for port in d.ports(name)[0]))
 

@@ -25,8 +25,8 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
     Args:
         stage: stage that the camera shows.
         poses: current poses.
-        camera: a PinholeCamera (used unchanged), a scene's Camera (moved back until everything is visible), the label
-            of a camera in the model, or the name of a view that shows everything.
+        camera: a PinholeCamera, a scene's Camera, the label of a camera in the model, or the name of a view that shows
+            everything. A scene's Camera moves back until everything is visible.
         aspect: ratio of picture width to height.
 
     Raises:

@@ -60,8 +60,8 @@ class GlyphAtlas:
     def letters(self, text: str) -> Array:
         """Return the rectangles of the letters in a line, int (n, 6), in pixels.
 
-        The columns are x and y relative to the start of the base line (y downward), width, height, and x and y of the
-        upper left corner in the atlas. Blanks have no rectangle.
+        The first columns are x and y relative to the start of the base line (y downward), width and height. The last
+        columns are x and y of the upper left corner in the atlas. Blanks have no rectangle.
         """
         self._add(text)
         rows, x = [], 0

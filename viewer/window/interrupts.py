@@ -14,7 +14,7 @@ _PATIENCE = 3
 
 @contextmanager
 def kept_interrupts() -> Iterator[list[int]]:
-    """Catch signals for KeyboardInterrupt, and add the signal numbers to the yielded list.
+    """Catch signals that cause a KeyboardInterrupt, and append their numbers to the yielded list.
 
     The third signal raises KeyboardInterrupt immediately.
     """
