@@ -96,7 +96,7 @@ class PrescribedMotion(ActuatorType):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the parameters, with D from the mass or the inertia of all bodies."""
+        """Return the actuator, with the slope D from the mass or the inertia of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0

@@ -6,7 +6,7 @@ G_n is the elongation at t_n. u- and u+ are the row velocities at the start and 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
 The spring term follows the average-acceleration rule, which conserves energy and is stable for any k. u_n is the
-velocity at t_n, a weighted mean of three row velocities. Steps may have different sizes. With
+velocity at t_n, a weighted mean of three row velocities. The step size may change during a simulation. With
 ``scheme="semi_implicit"``, spring and damper are implicit: f = -k (G + h u+) - c u+.
 """
 

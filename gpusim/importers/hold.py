@@ -32,7 +32,7 @@ def add_holding_servos(
         builder: builder from the importer.
         report: report from the same import.
         frequency: natural frequency (Hz) of a joint with its load.
-        damping_ratio: damping ratio. 1 means critical damping, without overshoot.
+        damping_ratio: damping ratio. With ``damping_ratio=1``, the damping is critical.
         use_effort_limits: limit the servo to the file's effort limit (N m or N).
 
     Returns:

@@ -55,7 +55,7 @@ class Joint:
 
 @dataclass
 class Tree:
-    """The robot. ``joints`` are in depth-first order (parents before children).
+    """A robot as a tree of links and joints. ``joints`` are in depth-first order (parents before children).
 
     Attributes:
         name: name of the robot.

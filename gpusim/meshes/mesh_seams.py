@@ -17,7 +17,7 @@ from gpusim.meshes.welding import repeated
 from gpusim.typing import Array
 
 _SHARE = 1e-4
-"""Maximum distance of two equal vertices, as a fraction of the mesh's extent. SEAM_REACH is an upper bound."""
+"""Maximum distance of equal vertices, as a fraction of the mesh's extent. The distance is at most SEAM_REACH (m)."""
 _WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0])
 
 

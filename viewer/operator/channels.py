@@ -80,7 +80,7 @@ class Channels(Mapping[str, Channel]):
                 control[name] = self[name].value
 
     def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
-        """Write the values that were set since the last step.
+        """Write the values that a source set since the last step.
 
         With ``everything``, write the values from all sources, because a schedule may have overwritten them.
         """
