@@ -206,7 +206,7 @@ class HydraulicCircuit:
         """Add an orifice with the flow Q = opening K sqrt(drop). ``sim.control[label]`` is the opening, 0 to 1.
 
         Args:
-            a, b: nodes.
+            a, b: nodes at the ends.
             gain: flow gain K (m3/s/sqrt(Pa)).
             opening: initial opening, 0 to 1.
             transition_pressure: pressure drop below which the flow is laminar (Pa).
@@ -218,7 +218,7 @@ class HydraulicCircuit:
         """Add a hose at node ``a``. Return the node at the other end, with the volume and compliance of the hose.
 
         Args:
-            a: node.
+            a: node at the inlet of the hose.
             volume: volume of the oil (m3).
             gain: flow gain K of the resistance of the hose (m3/s/sqrt(Pa)).
             bulk_modulus: effective bulk modulus of hose and oil (Pa).
@@ -234,7 +234,7 @@ class HydraulicCircuit:
         The pressure at the end node is the pressure at node ``a`` with a first-order lag.
 
         Args:
-            a: node.
+            a: node at the inlet of the line.
             time_constant: time constant of the lag (s).
             volume: volume behind the orifice, filled with oil from node ``a`` (m3).
             label: label of the new node. The laminar orifice is the edge ``<label>_orifice``.
@@ -259,7 +259,7 @@ class HydraulicCircuit:
         """Add a relief valve from ``a`` to the tank (or ``b``). Above ``pressure``, Q = gain (drop - pressure).
 
         Args:
-            a, b: nodes.
+            a, b: nodes at the ends.
             pressure: pressure drop at which the valve opens (Pa).
             gain: flow per pressure drop above ``pressure`` (m3/s/Pa).
             label: unique name.

@@ -1,7 +1,7 @@
 """A biped stands and turns a valve wheel with both hands, under the control of a block diagram.
 
 The scene follows the VirSim papers on bipeds. The control shifts the hands' targets until all wrist forces that do no
-work on the wheel are zero. The shift corrects an error in the assumed position of the wheel.
+work on the wheel are zero. The new targets correct an error in the assumed position of the wheel.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ uniform sampler2D shade_map;
 
 #ifdef DRESSED
 uniform sampler2D surface_map;
-uniform vec2 repeat;         // per m
+uniform vec2 repeat;         // images per m
 uniform vec2 texture_offset; // texture coordinates of the foot
 #endif
 

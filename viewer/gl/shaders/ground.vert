@@ -7,7 +7,7 @@ uniform vec3 along_y;
 uniform float reach;  // half of the square's edge, m
 
 out vec3 position;
-out vec2 place; // from the foot, m
+out vec2 place; // position relative to the foot, m
 
 void main() {
     vec2 corner = vec2((gl_VertexID & 1) == 0 ? -1.0 : 1.0, (gl_VertexID & 2) == 0 ? -1.0 : 1.0);

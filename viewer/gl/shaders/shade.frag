@@ -5,7 +5,7 @@ in vec2 place;
 
 uniform sampler2D heights; // depth from below: 0 on the ground, 1 at the top
 uniform float top;         // m above the ground
-uniform float width;       // of the map, m
+uniform float width;       // width of the map, m
 
 out float shade;
 
