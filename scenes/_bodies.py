@@ -5,32 +5,32 @@ from __future__ import annotations
 import gpusim
 from gpusim.scene import Plot
 
-#: Axis of all planar scenes. They move in the x-z plane, and an angle grows from +x towards +z (and from "straight
-#: down" towards +x), which is a rotation about -y.
+#: Rotation axis of all planar scenes (-y). Angles are in the x-z plane, positive from +x towards +z, or from -z towards
+#: +x.
 PLANE_AXIS = (0.0, -1.0, 0.0)
 
-#: A thin rod has no inertia about its own axis, which a rigid body must not have. The axial moment has no effect in
-#: planar motion, so any small share of the transverse moment works.
+#: Axial moment of inertia of a thin rod, as a fraction of the transverse moment. The fraction must be positive, but has
+#: no effect in planar motion.
 AXIAL_SHARE = 0.01
 
 Diagonal = tuple[float, float, float]
 
 
 def thin_rod_inertia(mass: float, length: float, axis: str) -> Diagonal:
-    """Return the inertia of a thin uniform rod along body axis "x", "y" or "z" about the rod's center (kg m2)."""
+    """Return the inertia (kg m2) of a thin uniform rod along body axis "x", "y" or "z", about the rod's center."""
     across = mass * length**2 / 12.0
     ixx, iyy, izz = (AXIAL_SHARE * across if name == axis else across for name in "xyz")
     return ixx, iyy, izz
 
 
 def box_inertia(mass: float, size: tuple[float, float, float]) -> Diagonal:
-    """Return the inertia of a uniform box with edges ``size`` (m) about the box's center (kg m2)."""
+    """Return the inertia (kg m2) of a uniform box with edges ``size`` (m), about the box's center."""
     x2, y2, z2 = (edge**2 / 12.0 for edge in size)
     return mass * (y2 + z2), mass * (z2 + x2), mass * (x2 + y2)
 
 
 def in_plane(x: float, z: float, angle: float = 0.0) -> gpusim.Transform:
-    """Return the pose in the x-z plane with origin (x, 0, z) in m, rotated by ``angle`` (rad) from +x towards +z."""
+    """Return a pose in the x-z plane: origin (x, 0, z), m, rotated by ``angle`` (rad) from +x towards +z."""
     return gpusim.Transform.from_axis_angle((x, 0.0, z), PLANE_AXIS, angle)
 
 

@@ -15,7 +15,7 @@ GAPS = ("now", "greatest so far")
 
 
 def keeps_energy(most: float, until: float = np.inf) -> Check:
-    """Return a check that the energy of a lossless machine changes by at most ``most`` (J) until time ``until`` (s)."""
+    """Return a check that a lossless machine's energy changes by at most ``most`` (J) until time ``until`` (s)."""
 
     def passes(run: Recording) -> bool:
         energy = (run["sim.kinetic_energy"] + run["sim.potential_energy"])[run["time"] <= until]
@@ -25,7 +25,7 @@ def keeps_energy(most: float, until: float = np.inf) -> Check:
 
 
 def keeps_whole(most: float) -> Check:
-    """Return a check that no joint gap exceeds ``most`` (m) in any step."""
+    """Return a check that joint gaps are at most ``most`` (m) in all steps."""
     return Check(f"no joint opens by {most:g} m", lambda run: bool(np.all(run["sim.joint_drift_peak"] < most)))
 
 

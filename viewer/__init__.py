@@ -4,15 +4,15 @@ Each package imports only the packages above it in this list:
 
 * ``camera``: cameras and their framing.
 * ``gl``: rendering (contexts, shaders, lighting, buffers, text).
-* ``overlays``: engineering data that is drawn over the scene, and pictures of scene and overlays together.
-* ``operator``: operator input from keys, gamepad and recordings. No OpenGL.
+* ``overlays``: engineering data over the scene, and pictures of scene and overlays.
+* ``operator``: operator input from keys, gamepad and recordings, without OpenGL.
 * ``window``: an interactive session with mouse and keyboard.
 * ``panel``: the operator's sliders, gauges and scopes in the window.
-* ``web``: scene, inputs, time and scopes on a page for browsers and notebooks. No OpenGL.
+* ``web``: scene, inputs, time and scopes on a page for browsers and notebooks, without OpenGL.
 
 Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 
-Importing this package loads no OpenGL. The first picture loads OpenGL:
+The package imports OpenGL only for the first picture:
 
     with gpusim.viewer.Offscreen(sim, width=640, height=360) as eye:
         picture = eye.image()
@@ -41,7 +41,7 @@ _ON_DEMAND = {
 
 
 def __getattr__(name: str) -> Any:
-    # import late, so that code that needs only an error class or a camera does not load the renderer
+    # late import: error classes and cameras do not need the renderer
     if name in _ON_DEMAND:
         from importlib import import_module
 

@@ -31,40 +31,41 @@ if TYPE_CHECKING:
 LARGEST = 8192
 """Maximum width and height of a picture, pixels."""
 MAX_WORLDS = 16
-"""Default for the maximum number of worlds that are drawn."""
+"""Default maximum number of drawn worlds."""
 
 
 class Offscreen(Closing):
     """Renderer that draws a model or a simulation into arrays, for films, tests and camera sensors.
 
-    Each picture shows the current state of the simulation. The same state gives bitwise identical pictures.
+    Each picture shows the current state of the simulation. Equal states give bitwise identical pictures.
 
     Args:
-        source: a Simulation, a MotionPlayer or a Model. A MotionPlayer is drawn at its ``time``. A Model is drawn in
-            its initial poses, or in the poses that :meth:`pose` sets.
+        source: a Simulation, a MotionPlayer (drawn at its ``time``), or a Model (drawn in its initial poses, or in the
+            poses from :meth:`pose`).
         width, height: picture size (pixels), 1 to 8192.
         camera: see :meth:`look`. Default: a camera that shows everything.
         quality: "auto" (depends on the renderer's name), "high", "medium" or "software".
         max_worlds: number of worlds to draw next to each other, starting with the first.
-        worlds: indices of the worlds to draw. This argument replaces ``max_worlds``.
+        worlds: indices of the worlds to draw. ``worlds`` replaces ``max_worlds``.
         overlays: one or several names of overlays (docs/guides/viewer.md).
-        glass: draw world shapes as glass if they hide bodies, and ignore these shapes in depth and segmentation. If
-            False, world shapes hide bodies.
-        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals. If
-            False, draw only shapes, visuals, ropes and rods. The setting applies to color, depth and segmentation.
-        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
-            The setting applies to color, depth and segmentation.
+        glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation. With
+            ``glass=False``, world shapes hide bodies.
+        decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
+            visuals, in color, depth and segmentation. With ``decoration=False``, draw only shapes, visuals, ropes and
+            rods.
+        visuals: if True, bodies with visuals show only their visuals, in color, depth and segmentation. With
+            ``visuals=False``, all bodies show their collision shapes.
 
     Attributes:
         worlds: indices of the worlds that are drawn.
-        stage: everything that is drawn.
-        camera: camera of the next picture, without the motion of a followed body.
+        stage: stage with all drawn objects.
+        camera: camera of the next picture, before it follows a body.
         timings: times for the overlay "profile".
-        sketches: functions that draw over the pictures. Their arguments are a Frame and a Canvas
-            (``gpusim.viewer.overlays``).
+        sketches: functions with the arguments Frame and Canvas (``gpusim.viewer.overlays``) that draw over the
+            pictures.
 
     Raises:
-        ViewerError: the viewer cannot draw here, or an argument is invalid.
+        ViewerError: the viewer cannot draw on this computer, or an argument is invalid.
         UnknownNameError: the quality or an overlay is unknown.
     """
 
@@ -88,7 +89,7 @@ class Offscreen(Closing):
         self.sketches: list[Sketch] = []
         self.width, self.height = _size("width", width), _size("height", height)
         self._moving = None if isinstance(source, Model) else source
-        # a recording has poses but no forces or commands
+        # a recording has no forces and commands
         self._sim = None if isinstance(source, Model | MotionPlayer) else source
         self.worlds = _chosen_worlds(1 if self._moving is None else self._moving.num_worlds, max_worlds, worlds)
         model = source if isinstance(source, Model) else source.model
@@ -128,9 +129,9 @@ class Offscreen(Closing):
         """Set the camera of the next pictures.
 
         Args:
-            camera: a PinholeCamera is used unchanged. A scene's Camera is moved back until everything is visible. A
-                text is the label of a camera in the model (:meth:`gpusim.ModelBuilder.add_camera`), or a view that
-                shows everything: "fit", "front", "back", "left", "right", "top".
+            camera: a PinholeCamera, a scene's Camera, the label of a camera from
+                :meth:`gpusim.ModelBuilder.add_camera`, or the name of a view. The views "fit", "front", "back", "left",
+                "right" and "top" show everything. A scene's Camera moves back until everything is visible.
 
         Raises:
             UnknownNameError: the camera or view is unknown.
@@ -139,9 +140,9 @@ class Offscreen(Closing):
         self._mounted = camera_number(self.stage, camera)
 
     def follow(self, label: str | None) -> None:
-        """Keep a body of the first drawn world in the center of the picture. None stops following.
+        """Keep a body of the first drawn world at the center of the picture.
 
-        The camera keeps its current direction and distance.
+        The camera keeps its current direction and distance. With ``label`` None, the camera stops following.
 
         Raises:
             UnknownNameError: the body is unknown.
@@ -182,10 +183,10 @@ class Offscreen(Closing):
         return self._painting.image()
 
     def depth(self) -> Array:
-        """Return distances along the view axis, float32 (height, width), m. Pixels without an object are inf.
+        """Return distances along the view axis, float32 (height, width), m, inf for pixels without an object.
 
-        Planes of the model are included. The floor that the viewer adds, and objects with an opacity below 0.5, are not
-        included.
+        The picture includes planes of the model. The picture does not include the floor that the viewer adds and
+        objects with an opacity below 0.5.
         """
         from OpenGL import GL
 
@@ -238,7 +239,7 @@ class Offscreen(Closing):
         return self._context
 
     def close(self) -> None:
-        """Release all OpenGL resources. Further calls do nothing."""
+        """Release all OpenGL resources. Repeated calls have no effect."""
         if self._context is None:
             return
         self._context.make_current()

@@ -25,7 +25,7 @@ def save_picture(picture: Array, path: str | os.PathLike[str]) -> None:
         ModelError: the name does not end in .png, or its folder cannot be written.
         OSError: the disk fails while writing.
     """
-    from PIL import Image  # comes with matplotlib; import late, because drawing works without it
+    from PIL import Image  # comes with matplotlib; late import: drawing works without it
 
     target = check_output_file(path, (PICTURE,))
     with atomic_file(target) as stream:
@@ -33,7 +33,7 @@ def save_picture(picture: Array, path: str | os.PathLike[str]) -> None:
 
 
 def require_film_writer() -> None:
-    """Check whether films can be written.
+    """Check that the packages for films are installed.
 
     Raises:
         ViewerError: imageio-ffmpeg is not installed.
@@ -45,9 +45,10 @@ def require_film_writer() -> None:
 
 
 class Film(Closing):
-    """MP4 file (H.264) that is encoded frame by frame and gets its final name on close.
+    """MP4 file (H.264), encoded frame by frame, with its final name after :meth:`close`.
 
-    If an error or Ctrl-C ends the ``with`` block, the frames added so far are kept. Without frames there is no file.
+    If an error or Ctrl-C ends the ``with`` block, the file contains the frames until then. Without frames, no file
+    remains.
 
     Args:
         path: path of the file, which must end in .mp4.
@@ -73,7 +74,7 @@ class Film(Closing):
         """Append a frame, uint8 (height, width, 3).
 
         Raises:
-            OSError: ffmpeg stopped, for example because the disk is full. No file is written.
+            OSError: ffmpeg stopped, for example because the disk is full. After the error, no film file remains.
         """
         if self._encoder is None:
             self._encoder = self._start()
@@ -93,16 +94,16 @@ class Film(Closing):
         made = "-vcodec libx264 -pix_fmt yuv420p -v error -crf 18 -preset fast -movflags +faststart"
         command = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", *source.split(), *made.split(), str(self._temporary)]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in _end)
-        # run ffmpeg in a separate session, so that Ctrl-C in a terminal does not end it before the film is closed
+        # a separate session protects ffmpeg from Ctrl-C in a terminal
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors, start_new_session=True
         )
 
     def close(self) -> None:
-        """Finish the film and move it to its final name. Without frames no file is written.
+        """Finish the film and move it to its final name. Without frames, no file remains.
 
         Raises:
-            OSError: ffmpeg could not write the complete film. No file is written.
+            OSError: ffmpeg could not write the complete film, and no film file remains.
         """
         if self._encoder is None:
             return
@@ -119,7 +120,7 @@ class Film(Closing):
         encoder, self._encoder = self._encoder, None
         assert encoder is not None and encoder.stdin is not None
         try:
-            with suppress(OSError):  # ffmpeg's exit code says more
+            with suppress(OSError):  # ffmpeg's exit code is more informative
                 encoder.stdin.close()
             code = encoder.wait()
         finally:

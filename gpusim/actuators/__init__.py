@@ -6,4 +6,4 @@ from gpusim.description.registry import discover
 discover(__name__, __path__)
 
 PACKAGE_KINDS: tuple[ActuatorType, ...] = tuple(actuator_kinds())
-"""Kinds of this package. Kinds that are registered later come from other packages."""
+"""Actuator types of gpusim. Types that are registered later come from other packages."""

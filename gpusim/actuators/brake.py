@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver solves Coulomb's law together with the joint constraints. Therefore, a parked machine does not creep, as it
-would with a velocity servo.
+The solver solves Coulomb's law together with the joint constraints, so a parked machine does not creep. With a velocity
+servo instead, a parked machine would creep.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gpusim.typing import Array
 
 
 def read_command(group: Group, now: StateReader) -> Array:
-    """Return the command."""
+    """Return the brake command, 0 to 1."""
     return now.control[:, group.control["command"]]
 
 
@@ -67,7 +67,7 @@ class Brake(ActuatorType):
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a pedal from 0 to 1. The builder sets the safe value."""
+        """Return the operator settings: a pedal from 0 to 1. The builder sets the safe value."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -79,7 +79,7 @@ class Brake(ActuatorType):
         group.check_signs(not_negative=("torque",))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add dry friction proportional to the mean command over the velocity update (kick)."""
+        """Add dry friction, proportional to the mean of the command over the velocity update (kick)."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 
@@ -97,8 +97,8 @@ def add_brake(
     """Add a brake on a joint coordinate.
 
     ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal ``brake.<label>.force``
-    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. A brake on a tendon over two shafts
-    is a clutch.
+    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. A clutch is a brake on a tendon over
+    two shafts.
 
     Args:
         joint: joint index.

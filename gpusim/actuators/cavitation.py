@@ -1,11 +1,11 @@
 """Cavitation: the pressure of oil cannot fall below the vapor pressure p_v, at which a void opens.
 
-In a step of h s, the pressure p and the volume v of the void in a node or chamber become p+ and v+:
+A node or chamber has the pressure p and a void with the volume v. After a step of h s, the values are p+ and v+:
 
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
-C is the compliance. S u+ is the flow into a chamber whose piston of area S moves at the velocity u+. So the pressure
-stays at p_v until oil or the piston has filled the void. The vapor has no mass, so the mass of oil is conserved.
+C is the compliance. S is the piston area, u+ is the piston velocity, and S u+ is the flow into a chamber. The pressure
+is p_v until oil or the piston fills the void. The vapor has no mass, which conserves the mass of oil.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from gpusim.typing import Array
 VAPOR_PRESSURE = 0.0
 """Default vapor pressure (absolute), Pa."""
 MOST_ITERATIONS = 40
-# Newton's method ends if no pressure changes by more than this fraction of the greatest pressure.
+# Newton's method ends if every pressure change is below this fraction of the maximum pressure.
 PRECISION = 1e-13
-# At vapor pressure, a node keeps this fraction of its stiffness, so that the compliance matrix of the consumers exists.
+# Fraction of a node's stiffness at vapor pressure, which keeps the compliance matrix of the consumers finite.
 STIFFNESS_LEFT = 1e-8
-# A motor with an empty inlet keeps this fraction of its displacement, for the same reason.
+# Minimum fraction of a motor's displacement (with an empty inlet), which keeps the compliance matrix finite.
 LEAST_FILLING = 1e-8
 # Maximum number of bisections for the pressure of a chamber.
 MOST_HALVINGS = 100
 LEAST_VOID = 1e-12
-"""Voids below this volume (m3) are round-off and cause no warning."""
+"""Volume (m3) below which a void is round-off and causes no warning."""
 
 
 class Balance(Protocol):
@@ -44,7 +44,7 @@ class Balance(Protocol):
         """Return only the residual of the balance (m3/s)."""
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -``move`` in Newton's method (num_worlds,), 0 to 1."""
+        """Return the fraction (num_worlds,), 0 to 1, of the Newton step -``move`` to take."""
 
 
 def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
@@ -56,7 +56,7 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
         load: flow into the consumers plus the flow that fills the voids in one step (m3/s).
 
     Returns:
-        Pressures (Pa), and the voids after the step divided by the step size (m3/s). Both are (num_worlds, nodes).
+        Pressures (Pa), and void volumes after the step divided by the step size (m3/s), (num_worlds, nodes) each.
     """
     fixed, least = balance.fixed, np.broadcast_to(balance.vapor, start.shape)
     p, going = np.where(fixed, start, np.maximum(start, least)), np.ones(len(start), bool)
@@ -75,7 +75,7 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 
 
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
-    """Return Newton's step with the upper bound ``most`` for each node, and a mask of the nodes at this bound.
+    """Return Newton's step, limited to at most ``most`` for each node, and a mask of the limited nodes.
 
     ``matrix`` must be an M-matrix (Chandrasekaran, A special case of the complementary pivot problem, 1970).
     """
@@ -93,8 +93,8 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
     """Return an increase of the force slopes D that prevents cycles of the velocity guesses (num_worlds, rows, rows).
 
-    The BFGS update D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f. The
-    increase is zero unless f c > c D c > 0.
+    The increase is D' - D with the BFGS update D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c). D' is positive definite and
+    satisfies D' c = f. The increase is zero unless f c > c D c > 0.
 
     Args:
         slope: D at the guess (num_worlds, rows, rows).
@@ -114,11 +114,11 @@ def _sums(values: Array) -> Array:
 
 
 def filling(liquid: Array, taken: Array, void: Array) -> Array:
-    """Return the fraction of a motor's displacement that oil fills.
+    """Return the fraction of a motor's displacement that is filled with oil.
 
     Args:
-        liquid, void: volumes of the oil and of the void in the inlet (m3).
-        taken: volume (m3) that the motor displaces in the step if oil fills it completely.
+        liquid, void: volumes of oil and void in the motor's inlet (m3).
+        taken: volume (m3) that the motor displaces in the step without cavitation.
     """
     share = np.maximum(liquid, LEAST_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
     return np.where((void > 0.0) & (liquid < taken), share, 1.0)

@@ -2,17 +2,17 @@
 
     C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
 
-Node i has the pressure p_i and the compliance C_i (volume divided by bulk modulus). h is the step size. v are the
-velocities of the consumers (cylinders and motors), and S is the piston area of a chamber. circuit_flows.py computes the
-flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The linearized solution is
+p_i is the pressure of node i. C_i is the compliance (volume divided by bulk modulus) of node i. h is the step size. v
+are the velocities of the consumers (cylinders and motors). S are the piston areas of the chambers. circuit_flows.py
+computes the flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-So the forces S^T p+ on the axes of all consumers are linear in the velocities: P - D v+ with D = S^T M. For the joint
-solver, this force law consists of compliant rows. In each pass, the law is linearized again at the newest velocities.
+The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. The joint solver handles the
+law like spring-dampers. In each pass, the circuit linearizes the law again, at the newest velocities.
 
-After the solve, the pressures are computed from the row velocities. No pressure falls below the vapor pressure
-(cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines respond to the pressures with a
+After the solve, the circuit computes the pressures from the row velocities. No pressure falls below the vapor pressure
+(cavitation.py). The integration of valve spools is exact. Poppets and load-sensing lines follow the pressures with a
 lag.
 """
 
@@ -49,9 +49,9 @@ from gpusim.typing import Array
 MOST_NODES, MOST_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
 """Ports of valves, edges and consumers."""
-# All flows increase with the pressure drop, so the balance is the gradient of a convex function. A Newton step is too
-# long if the slope at its end is positive, and exceeds OVERSHOOT times the slope at its start. Then the line search
-# shortens the step, with at most MOST_SECANTS secants. They keep a margin from both ends of the interval.
+# The flow balance is the gradient of a convex function. A Newton step is too long if the slope at its end is positive,
+# and greater than OVERSHOOT times the slope at its start. A line search with at most MOST_SECANTS secants shortens too
+# long steps.
 OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 
@@ -104,11 +104,11 @@ class OilCircuit(ActuatorType):
             raise validate.fail(group.specs[0].element, rule, "write vapor_pressure >= 0")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
-        """Return the energy of the compressed oil."""
+        """Return the energy of the compressed oil (J)."""
         return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
 
     def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
-        """Return a function that computes the work of the components of all circuits."""
+        """Return a function that computes the work (J) of all circuit components in a step."""
         before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
 
         def after(now: StateReader) -> dict[str, Array]:
@@ -120,7 +120,7 @@ class OilCircuit(ActuatorType):
         return after
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the force law of every circuit, linearized at the guessed velocities."""
+        """Add each circuit's force law, linearized at the guessed velocities."""
         if velocity is None:
             move_spools(work)
         for k in range(len(group.specs)):
@@ -138,7 +138,7 @@ class OilCircuit(ActuatorType):
             work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + more))
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
+        """Compute the pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
         for k in range(len(group.specs)):
             _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
 
@@ -181,13 +181,13 @@ def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
 
 @dataclass
 class Fitted:
-    """Pressures of a circuit, linearized in the velocities of the consumers."""
+    """Pressures of a circuit as a linear function of the consumers' velocities."""
 
     guess: Array
     speed: Array
     reply: Array
     low: Array
-    """Mask of the worlds in which a node is at vapor pressure (num_worlds,)."""
+    """Mask (num_worlds,), True if a node is at vapor pressure."""
 
     def pressures(self, speed: Array) -> Array:
         """Return the pressures p^ - M (v - v^) at the velocities v (num_worlds, nodes)."""
@@ -203,7 +203,7 @@ def _solve(group: Group, work: StepBuffers, k: int) -> CircuitSolve:
 
 
 class CircuitSolve:
-    """Solve of one circuit in a substep. Arrays are (num_worlds, nodes, ...), with indices of nodes in the circuit."""
+    """Solve of one circuit in a substep. Arrays are (num_worlds, nodes, ...), with the nodes of the circuit."""
 
     def __init__(self, group: Group, work: StepBuffers, k: int) -> None:
         parts = parts_of(group, work.groups, k)
@@ -237,7 +237,7 @@ class CircuitSolve:
         self.before: Any = None
 
     def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
-        """Return the fraction of the displacement that oil fills."""
+        """Return the fraction of each motor's displacement that is filled with oil."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":
@@ -256,7 +256,7 @@ class CircuitSolve:
         return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Compute pressures and slopes at given velocities."""
+        """Compute the pressures and their slopes at the consumers' velocities."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)
@@ -268,8 +268,8 @@ class CircuitSolve:
             going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
             if not going.any():
                 break
-        # A first guess of the velocities may wrongly give pressures below the vapor pressure. So only two such guesses
-        # in a row count.
+        # A first velocity guess may wrongly give pressures below the vapor pressure. Only two low pressures in a row
+        # count as cavitation.
         low, old = np.any(~self.fixed & (p < self.vapor), axis=1), self.fitted
         low &= old is not None and np.any(~self.fixed & (old.guess <= self.vapor), axis=1)
         low |= self.hollow
@@ -300,7 +300,7 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], more, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Return the flow into consumers at given velocities plus the flow that fills the voids (m3/s)."""
+        """Return the flow into consumers plus the flow that fills the voids (m3/s)."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
@@ -323,7 +323,7 @@ class CircuitSolve:
         return np.where(self.fixed, 0.0, error)
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -``move`` (num_worlds,), 0 to 1."""
+        """Return the fraction (num_worlds,), 0 to 1, of the Newton step -``move`` to take."""
 
         def slope(share: Array) -> Array:
             ahead = self.error(p - share[:, None] * move, load)
@@ -348,7 +348,7 @@ class CircuitSolve:
         return share
 
     def advance(self, work: StepBuffers, rates: Array) -> None:
-        """Write pressures and flows. Then advance the states that depend on them, such as poppets."""
+        """Write pressures and flows, then advance poppets and other states that depend on pressures."""
         speed = rates.astype(np.float64)
         for row, (_, n) in enumerate(self.parts.consumers):
             if row in self.oil:

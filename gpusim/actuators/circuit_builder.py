@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_hydraulic_circuit``, and a builder with one method per kind of circuit component."""
+"""``ModelBuilder.add_hydraulic_circuit``, and a builder with one method per type of circuit component."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NO_EDGE = {
 
 
 class HydraulicCircuit:
-    """Builder of a hydraulic circuit. The methods add components and return indices. Nodes are arguments by index.
+    """Builder of a hydraulic circuit, with methods that add components and return the components' indices.
 
-    Pressures are absolute (Pa). Each component has a unique label. The signals are ``node.<label>...``,
-    ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` and
+    Pressures are absolute (Pa). Arguments for nodes are node indices. Each component has a unique label. The signals
+    are ``node.<label>...``, ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` and
     ``hydraulic_motor.<label>...``. ``add_cylinder`` and ``add_motor`` return a :class:`Consumer` with three indices.
 
     Attributes:
@@ -64,8 +64,8 @@ class HydraulicCircuit:
         Args:
             volume: volume of the oil (m3).
             pressure: initial pressure (Pa). Default: pressure of the tank.
-            bulk_modulus: effective bulk modulus of oil and walls together (Pa). Default: bulk modulus of the circuit.
-            fixed: whether the pressure is constant, as in a tank or an ideal supply.
+            bulk_modulus: effective bulk modulus of oil and walls (Pa). Default: bulk modulus of the circuit.
+            fixed: True for a constant pressure, as in a tank or an ideal supply.
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_node")
@@ -98,9 +98,9 @@ class HydraulicCircuit:
         Args:
             node: node at the outlet of the pump.
             flow: flow at full displacement (m3/s).
-            pressure: cut-off pressure (Pa). At this pressure, the flow is zero.
+            pressure: cut-off pressure, at which the flow is zero (Pa).
             power: maximum hydraulic power (W).
-            control: "pressure" uses only the cut-off pressure. With "load_sensing", the pressure also stays below the
+            control: "pressure" limits the pressure to the cut-off. "load_sensing" also limits the pressure to the
                 highest load pressure plus ``margin``.
             margin: pressure margin of load sensing (Pa).
             band: pressure range in which cut-off and load sensing reduce the flow (Pa). Default: 5 % of ``pressure``.
@@ -148,13 +148,12 @@ class HydraulicCircuit:
             drain_gain: flow gain K of the edges to the tank. Default: ``flow_gain``.
             tank: node of the return line. Default: tank of the circuit.
             overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
-            overlap_drain: underlap c2 of the drain edges, between -1 and 1. A closed-center valve has a negative c2.
-            compensator_pressure: pressure drop over a supply edge above which a pressure compensator keeps the flow
-                constant (Pa). The flow then depends only on the command.
-            load_check: whether check valves prevent flow from the working ports back to the supply.
+            overlap_drain: underlap c2 of the drain edges, between -1 and 1, negative for a closed-center valve.
+            compensator_pressure: pressure drop (Pa) over a supply edge above which the flow is constant.
+            load_check: True adds check valves against flow from the working ports to the supply.
             frequency, damping: natural frequency (rad/s) and damping ratio of the spool.
             transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
-            senses: whether a load-sensing pump uses the load pressure of this valve.
+            senses: True if load-sensing pumps use the load pressure of this valve.
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_valve")
@@ -207,7 +206,7 @@ class HydraulicCircuit:
         """Add an orifice with the flow Q = opening K sqrt(drop). ``sim.control[label]`` is the opening, 0 to 1.
 
         Args:
-            a, b: nodes.
+            a, b: nodes at the ends.
             gain: flow gain K (m3/s/sqrt(Pa)).
             opening: initial opening, 0 to 1.
             transition_pressure: pressure drop below which the flow is laminar (Pa).
@@ -219,10 +218,10 @@ class HydraulicCircuit:
         """Add a hose at node ``a``. Return the node at the other end, with the volume and compliance of the hose.
 
         Args:
-            a: node.
+            a: node at the inlet of the hose.
             volume: volume of the oil (m3).
             gain: flow gain K of the resistance of the hose (m3/s/sqrt(Pa)).
-            bulk_modulus: effective bulk modulus of hose and oil together (Pa).
+            bulk_modulus: effective bulk modulus of hose and oil (Pa).
             label: label of the new node. The resistance is the edge ``<label>_line``.
         """
         end = self.add_node(volume, bulk_modulus=bulk_modulus, label=label)
@@ -235,9 +234,9 @@ class HydraulicCircuit:
         The pressure at the end node is the pressure at node ``a`` with a first-order lag.
 
         Args:
-            a: node.
+            a: node at the inlet of the line.
             time_constant: time constant of the lag (s).
-            volume: volume behind the orifice (m3). Node ``a`` supplies the oil for this volume.
+            volume: volume behind the orifice, filled with oil from node ``a`` (m3).
             label: label of the new node. The laminar orifice is the edge ``<label>_orifice``.
         """
         element = self._builder.element("actuator", label, "oil_node")
@@ -260,7 +259,7 @@ class HydraulicCircuit:
         """Add a relief valve from ``a`` to the tank (or ``b``). Above ``pressure``, Q = gain (drop - pressure).
 
         Args:
-            a, b: nodes.
+            a, b: nodes at the ends.
             pressure: pressure drop at which the valve opens (Pa).
             gain: flow per pressure drop above ``pressure`` (m3/s/Pa).
             label: unique name.
@@ -274,17 +273,17 @@ class HydraulicCircuit:
     ) -> int:  # fmt: skip
         """Add a counterbalance (holding) valve. Flow from ``valve`` to ``load`` is free.
 
-        A poppet controls the flow from ``load`` to ``valve``. The poppet begins to open when p_load + pilot_ratio
-        p_pilot exceeds ``set_pressure``.
+        A poppet controls the flow from ``load`` to ``valve``. The poppet opens if p_load + pilot_ratio p_pilot exceeds
+        ``set_pressure``.
 
         Args:
             load: node of the chamber that holds the load.
             valve: node at the control valve.
             gain: flow gain K of the open valve (m3/s/sqrt(Pa)).
             set_pressure: pressure at which opening starts (Pa), usually 1.3 times the pressure under the maximum load.
-            pilot: node of the other chamber of the cylinder, or of the other port of the motor.
-            pilot_ratio: weight of the pilot pressure.
-            opening_range: pressure increase from the start of opening to full opening (Pa).
+            pilot: node of the cylinder's opposite chamber, or of the motor's opposite port.
+            pilot_ratio: factor of the pilot pressure.
+            opening_range: pressure increase between the start of opening and the fully open valve (Pa).
             time_constant: time constant of the poppet (s).
             transition_pressure: pressure drop below which the flow is laminar (Pa).
             label: unique name.
@@ -299,13 +298,12 @@ class HydraulicCircuit:
         self, load: int, line: int, gain: float, flow_limit: float, time_constant: float = 0.01,
         transition_pressure: float = 1e4, opening_time: float = 0.2, label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a pipe-break valve. It shuts if more than ``flow_limit`` (m3/s) flows from ``load`` to ``line``.
+        """Add a pipe-break valve, which shuts if the flow from ``load`` to ``line`` exceeds ``flow_limit`` (m3/s).
 
-        The valve shuts at the pressure drop at which the flow through the open valve is ``flow_limit``. It stays shut
-        until the drop is below ``transition_pressure``. The flow from ``line`` to ``load`` is free, so lifting the load
-        opens the valve. The time constants are ``time_constant`` (s) for shutting and ``opening_time`` (s) for opening.
-        Set ``flow_limit`` to 1.5 times the maximum working flow, because the load speed overshoots after a sudden
-        change of the command.
+        The valve stays shut until the pressure drop is below ``transition_pressure``. Lifting the load opens the valve,
+        because the flow from ``line`` to ``load`` is free. The time constants are ``time_constant`` (s) for shutting
+        and ``opening_time`` (s) for opening. Set ``flow_limit`` to 1.5 times the maximum working flow, because the load
+        speed overshoots after a sudden change of the command.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,
@@ -346,16 +344,17 @@ class HydraulicCircuit:
         Args:
             body_a, body_b: bodies, -1 for the world.
             point_a, point_b: pins in the body frames (m).
-            at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for current body poses.
+            at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), at the current body poses.
             area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
             stroke_min, stroke_max: strokes at the end stops (m).
             length_offset: distance between the pins minus the stroke (m).
-            dead_volume: minimum volume of a chamber with lines (m3). One number, or a pair for A and B.
+            dead_volume: minimum volume of a chamber and its lines (m3), one number or a pair for A and B.
             pressure: initial pressures of the chambers (Pa), one number or a pair. Default: pressure of the tank.
             viscous_friction: viscous friction (N s/m).
-            dry_friction, brake_force: dry friction, and the additional friction at full brake command (N).
-            piston_mass: mass that moves along the axis (kg). It has inertia, but no weight.
-            cushion_stiffness, cushion_damping, cushion_length: of the end cushions (N/m, N s/m, m).
+            dry_friction, brake_force: dry friction, and additional dry friction at full brake command (N).
+            piston_mass: mass of piston and rod (kg), with inertia along the axis but no weight.
+            cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the
+                end cushions.
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
         Returns:
@@ -382,7 +381,7 @@ class HydraulicCircuit:
                 )
             },
         }  # fmt: skip
-        # A node stores its volume at zero stroke. This volume may be negative if the stroke begins above zero.
+        # Nodes store the volume at zero stroke, which is negative if zero stroke is far outside the stops.
         volumes = dead[0] - areas[0] * low, dead[1] + areas[1] * high
         friction = viscous_friction, dry_friction, brake_force, piston_mass
         return self._consumer("oil_cylinder", label, params, areas, volumes, pressure, friction)
@@ -405,13 +404,14 @@ class HydraulicCircuit:
 
         Args:
             joint: joint index.
-            displacement: displacement per angle, gears included (m3/rad). Pressure at port A rotates it forward.
+            displacement: displacement per joint angle, including gears (m3/rad). Pressure at port A rotates the joint
+                forward.
             axis: index of the joint coordinate.
-            volume: volume of each side of the motor with lines (m3).
+            volume: volume of each side of the motor, including lines (m3).
             pressure: initial pressures of the ports (Pa), one number or a pair. Default: pressure of the tank.
-            leakage: leakage between the ports (m3/s/Pa).
+            leakage: leakage flow per pressure difference of the ports (m3/s/Pa).
             viscous_friction: viscous friction (N m s/rad).
-            dry_friction, brake_torque: dry friction, and the additional friction at full brake command (N m).
+            dry_friction, brake_torque: dry friction, and additional dry friction at full brake command (N m).
             rotor_inertia: inertia along the coordinate (kg m2).
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
@@ -434,7 +434,7 @@ class HydraulicCircuit:
         self, kind: str, label: str | None, params: dict[str, Any], areas: list[float], volumes: tuple[float, float],
         pressure: tuple[float, float] | None, friction: tuple[float, float, float, float],
     ) -> Consumer:  # fmt: skip
-        """Add the chambers as nodes, then the consumer."""
+        """Add the chambers as nodes, then add the cylinder or motor."""
         b, consumers = self._builder, self._spec.params["consumers"]
         element = b.element("actuator", label, kind)
         name = label or f"{self._spec.label}_{kind.removeprefix('oil_')}{len(consumers)}"
@@ -460,7 +460,7 @@ class HydraulicCircuit:
 
 
 class Consumer:
-    """Index of a cylinder or motor of a circuit, and the nodes of the two sides."""
+    """Index of a circuit's cylinder or motor, and the nodes of its two sides."""
 
     def __init__(self, index: int, node_a: int, node_b: int) -> None:
         self.index, self.node_a, self.node_b = index, node_a, node_b
@@ -490,9 +490,10 @@ def add_hydraulic_circuit(
         tank_pressure: absolute pressure in the tank (Pa).
         bulk_modulus: bulk modulus of the oil (Pa).
         label: unique name.
-        vapor_pressure: absolute pressure at which the oil cavitates and voids open (Pa). See the ``void`` signals.
+        vapor_pressure: absolute pressure at which the oil cavitates and voids open (Pa). The ``void`` signals show the
+            voids.
 
     Returns:
-        The circuit. Call the methods of the circuit to add nodes, valves, pumps, cylinders and motors.
+        The circuit, with methods that add nodes, valves, pumps, cylinders and motors.
     """
     return HydraulicCircuit(self, label, tank_pressure, bulk_modulus, vapor_pressure)

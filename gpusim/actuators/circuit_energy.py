@@ -1,8 +1,8 @@
 """Energy of a hydraulic circuit: energy stored in the oil, and work of pumps, valves and edges.
 
 A step of h s changes the pressure of a node from p to p+. The inflow of the node is Q = C (p+ - p)/h + S v+. C = V/B is
-the compliance. V is the volume in the middle of the step, and B the bulk modulus. S v+ is the flow into the moving
-chambers. With the mean pressure p^ = (p + p+)/2, the energy balance is exact:
+the compliance. V is the volume of the node in the middle of the step. B is the bulk modulus. S v+ is the flow into the
+moving chambers. With the mean pressure p^ = (p + p+)/2, the energy balance is exact:
 
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+
 
@@ -62,7 +62,7 @@ class CircuitNow:
         return self.control[:, group.control[name]]
 
     def _chambers(self, now: StateReader) -> list[tuple[int, Array, Array]]:
-        """Return node, signed area and integrated stroke of every cylinder chamber, (num_worlds,) each."""
+        """Return node, signed area (m2) and integrated stroke (m) of every cylinder chamber, (num_worlds,) each."""
         found = []
         for kind, n in self.parts.consumers:
             group = self.groups[kind]
@@ -83,8 +83,8 @@ class CircuitNow:
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
         """Return the work of all components by name, for a step of ``h`` s that ends at ``after`` (J).
 
-        Components are pumps, valves, edges, and nodes with fixed pressure. The entry of the circuit is the energy from
-        changes of chamber volumes and voids.
+        Components are pumps, valves, edges, and nodes with fixed pressure. The entry of the circuit itself is the
+        energy of changes of chamber volumes and voids.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ class CircuitNow:
         return f"{self.groups[kind].type.prefix}.{self.groups[kind].labels[n]}"
 
     def _open_valves(self, h: float) -> None:
-        """Set the valve openings at the mean spool positions over the step."""
+        """Set the valve openings for the mean spool positions over the step."""
         if "oil_valve" not in self.groups:
             return
         group = self.groups["oil_valve"]
@@ -123,7 +123,7 @@ class CircuitNow:
         self.scratch["oil_valve.opened"] = np.stack(opened)
 
     def _given(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
-        """Return the work of nodes with fixed pressure, such as tanks."""
+        """Return the work (J) of nodes with fixed pressure, such as tanks."""
         taken, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
             at = self.place[n]

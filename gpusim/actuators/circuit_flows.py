@@ -1,7 +1,7 @@
 """Flows of a hydraulic circuit, and derivatives of the flows with respect to the node pressures.
 
-A *branch* is one flow path between two nodes. A valve has four branches, an edge has one. The flow of a branch depends
-on the pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
+A *branch* is a flow path between two nodes. A valve has four branches. An edge has one branch. The flow depends on the
+pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
 
     orifice           K a d/(d^2 + p_tr^2)^(1/4); a compensator limits d to its pressure
     check valve       an orifice with the drop max(0, d - p_set)
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Branch:
     """Flow path between the nodes i and j. ``forth`` and ``back`` are gain times opening (num_worlds,).
 
-    ``forth`` is for flow from i to j, and ``back`` for flow from j to i. ``start`` is the pressure drop at which the
+    ``forth`` applies to flow from i to j, ``back`` to flow from j to i. ``start`` is the pressure drop at which the
     path opens for flow from i to j.
     """
 
@@ -63,9 +63,9 @@ class Flows:
     """Branches and pumps of a circuit in the current substep.
 
     Args:
-        work: the running step, after the update of the spools.
+        work: buffers of the running step, after the update of the spools.
         parts: indices of the components of the circuit.
-        place: index of every node in the circuit of the node.
+        place: index of every node within its circuit.
     """
 
     def __init__(self, work: StepBuffers, parts: Parts, place: Array) -> None:
@@ -142,7 +142,7 @@ class Flows:
         return matrix
 
     def pump(self, n: int, p: Array) -> tuple[Array, Array]:
-        """Return the flow of a pump, and the decrease of the flow per increase of the pressure."""
+        """Return the flow Q of a pump (m3/s), and -dQ/dp."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
         at, most = p[:, self._at("oil_pump", "node", n)], q["max_flow"]
         flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
@@ -160,7 +160,7 @@ class Flows:
         return np.where(less, q["power"] / positive, flow), fall
 
     def load_pressure(self, work: StepBuffers, p: Array) -> Array:
-        """Return the highest pressure at an open working port of valves with ``senses`` (Pa), or 0 if there is none."""
+        """Return the maximum pressure (Pa) at open working ports of valves with ``senses``, or 0 without open ports."""
         most = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
             senses = self._values("oil_valve", n)["senses"] > 0.5
@@ -172,7 +172,7 @@ class Flows:
 
 
 def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
-    """Return the opening (0 to 1) that a poppet approaches.
+    """Return the steady opening (0 to 1) of a poppet at the current pressures.
 
     For a counterbalance valve, the opening depends on the load pressure and the pilot pressure.
     """

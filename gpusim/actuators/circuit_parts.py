@@ -1,7 +1,7 @@
 """Components of a hydraulic circuit: nodes, valves, edges, pumps, cylinders and motors.
 
-Each component belongs to one circuit. circuit.py computes the flows. This file defines the parameters and signals of
-the components. Pressures are absolute (Pa). Flows are positive from ``node_a`` to ``node_b`` (m3/s). Volumes are in m3.
+Each component belongs to one circuit. This file defines parameters and signals of components, and circuit.py solves for
+the pressures. Pressures are absolute (Pa). Flows are positive from ``node_a`` to ``node_b`` (m3/s). Volumes are in m3.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _command(kind: str, name: str, doc: str, lower: float) -> Reading:
 
 @register
 class OilNode(ActuatorType):
-    """Volume of oil with one pressure p: C p' = inflow with C = volume/bulk_modulus. The pressure can also be fixed.
+    """Volume of oil with one pressure p (variable or fixed): C p' = inflow with C = volume/bulk_modulus.
 
     At vapor pressure, a void opens in the oil (cavitation.py).
     """
@@ -148,7 +148,7 @@ class OilValve(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the spool command, a fraction of the travel. The safe value is the center position."""
+        """Return the operator settings of the spool command (fraction of the travel). Safe value: center position."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
@@ -160,7 +160,7 @@ class OilValve(ActuatorType):
 
 @register
 class OilEdge(ActuatorType):
-    """Valve or line between two nodes: orifice, leak, or check, relief, counterbalance or pipe-break valve."""
+    """Valve or line between two nodes: orifice, leak, check valve, relief valve, counterbalance or pipe-break valve."""
 
     name: ClassVar[str] = "oil_edge"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -199,7 +199,7 @@ class OilEdge(ActuatorType):
         return float(spec.params["initial_opening"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of an orifice opening. The safe value is the initial opening."""
+        """Return the operator settings of an orifice opening. Safe value: initial opening."""
         idle = int(spec.params["kind"]) != ORIFICE
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
@@ -223,8 +223,8 @@ class OilPump(ActuatorType):
                                                 power/p                                          (power limit)
                                                 max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS is the highest pressure at the open working ports of valves with ``senses``. The load-sensing line transmits
-    p_LS with a lag.
+    p_LS is the maximum pressure at the open working ports of valves with ``senses``, after the lag of the load-sensing
+    line.
     """
 
     name: ClassVar[str] = "oil_pump"
@@ -262,11 +262,11 @@ class OilPump(ActuatorType):
     )  # fmt: skip
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return full displacement."""
+        """Return 1, the full displacement."""
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the displacement command. The safe value is 0."""
+        """Return the operator settings of the displacement command. Safe value: 0."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0, springs=False)
 
     def check(self, group: Group) -> None:
@@ -289,7 +289,7 @@ _CONSUMER = (
 
 
 def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateReader], Array]:
-    """Return a reader of the pressure at a port of a cylinder or motor. ``name``: another state of the node."""
+    """Return a function that reads the pressure (or the state ``name``) of the node at a cylinder or motor port."""
 
     def read(group: Group, now: StateReader) -> Array:
         value: Array = now.group("oil_node").state[name]
@@ -344,16 +344,16 @@ class Consumer(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("brake",)
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the brake switch. The safe value is 1 (applied)."""
+        """Return the operator settings of the brake switch. Safe value: 1 (applied)."""
         idle = float(spec.params["brake_force"]) == 0.0
         return UiHints(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if an area is not positive, or a friction, brake force or mass is negative."""
+        """Raise ModelError if an area is not positive, or if a friction, brake force or mass is negative."""
         group.check_signs(("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the mass of the piston or the inertia of the rotor."""
+        """Return the mass of the piston (kg) or the inertia of the rotor (kg m2)."""
         return group.params["moving_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
@@ -369,7 +369,7 @@ class Consumer(ActuatorType):
         )
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
-        """Add the end stops, and return P and D of the impulse law P - D u of the cushions."""
+        """Add the end stops, and return P and D of the cushions' impulse law P - D u."""
         return 0.0, 0.0
 
 
@@ -435,7 +435,7 @@ class OilCylinder(Consumer):
 class OilMotor(Consumer):
     """Hydraulic motor on a joint coordinate. ``area_a`` and ``area_b`` are equal to the displacement (m3/rad).
 
-    If the inlet cavitates, flow and torque are proportional to the part of the displacement that oil fills.
+    If the inlet cavitates, flow and torque are proportional to the oil-filled fraction of the displacement.
     """
 
     name: ClassVar[str] = "oil_motor"
@@ -454,7 +454,7 @@ class OilMotor(Consumer):
 
 @dataclass
 class Parts:
-    """Indices of the components of a circuit, by kind. A consumer (cylinder or motor) is a pair (kind, index)."""
+    """Indices of a circuit's components, by component type. A consumer (cylinder or motor) is a pair (type, index)."""
 
     nodes: list[int]
     valves: list[int]

@@ -2,17 +2,17 @@
 
     T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
 
-tau is the rotor torque, u the command, and w the rotor speed. M_s is the stall torque, w_idle the no-load speed, t_m
-the mechanical and T_e the electrical time constant, and r the gear ratio. The gears are rigid, so w is r times the
-joint velocity. The inertia and torque of the rotor are part of the force law of the joint's axis row. Torque and speed
-are implicit, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a step of h_prev s is
-the solution of
+tau is the rotor torque. u is the command. w is the rotor speed, r times the joint velocity. M_s is the stall torque.
+w_idle is the no-load speed. t_m is the mechanical time constant. T_e is the electrical time constant. r is the gear
+ratio. The force law of the joint's axis row includes the inertia and the torque of the rotor. Torque and speed are
+implicit, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a step of h_prev s is the
+solution of
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-With the weight theta, tau is exact for a constant s. A command that changes at t_n acts only in the second half of the
-velocity update (kick).
+theta makes tau exact for a constant s. A command change at t_n acts only in the second half of the velocity update
+(kick).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_elect
 
 
 def read_torque(group: Group, now: StateReader) -> Array:
-    """Return the torque on the rotor at time t (N m), from the stored torque and the command of the last step."""
+    """Return the torque on the rotor (N m) at time t, computed from the stored torque and the last command."""
     p, interval = group.params, now.state["step_before"][:, None]
     command = read_command(group, now) if now.semi_implicit else now.command_before(group, "command")
     gain, carried = _electric_step(p["electrical_time_constant"], interval, group.state["torque"], group.state["drive"])
@@ -80,7 +80,7 @@ def read_torque(group: Group, now: StateReader) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return ``gain`` and ``carried`` of the torque ``carried + gain s`` after the time ``interval`` (s)."""
+    """Return ``gain`` and ``carried``. The torque after ``interval`` s is ``carried + gain s``."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
@@ -98,7 +98,7 @@ def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
 
 @register
 class DcMotor(ActuatorType):
-    """DC motor. It adds rotor inertia and torque to the force law of the joint's axis row."""
+    """DC motor, which adds rotor inertia and torque to the force law of the joint's axis row."""
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
@@ -129,7 +129,7 @@ class DcMotor(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the voltage command, -1 to 1. The safe value is 0."""
+        """Return the operator settings of the voltage command, -1 to 1. Safe value: 0."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -158,7 +158,7 @@ class DcMotor(ActuatorType):
         electric = p["electrical_time_constant"]
         before, after = work.command_before(group, "command"), work.command_now(group, "command")
         second_order = work.scheme == "second_order"
-        # Fraction of the kick after t_n. With the semi-implicit scheme, the kick covers the whole next step.
+        # fraction of the kick after t_n, 1 for the semi-implicit scheme
         late = work.h / (2.0 * kick) if second_order else np.ones_like(work.h_prev)
         interval = work.h_prev if second_order else np.full_like(work.h_prev, work.h)
         no_lag = electric <= 0.0
@@ -184,7 +184,7 @@ class DcMotor(ActuatorType):
         )
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the rotor torque and the term s from the solved rotor speed."""
+        """Compute the rotor torque and the term s from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)
@@ -210,10 +210,11 @@ def add_dc_motor(
     Args:
         joint: joint index.
         stall_torque: stall torque M_s at the rotor (N m).
-        no_load_speed: no-load speed w_idle of the rotor (rad/s). If infinite, the torque does not depend on the speed.
+        no_load_speed: no-load speed w_idle of the rotor (rad/s), or infinite for a torque that does not depend on the
+            speed.
         mechanical_time_constant: time constant t_m of the rotor alone (s). The rotor inertia is M_s t_m/w_idle.
-        electrical_time_constant: time constant T_e of the winding (s). 0 is no electrical lag.
-        gear_ratio: gear ratio r: rotor angle per joint angle, or rotor angle per joint translation (rad/m).
+        electrical_time_constant: time constant T_e of the winding (s), 0 for no electrical lag.
+        gear_ratio: gear ratio r: rotor angle per joint angle (rad/rad) or joint translation (rad/m).
         axis: index of the joint coordinate.
         label: unique name. The signals are ``motor.<label>.command``, ``.speed`` and ``.torque``.
 

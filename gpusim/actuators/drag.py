@@ -1,14 +1,14 @@
 """Drag of a body in a fluid: MuJoCo's inertia-box model, for air, water, wind and damping of free bodies.
 
-The drag is that of a box with edges b along the principal axes of the body. The force F and the torque T along axis k,
-with the other two axes i and j, are
+The drag acts on a box with edges b along the principal axes of the body. Force F and torque T along axis k, with the
+other axes i and j:
 
     F_k = -(3 pi d mu + rho b_i b_j |v_k| / 2) v_k
     T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
 
-v is the velocity and w the angular velocity relative to the fluid at time t. mu is the viscosity and rho the density
-(MuJoCo's documentation, "Fluid forces"). The drag is reduced if it would remove more than half of the speed in one
-velocity update (kick).
+v and w are the velocity and the angular velocity relative to the fluid at time t. mu is the viscosity and rho is the
+density of the fluid. Source: MuJoCo's documentation, "Fluid forces". The model reduces a drag that would remove more
+than half of the speed in one velocity update (kick).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 SHARE_OF_STOP = 0.5
-"""Fraction of the speed that drag removes in one velocity update (kick). Above this fraction, the drag is reduced."""
+"""Fraction of the speed per velocity update (kick) above which the model reduces the drag."""
 
 
 @register
@@ -52,11 +52,11 @@ class Drag(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, in place of an axis row."""
+        """Return the index of the body (drag has no axis row)."""
         return int(spec.params["body"])
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Compute the box from the mass and inertia of the body if no size is given."""
+        """Compute the box from the body's mass and inertia if ``size`` is not given."""
         body = bodies[spec.params["body"]]
         size, turn = np.array([spec.params[f"size_{c}"] for c in _XYZ]), Transform()
         if np.isnan(size).any():
@@ -108,7 +108,7 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
         viscous, quadratic: factors of the velocity and of the squared velocity along the axes of the box.
         response: velocity change in one kick per unit of force or torque.
         box: axes of the box.
-        last, change: velocity at the last half step, and velocity change from there to t (world frame).
+        last, change: velocity at the last half step, and velocity change from the last half step to t (world frame).
     """
     along = box.swapaxes(-1, -2)
     v, ahead = rotations.matvec(along, last), rotations.matvec(along, change)
@@ -118,12 +118,12 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
 
 def _beyond(factor: Array, response: Array) -> Array:
-    """Return how far the drag exceeds SHARE_OF_STOP, as a fraction of the speed."""
+    """Return by which fraction of the speed the drag exceeds SHARE_OF_STOP."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
 
 def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return velocity and angular velocity. Each is a pair: value at the last half step, and change from there to t."""
+    """Return (value at the last half step, change until t) for the velocity and for the angular velocity."""
     state, last = work.state.arrays, work.twist_before[:, bodies].astype(np.float64)
     older = state["velocity_before"][:, bodies].astype(np.float64)
     before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)
@@ -146,7 +146,7 @@ def add_drag(
 ) -> int:
     """Add the drag of a fluid, such as air or water, on a body.
 
-    The model has no buoyancy and no lift. Worlds may have different fluids, winds and sizes: write signals such as
+    The model has no buoyancy and no lift. For different fluids, winds and sizes in each world, write signals such as
     ``drag.<label>.density`` and ``drag.<label>.wind_x``.
 
     Args:
@@ -173,7 +173,7 @@ def add_drag(
         raise validate.fail(element, f"size = {edges.tolist()} must not be negative", "give three lengths")
     params: dict[str, Any] = {"body": index}
     for k, c in enumerate(_XYZ):
-        params[f"size_{c}"] = math.nan if edges is None else float(edges[k])  # NaN: ``placed`` computes the size
+        params[f"size_{c}"] = math.nan if edges is None else float(edges[k])  # NaN: computed in ``placed``
     params |= dict(zip((f"wind_{c}" for c in _XYZ), validate.numbers(element, "wind", wind, 3).tolist(), strict=True))
     for name, value in (("density", density), ("viscosity", viscosity)):
         params[name] = validate.not_negative(element, name, value)

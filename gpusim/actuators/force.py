@@ -28,7 +28,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 _SCALE = UiHints(limited=False, lower=0.0, upper=1.0, safe=0.0, springs=False)
-"""Operator settings of the scale of a force or torque. An emergency stop sets the scale to 0."""
+"""Operator settings of the command of a force or torque. An emergency stop sets the command to 0."""
 
 
 def _vector(group: Group, name: str) -> Array:
@@ -46,13 +46,13 @@ def _world_vector(group: Group, work: StepBuffers, name: str) -> Array:
 
 
 def read_scale(group: Group, now: StateReader) -> Array:
-    """Return the command."""
+    """Return the command, the factor of the force or torque."""
     return now.control[:, group.control["scale"]]
 
 
 @register
 class Force(ActuatorType):
-    """Force at a point of a body, and a torque, with one command."""
+    """Force at a point of a body, and torque on the body, with one command."""
 
     name: ClassVar[str] = "force"
     kernel_file: ClassVar[str] = "force.cuh"
@@ -71,25 +71,25 @@ class Force(ActuatorType):
     )
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec with the point relative to the center of mass."""
+        """Return the parameters, with the point relative to the center of mass."""
         com = bodies[spec.params["body"]].com
         point = {f"point_{c}": spec.params[f"point_{c}"] - com[k] for k, c in enumerate(_XYZ)}
         return replace(spec, params=spec.params | point)
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return 1: the full force."""
+        """Return 1, the full force."""
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the command, which is the fraction of the force, 0 to 1. The safe value is 0."""
+        """Return the operator settings of the command, the fraction of the force, 0 to 1. Safe value: 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, in place of an axis row."""
+        """Return the index of the body, because the load has no axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
-        """Add the force, the torque of the force about the center of mass, and the torque."""
+        """Add the force, its torque about the center of mass, and the torque."""
         force = _world_vector(group, work, "force")
         arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
         add_columns(work.force, group.axis, force)
@@ -115,15 +115,15 @@ class Torque(ActuatorType):
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return 1: the full torque."""
+        """Return 1, the full torque."""
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the command, which is the fraction of the torque, 0 to 1. The safe value is 0."""
+        """Return the operator settings of the command, the fraction of the torque, 0 to 1. Safe value: 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, in place of an axis row."""
+        """Return the index of the body, because the load has no axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
@@ -150,7 +150,7 @@ def add_force(
     at: Vector | None = None,
     torque: Vector = (0.0, 0.0, 0.0),
 ) -> int:
-    """Apply a force, and optionally a torque, to a body. ``sim.control[label]`` scales both (initially 1).
+    """Apply a force, and optionally a torque, to a body. ``sim.control[label]`` is the common factor (initially 1).
 
     Args:
         body: body index.

@@ -89,7 +89,7 @@ def add_hydraulic_cylinder(
         body_a, body_b: bodies, -1 for the world.
         point_a, point_b: pins in the body frames (m). Default: origins of the body frames.
         area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
-        volume_a, volume_b: chamber volumes at zero stroke with dead volumes (m3).
+        volume_a, volume_b: chamber volumes at zero stroke, including dead volumes (m3).
         stroke_min, stroke_max: strokes at the end stops (m).
         flow_gain: flow gain K of a fully open valve edge (m3/s/sqrt(Pa)), see :func:`gpusim.orifice_gain`.
         length_offset: distance between the pins minus the stroke (m).
@@ -99,25 +99,25 @@ def add_hydraulic_cylinder(
         dry_friction: dry friction (N).
         brake_force: additional dry friction at full brake command (N).
         overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
-        overlap_drain: underlap c2 of the drain edges, between -1 and 1. A closed-center valve has a negative c2.
+        overlap_drain: underlap c2 of the drain edges, between -1 and 1, negative for a closed-center valve.
         valve_gain: spool position at command 1.
-        valve_order: order of the spool dynamics. Order 2 uses ``valve_frequency`` (rad/s) and ``valve_damping``. Order
-            1 uses ``valve_time_constant`` (s).
+        valve_order: order of the spool dynamics: 2 (``valve_frequency`` in rad/s, ``valve_damping``) or 1
+            (``valve_time_constant`` in s).
         transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
-        orifice: flow as a function of the pressure drop. "smooth" is a smooth function. "linear" is linear below
-            ``transition_pressure``, and a square root above.
+        orifice: flow as a function of the pressure drop: "smooth", or "linear" (linear below ``transition_pressure``,
+            square root above).
         anticavitation_gain: flow gain K of the check valves from the tank (m3/s/sqrt(Pa)).
-        piston_mass: mass of piston and rod (kg). It has inertia along the axis, but no weight.
+        piston_mass: mass of piston and rod (kg), with inertia along the axis but no weight.
         pressure_a, pressure_b: initial pressures of the chambers (Pa). Default: pressure of the tank.
         hose_volume_a, hose_volume_b: additional volumes of the hoses (m3).
-        hose_bulk_modulus: effective bulk modulus of hose and oil together (Pa).
+        hose_bulk_modulus: effective bulk modulus of hose and oil (Pa).
         cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the end
             cushions.
         stop_restitution: coefficient of restitution of the stops, 0 to 1.
-        coupling: "implicit", or "papers" for comparisons. "papers" needs a piston mass.
+        coupling: "implicit", or "papers" for comparisons (needs a piston mass).
         label: unique name.
-        at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for current body poses.
-        vapor_pressure: absolute vapor pressure of the oil (Pa). At this pressure, a void opens in a chamber.
+        at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), at the current body poses.
+        vapor_pressure: absolute vapor pressure of the oil (Pa), at which a void opens in a chamber.
 
     Returns:
         The index of the actuator.

@@ -1,9 +1,9 @@
 """Hydraulic cylinder with spool valve, brake and stroke stops.
 
-With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). So oil
-force, friction and stops are one row that the solver solves together with the mechanism. With ``coupling="papers"``,
-the piston first moves without the load, in steps of at most 0.1 ms. Then an impulse couples the piston to the load.
-This coupling is only for comparisons. At the vapor pressure, a void opens in a chamber (cavitation.py).
+With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). The solver
+solves oil force, friction and stops as one row, together with the mechanism. With ``coupling="papers"`` (for
+comparisons), the piston first moves without the load, in steps of at most 0.1 ms. After the steps, an impulse couples
+the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
-# Each step corrects this fraction of the difference between the strokes of oil and geometry.
+# Fraction of the difference between integrated and geometric stroke that a step corrects.
 VOLUME_SYNC = 0.1
 
 
@@ -62,7 +62,7 @@ def _command_reader(name: str) -> Any:
 
 
 def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the usual range of a pressure, from tank to supply pressure (Pa)."""
+    """Return the usual pressure range (Pa): tank pressure to supply pressure."""
     return p["tank_pressure"], p["supply_pressure"]
 
 
@@ -156,7 +156,7 @@ def check_start(spec: ActuatorSpec, builder: Elements) -> None:
 
 @register
 class HydraulicCylinder(ActuatorType):
-    """Hydraulic cylinder. It adds oil force, friction and stops to the axis row between the pins."""
+    """Hydraulic cylinder, which adds oil force, friction and stops to the axis row between the pins."""
 
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
@@ -227,10 +227,10 @@ class HydraulicCylinder(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the valve command or the brake command.
+        """Return the operator settings of the valve command or the brake command.
 
-        The valve command is -1 (retract) to 1 (extend). Its safe value is 0. The safe value of the brake is 1
-        (applied). A brake without force has no effect.
+        The valve command is -1 (retract) to 1 (extend), with the safe value 0. The safe value of the brake command is 1
+        (applied).
         """
         if name == "brake":
             idle = float(spec.params["brake_force"]) == 0.0
@@ -249,7 +249,7 @@ class HydraulicCylinder(ActuatorType):
             check_start(spec, builder)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a volume is not positive over the stroke, or a constant has the wrong sign."""
+        """Raise ModelError if a chamber volume is not positive over the stroke, or a constant has the wrong sign."""
         p = group.params
         group.check_signs(_POSITIVE, _NOT_NEGATIVE)
         hydraulics.check_overlaps(group)
@@ -273,13 +273,13 @@ class HydraulicCylinder(ActuatorType):
         return group.params["piston_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Move the valve spool once per substep, and fit the force law at the guessed velocity."""
+        """Move the valve spool once per substep, and linearize the force law at the guessed velocity."""
         if velocity is None:
             self._begin(group, work)
         else:
             lines, old = work.scratch["cylinder.lines"], work.scratch["cylinder.guess"]
             guess, slope = work.circuit.refit(lines[0] - lines[1] * velocity, old, velocity)
-            # A converged world keeps its linearization while other worlds continue.
+            # Converged worlds keep their linearization while other worlds continue.
             if not work.active.all():
                 guess, slope = np.where(work.active, guess, old), np.where(work.active, slope, lines[2])
                 velocity = np.where(work.active, velocity, work.circuit.speed)
@@ -321,7 +321,7 @@ class HydraulicCylinder(ActuatorType):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
     def _implicit_law(self, group: Group, work: StepBuffers) -> None:
-        """Compute the force law P - D u."""
+        """Compute P and D of the impulse law P - D u."""
         p, scratch = group.params, work.scratch
         a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
         scratch["cylinder.lines"] = np.stack([a, b, scratch["cylinder.slope"]])
@@ -355,7 +355,7 @@ class HydraulicCylinder(ActuatorType):
 
 
 def cushions(group: Group, work: StepBuffers, x: Array) -> tuple[Array, Array]:
-    """Return P and D of the cushions (num_worlds, n). They are one-sided springs of ``cushion_length`` at each stop."""
+    """Return P and D (num_worlds, n) of the cushions: one-sided springs of ``cushion_length`` at each stop."""
     p = group.params
     impulse, slope = np.zeros_like(x), np.zeros_like(x)
     if not np.any(p["cushion_stiffness"] + p["cushion_damping"] > 0.0):
@@ -375,7 +375,7 @@ Start = tuple[Array, Array, Array, float]
 
 
 def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: Start) -> Circuit:
-    """Return the edges of both chambers (supply, tank, check valve) for the openings of the valve."""
+    """Return a Circuit for the openings of the valve, with the edges supply, tank and check valve of both chambers."""
     p = group.params
     if not group.derived:
         supply, tank = p["supply_pressure"], p["tank_pressure"]
@@ -402,9 +402,9 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 class Circuit:
     """Valve edges and oil of both chambers of the cylinders.
 
-    ``opened`` is K times the opening (edge, chamber, worlds, n). ``reference`` is the pressure behind each edge
-    (3, 1, worlds, n). ``area``, ``pressure``, ``void`` and ``compliance`` are (chamber, worlds, n). The last three are
-    the values at the start of a step.
+    ``opened`` is K times opening (edge, chamber, worlds, n). ``reference`` is the pressure behind each edge (3, 1,
+    worlds, n). All other arrays are (chamber, worlds, n). ``pressure``, ``void`` and ``compliance`` are values at the
+    start of a step.
     """
 
     opened: Array
@@ -425,8 +425,8 @@ class Circuit:
         """Return both pressures after the step as linear functions ``p+ = a - b v``.
 
         Args:
-            guess: pressures at which the chord conductances are computed (2, worlds, n).
-            slope: b for chambers whose void stays open, and NaN for all others (2, worlds, n).
+            guess: pressures for the chord conductances (2, worlds, n).
+            slope: coefficient b for chambers with a permanent void, else NaN (2, worlds, n).
 
         Returns:
             a (Pa) and b (Pa s/m), both (2, worlds, n).
@@ -437,21 +437,21 @@ class Circuit:
         return np.where(empty, self.vapor + slope * self.speed, a), np.where(empty, slope, b)
 
     def _edges(self, guess: Array) -> tuple[Array, Array]:
-        """Return the sums over all edges of the conductance G, and of G times the reference pressure."""
+        """Return the sums of G and of G p_ref over all edges (G: conductance, p_ref: reference pressure)."""
         supply, tank = self.reference[0], self.reference[1]
         drop = self.reference[:2] - guess
         conductance = hydraulics.edge_conductance(self.opened, drop, self.transition, self.linear)
         total = conductance[0] + conductance[1]
         inflow = conductance[0] * supply + conductance[1] * tank
         if self.check is not None:
-            # A check valve only lets oil into the chamber.
+            # check valve: flow into the chamber only
             valve = hydraulics.edge_conductance(self.check, drop[1], self.transition, self.linear)
             valve = np.where(drop[1] > 0.0, valve, 0.0)
             total, inflow = total + valve, inflow + valve * tank
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of the flow balance of a chamber at a pressure: the flow into the void (m3/s)."""
+        """Return the residual of a chamber's flow balance at pressure p, the growth rate of the void (m3/s)."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
@@ -461,7 +461,7 @@ class Circuit:
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return better pressure guesses, and the slopes b of chambers whose void stays open (NaN for all others)."""
+        """Return improved pressure guesses, and the slopes b of chambers with a permanent void (NaN without)."""
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():
             return p, np.full_like(p, np.nan)
@@ -472,7 +472,7 @@ class Circuit:
         return np.where(empty, least, np.where(low, np.maximum(p, least), p)), np.where(empty, slope, np.nan)
 
     def settled(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return pressures and voids after the step at a velocity."""
+        """Return pressures (Pa) and voids (m3) after the step for a piston velocity."""
         low = (self.void != 0.0) | (p < self.vapor) | (guess == self.vapor)
         void = np.zeros_like(p)
         if not low.any():

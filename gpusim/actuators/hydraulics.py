@@ -1,6 +1,6 @@
 """Building blocks of hydraulics: valve, edge (orifice) and chamber.
 
-Except for ``orifice_gain``, arguments are arrays (1 or num_worlds, n). One call computes all edges or chambers.
+Except for ``orifice_gain``, arguments are arrays (1 or num_worlds, n) with all edges or chambers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check_overlaps(group: Group) -> None:
 def second_order_valve(
     position: Array, rate: Array, command: Array, gain: Array, frequency: Array, damping: Array, h: float
 ) -> tuple[Array, Array, Array]:
-    """Compute an exact step of the spool position x: ``x'' + 2 D w x' + w^2 x = K w^2 u`` with a constant command u.
+    """Compute an exact step of ``x'' + 2 D w x' + w^2 x = K w^2 u``, with spool position x and constant command u.
 
     Returns:
         Position and rate at the end of the step, and the mean position over the step.
@@ -68,7 +68,7 @@ def second_order_valve(
     angle = root * h
     near_critical = angle < 1e-4
     safe = np.where(near_critical, 1.0, root)
-    # These exponentials include the decay, because cosh alone would overflow.
+    # The exponentials include the decay, because cosh alone would overflow.
     e = np.exp(-decay * h)
     slow, fast = 0.5 * np.exp(-(decay - root) * h), 0.5 * np.exp(-(decay + root) * h)
     c = np.where(under >= 0.0, e * np.cos(angle), slow + fast)
@@ -85,7 +85,7 @@ def second_order_valve(
 def first_order_valve(
     position: Array, command: Array, gain: Array, time_constant: Array, h: float
 ) -> tuple[Array, Array]:
-    """Compute an exact step of ``T x' + x = K u`` with a constant command u. Return the final and the mean position."""
+    """Return final and mean position for an exact step of ``T x' + x = K u`` with a constant command u."""
     target = gain * command
     ratio = h / time_constant
     offset = position - target
@@ -95,9 +95,8 @@ def first_order_valve(
 def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> tuple[Array, Array, Array, Array]:
     """Return the openings (0 to 1) of the edges supply to A, A to tank, supply to B, and B to tank.
 
-    At the spool position x, the edge from supply to A has the opening max(0, (x - c1)/(1 - c1)). The edge from B to
-    tank has the opening max(0, (x + c2)/(1 + c2)). For the other two edges, replace x by -x. A closed-center valve has
-    c2 < 0.
+    Openings at the spool position x: max(0, (x - c1)/(1 - c1)) from supply to A, and max(0, (x + c2)/(1 + c2)) from B
+    to tank. The edges from supply to B and from A to tank have -x instead of x. A closed-center valve has c2 < 0.
     """
     x = np.clip(spool, -1.0, 1.0)
 
@@ -117,8 +116,8 @@ def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Arra
         opened: flow gain K times opening (m3/s/sqrt(Pa)).
         drop: pressure drop p_ref - p (Pa).
         transition: pressure drop below which the flow is laminar (Pa).
-        linear: mask of the edges with the flow Q = K a sign(d) sqrt(|d|), which is linear below the transition. All
-            other edges, or all edges if None, have the smooth flow Q = K a d/(d^2 + p_tr^2)^(1/4).
+        linear: mask of the edges with Q = K a sign(d) sqrt(|d|), linear below the transition. Edges outside the mask
+            have Q = K a d/(d^2 + p_tr^2)^(1/4). With ``linear=None``, no edge is linear.
     """
     root = np.sqrt(np.sqrt(drop * drop + transition * transition))
     if linear is not None:
@@ -137,7 +136,7 @@ def chamber(
     Args:
         pressure: pressure at the start of the step (Pa).
         compliance: V/beta of chamber and hose (m3/Pa).
-        area: piston area S (m2). For the chamber that shrinks when the piston extends, S is negative.
+        area: piston area S (m2), negative for the chamber that shrinks when the piston extends.
         conductance: sum of the conductances G of the edges (m3/s/Pa).
         inflow: sum of G p_ref over the edges (m3/s).
         h: step size (s).
@@ -162,9 +161,7 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
 
 
 def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Array:
-    """Return the stroke in the middle of the step, clipped to the stops (m).
-
-    The step uses the oil volume at this stroke.
+    """Return the stroke (m) in the middle of the step, clipped to the stops, for the oil volume.
 
     Args:
         p: parameters ``stroke_min`` and ``stroke_max`` (m).
@@ -177,13 +174,13 @@ def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Ar
 
 
 def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
-    """Return the velocity of the unloaded piston with ``coupling="papers"``, and pressures and voids after the step.
+    """Return velocity, pressures and voids of the unloaded piston after the step, for ``coupling="papers"``.
 
-    The piston starts with the velocity of the load. Only mass and viscous friction of the piston resist the oil force.
+    The piston starts with the velocity of the load. Mass and viscous friction of the piston resist the oil force.
 
     Args:
         group: the cylinders.
-        work: the running step.
+        work: buffers of the running step.
         x: stroke at t_n (m).
 
     Returns:

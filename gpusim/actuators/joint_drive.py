@@ -1,9 +1,9 @@
-"""Efforts (forces or torques) on a joint coordinate for controllers: a plain effort, and a servo with feed-forward.
+"""Actuators on a joint coordinate for controllers: a force or torque, and a servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
-q is the joint coordinate. The spring and the damper are soft rows (see spring.py) and stable at any gain. The servo
-uses the mean of each command over the velocity update (kick), which is second-order accurate.
+q is the joint coordinate. Spring and damper are soft rows (see spring.py), stable at any gain. For second-order
+accuracy, the servo uses the mean of each command over the velocity update (kick).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _reader(command: str) -> Any:
 
 
 def _force(group: Group, now: StateReader) -> Array:
-    """Return the clamped effort at t for the current commands."""
+    """Return the clamped effort (N m or N) at time t for the current commands."""
     p, effort = group.params, _reader("effort")(group, now)
     if "stiffness" in p:
         effort = effort + p["stiffness"] * (_reader("target")(group, now) - now.axis_value(group.axis))
@@ -54,7 +54,7 @@ def _force(group: Group, now: StateReader) -> Array:
 
 
 class JointDrive(ActuatorType):
-    """Base class of efforts on a joint coordinate."""
+    """Base class of actuators with an effort on a joint coordinate."""
 
     clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "joint_drive.cuh"
@@ -63,7 +63,7 @@ class JointDrive(ActuatorType):
     turns: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return zero, or the initial target."""
+        """Return the initial target of a position command, else 0."""
         return float(spec.params.get(f"first_{name}", 0.0))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -71,7 +71,10 @@ class JointDrive(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command. The safe effort or velocity is 0. The safe position is the current one."""
+        """Return the operator settings of a command.
+
+        The safe effort and the safe velocity are 0. The safe position is the current position.
+        """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":
@@ -87,7 +90,7 @@ class JointDrive(ActuatorType):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a gain is negative, or the limits are swapped or exclude zero."""
+        """Raise ModelError if a gain is negative, or if the limits are swapped or exclude zero."""
         p, element = group.params, group.specs[0].element
         group.check_signs(not_negative=[name for name in ("stiffness", "damping") if name in p])
         if np.any(p["lower"] > p["upper"]):
@@ -166,10 +169,10 @@ class TrackingServo(JointDrive):
 
 
 def checked_limits(element: str, limit: Any) -> dict[str, float]:
-    """Return both limits. ``limit``: one number for both signs, a pair (minimum, maximum), or None."""
+    """Return the lower and upper limit. ``limit`` is one number for both signs, a pair (minimum, maximum), or None."""
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
-    if np.ndim(np.array(limit, dtype=object)) == 0:  # dtype object also accepts lists of uneven length
+    if np.ndim(np.array(limit, dtype=object)) == 0:  # dtype object accepts uneven lists
         most = validate.not_negative(element, "limit", limit, infinite=True)
         return {"lower": -most, "upper": most}
     lower, upper = (float(x) for x in validate.numbers(element, "limit", limit, 2))
@@ -195,11 +198,12 @@ def add_joint_force(
 
     Args:
         joint: joint index.
-        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. None is no limit.
+        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. With None, the effort is
+            unlimited.
         axis: index of the joint coordinate.
         label: unique name. The signals are ``force.<label>.command`` (after the delay) and ``force.<label>.force``.
-        delay: time from a command to the effect of the command (s), rounded to whole steps.
-        max_delay: maximum delay (s), by default ``delay``. Worlds may have different delays: write the signal
+        delay: delay (s) between a command and its effect, rounded to whole steps.
+        max_delay: maximum delay (s), by default ``delay``. For a different delay in each world, write the signal
             ``force.<label>.delay``.
 
     Returns:
@@ -230,19 +234,20 @@ def add_tracking_servo(
 ) -> int:
     """Add a servo on a joint coordinate, with target position, target velocity and feed-forward effort.
 
-    ``sim.control[label]`` is the target position (rad or m). The command ``<label>.velocity`` is the target velocity
-    (rad/s or m/s). The command ``<label>.effort`` is the feed-forward effort (N m or N). Both are initially zero.
+    ``sim.control[label]`` is the target position (rad or m). The commands ``<label>.velocity`` (target velocity, rad/s
+    or m/s) and ``<label>.effort`` (feed-forward effort, N m or N) are initially zero.
 
     Args:
         joint: joint index.
         stiffness: position gain (N m/rad or N/m).
         damping: velocity gain (N m s/rad or N s/m).
-        limit: maximum total effort in both directions, or a pair (minimum, maximum), in N m or N. None is no limit.
+        limit: maximum total effort in both directions, or a pair (minimum, maximum), in N m or N. With None, the effort
+            is unlimited.
         target: initial target position.
         axis: index of the joint coordinate.
         label: unique name. The signals are ``servo.<label>.target`` (after the delay) and ``servo.<label>.force``.
-        delay: time from a command to the effect of the command (s), rounded to whole steps.
-        max_delay: maximum delay (s), by default ``delay``. Worlds may have different delays: write the signal
+        delay: delay (s) between a command and its effect, rounded to whole steps.
+        max_delay: maximum delay (s), by default ``delay``. For a different delay in each world, write the signal
             ``servo.<label>.delay``.
 
     Returns:

@@ -2,8 +2,8 @@
 
     F = -K q - C q',   K, C (6, 6) symmetric,   q: coordinates of the joint
 
-Each matrix entry acts like a spring or a damper (spring.py). So the force law is second-order accurate, and stable for
-any positive semidefinite K and C.
+Each matrix entry acts like a spring or damper of spring.py. The force law is second-order accurate, and stable for all
+positive semidefinite K and C.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gpusim.typing import Array
 
 SIZE = 6
 ENTRIES = tuple((i, j) for i in range(SIZE) for j in range(i, SIZE))
-"""Entries of the upper triangle by rows, in the order of the parameters."""
+"""Index pairs of the upper triangle, row by row, in the order of the parameters."""
 FORCES = ("force_x", "force_y", "force_z", "torque_x", "torque_y", "torque_z")
 
 
@@ -81,7 +81,7 @@ class MatrixSpring(ActuatorType):
         return [maker.joint_axis(spec.params["joint"], axis) for axis in range(SIZE)]
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a matrix is not positive semidefinite, or a motion has neither stiffness nor damping."""
+        """Raise ModelError if a matrix is not positive semidefinite, or a coordinate has no stiffness or damping."""
         for number, spec in enumerate(group.specs):
             k, c = matrix(group, "k", number), matrix(group, "c", number)
             for name, values in (("stiffness", k), ("damping", c)):

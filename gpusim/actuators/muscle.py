@@ -1,6 +1,6 @@
-"""Muscles: MuJoCo's model, a Hill-type muscle without an elastic tendon.
+"""MuJoCo's muscle model: a Hill-type muscle without an elastic tendon.
 
-l is the length, a the activation and F0 the peak force. The force along l is
+l is the length, a is the activation and F0 is the peak force. The force along l is
 
     f = -F0 (a FL(L) FV(V) + FP(L)),   L = r0 + (l - l0)/L0,   V = l'/(L0 vmax),   L0 = (l1 - l0)/(r1 - r0)
 
@@ -10,11 +10,11 @@ al. 2013):
 
     a' = (u - a)/tau,   tau = tau_act (0.5 + 1.5 a) where u > a,   tau_deact/(0.5 + 1.5 a) where u < a
 
-With ``tausmooth``, the time constant changes smoothly where abs(u - a) is small. The Runge-Kutta method of order 4
-integrates the activation. The activation never overshoots u, at any step size.
+With ``tausmooth``, the time constant changes smoothly for small abs(u - a). The Runge-Kutta method of order 4
+integrates the activation, without overshoot at any step size.
 
-The force is implicit in the velocity, and therefore stable at any step size. The passive force is the mean over the
-motion in a velocity update (kick). This conserves the elastic energy.
+The force is implicit in the velocity, and therefore stable at any step size. To conserve elastic energy, the passive
+force is the mean over the motion in a velocity update (kick).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def force_length(p: Params, length: Array) -> tuple[Array, Array]:
 
 
 def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
-    """Return FV and dFV/dV at a normalized velocity V. V is negative while the muscle shortens."""
+    """Return FV and dFV/dV at a normalized velocity V (negative while the muscle shortens)."""
     most = p["fvmax"]
     end = most - 1.0
     safe, x, y = np.where(end > 0.0, end, 1.0), velocity + 1.0, end - velocity
@@ -81,7 +81,7 @@ def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
 
 
 def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
-    """Return the mean of FP from ``start`` to ``end``, and the derivative with respect to ``end``."""
+    """Return the mean of FP from ``start`` to ``end``, and the mean's derivative with respect to ``end``."""
     half = 0.5 * (p["lmax"] - 1.0)
     a, b = (start - 1.0) / half, (end - 1.0) / half
     way, force, slope = b - a, np.zeros_like(b - a), np.zeros_like(b - a)
@@ -90,7 +90,7 @@ def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
         safe, within = np.where(way != 0.0, way, 1.0), (a >= lower) & (a < upper)
         share = np.where(way != 0.0, (x2 - x0) / safe, within)
         first = np.where(way != 0.0, (x0 - a) / safe, 0.0)
-        # Simpson's rule is exact for squares.
+        # Simpson's rule is exact for quadratic functions.
         for weight, x, s in ((1.0, x0, first), (4.0, 0.5 * (x0 + x2), first + 0.5 * share), (1.0, x2, first + share)):
             force = force + share / 6.0 * weight * (x - 0.5 if linear else 0.5 * x * x)
             slope = slope + share / 6.0 * weight * s * (1.0 if linear else x)
@@ -129,7 +129,7 @@ def time_constant(p: Params, excitation: Array, activation: Array) -> Array:
 
 
 def read_excitation(group: Group, now: StateReader) -> Array:
-    """Return the command."""
+    """Return the excitation, 0 to 1."""
     return now.control[:, group.control["excitation"]]
 
 
@@ -199,7 +199,7 @@ class Muscle(RefittedLaw):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the excitation, 0 to 1. The safe value is 0."""
+        """Return the operator settings of the excitation, 0 to 1. Safe value: 0."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -221,7 +221,7 @@ class Muscle(RefittedLaw):
             raise validate.fail(element, rule, "write normalized lengths, such as lmin = 0.5 and lmax = 1.6")
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of this velocity update (kick) at a guess of u+, and -dp/du+, both (num_worlds, n)."""
+        """Return the impulse p of a velocity update (kick) at a guess of u+, and -dp/du+, (num_worlds, n) each."""
         p, kick = group.params, work.kick_time.astype(np.float64)
         gear, peak, unit = p["gear"], p["peak_force"], optimum_length(p)
         before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
@@ -274,23 +274,22 @@ def add_muscle(
     """Add a muscle on a joint coordinate or a tendon, as in MuJoCo.
 
     ``sim.control[label]`` is the excitation, 0 to 1. The length of the muscle is gear times the coordinate. The muscle
-    pulls, so it makes this length shorter. For a muscle along a line between points, use a distance joint or a tendon.
+    pulls, which shortens the length. For a muscle along a line between points, use a distance joint or a tendon.
 
     Args:
         joint: joint or tendon index.
         peak_force: active force at full activation, optimum length and zero velocity (N).
-        length_range: (minimum, maximum) length that the joints allow (m), like MuJoCo's ``lengthrange``.
-        gear: length per coordinate. On a rotation, this is the moment arm (m/rad). With a negative gear, the muscle
-            pulls towards larger coordinates.
-        operating_range: normalized lengths at the ends of ``length_range``. A normalized length is the length divided
-            by the optimum length.
+        length_range: (minimum, maximum) of the length within the joint limits (m), like MuJoCo's ``lengthrange``.
+        gear: length per coordinate: moment arm (m/rad) of a rotation. With a negative gear, the muscle pulls towards
+            larger coordinates.
+        operating_range: normalized lengths (length divided by optimum length) at the ends of ``length_range``.
         timeconst: time constants of a rising and a falling activation (s).
-        tausmooth: range of ``u - a`` (excitation minus activation) over which one time constant changes smoothly to the
-            other. 0 is an abrupt change.
+        tausmooth: range of ``u - a`` (excitation minus activation) for a smooth transition between the two time
+            constants, or 0 for an abrupt change.
         lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero (optimum lengths per second).
-        fpmax: scale of the passive force, as a fraction of the peak force. The passive force begins at the optimum
-            length. Midway between the optimum length and lmax, it is half of ``fpmax`` times the peak force.
+        fpmax: scale of the passive force, as a fraction of the peak force. The passive force is zero up to the optimum
+            length. Midway between the optimum length and lmax, the passive force is ``fpmax``/2 times the peak force.
         fvmax: active force at fast lengthening, divided by the peak force, 1 or more.
         activation: initial activation, 0 to 1.
         axis: index of the joint coordinate.

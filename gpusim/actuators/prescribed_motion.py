@@ -1,13 +1,12 @@
-"""Prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
+"""Prescribed motion: a joint coordinate follows a path x(t), with unlimited force.
 
-The commands of a step describe the path at the start of this step: position x, velocity v and acceleration a. The jerk
-j is the change of a since the last step, divided by the step. In a substep from s to s + h after the start, the
-coordinate q moves at the rate u*. u* is the mean rate of the path plus a correction over the remaining n substeps:
+Commands describe the path at the start of a step: position x, velocity v, acceleration a. j is the change of a since
+the last step, divided by the step size. In a substep from s to s + h after the start, the coordinate q moves at the
+rate u*: the mean rate of the path plus a correction over the remaining n substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 
-The row applies the impulse D (u* - u). D is much larger than the inertia of all bodies together, so the rate u is
-almost u*.
+The row applies the impulse D (u* - u). D is much larger than the inertia of all bodies, so u is almost u*.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 STIFFNESS = 1e7
-"""D divided by the inertia of all bodies together."""
+"""D divided by the total inertia of all bodies."""
 SMOOTH_RATE, SMOOTH_WAY = 0.05, 0.02
-"""Greatest errors of v and x on a path with the jerk j, divided by j dt^2 and j dt^3."""
+"""Maximum errors of v and x on a path with the jerk j, divided by j dt^2 and j dt^3."""
 JUMP_SPEED = 20.0
 """Speed above which the motion counts as a jump (m/s or rad/s)."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
@@ -55,7 +54,7 @@ def read_target(group: Group, now: StateReader) -> Array:
 
 @register
 class PrescribedMotion(ActuatorType):
-    """Motion of a joint coordinate along the path in the commands."""
+    """Motion of a joint coordinate along a commanded path."""
 
     name: ClassVar[str] = "motion"
     prefix: ClassVar[str] = "motion"
@@ -83,7 +82,10 @@ class PrescribedMotion(ActuatorType):
         return float(spec.params["position"]) if name == "position" else 0.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command. The safe position is the current joint position. The safe rates are 0."""
+        """Return the operator settings of a command.
+
+        The safe position is the current position. The safe velocity and acceleration are 0.
+        """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":
@@ -94,7 +96,7 @@ class PrescribedMotion(ActuatorType):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec with D, computed from the mass or the inertia of all bodies."""
+        """Return the actuator, with the slope D from the mass or the inertia of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
@@ -106,7 +108,7 @@ class PrescribedMotion(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def _jerk(self, group: Group, work: Any) -> Array:
-        """Return j (m/s3 or rad/s3) in the first substep of a step."""
+        """Return the jerk j (m/s3 or rad/s3) in the first substep of a step."""
         x, v, a = (work.control[:, group.control[name]] for name in self.commands)
         before = work.state.arrays["command_before"]
         x0, v0, a0 = (before[:, group.control[name]] for name in self.commands)
@@ -124,7 +126,7 @@ class PrescribedMotion(ActuatorType):
         done = np.where(done >= count, 0, done)
         j = np.where(done == 0, self._jerk(group, work), group.state["jerk"])
         if work.trial:
-            # A trial step may run before the new commands arrive. It then extrapolates the path.
+            # A trial step before new commands arrive extrapolates the path.
             stale = [work.command_before(group, name) == work.command_now(group, name) for name in self.commands]
             stale = np.all(stale, axis=0) & (state["step_before"] > 0.0)[:, None]
             dt, j = np.where(stale, count * work.h, 0.0), np.where(stale, group.state["jerk"], j)
@@ -141,7 +143,7 @@ class PrescribedMotion(ActuatorType):
             work.add_law(group, slope * self._rate(group, work), slope)
 
     def advance(self, group: Group, work: Any) -> None:
-        """Add the impulse of the motion in this substep to the mean force over the step."""
+        """Add the motion's impulse in this substep to the mean force over the step."""
         state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
         rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
         total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))
@@ -155,7 +157,7 @@ class PrescribedMotion(ActuatorType):
         group.state["jerk"] = np.where(begins, self._jerk(group, work), group.state["jerk"])
 
     def jump(self, group: Group, work: Any) -> Array:
-        """Return the distance to the path at the start of a step, or 0 if the required speed is below JUMP_SPEED."""
+        """Return the distance (m or rad) to the path at the start of a step, or 0 if the speed is below JUMP_SPEED."""
         done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
         way = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
         begins = (done == 0) | (done >= count)
@@ -164,19 +166,19 @@ class PrescribedMotion(ActuatorType):
 
 @builder_method
 def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
-    """Add a prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
+    """Add a prescribed motion: a joint coordinate follows a path x(t), with unlimited force.
 
     ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands ``<label>.velocity`` and
-    ``<label>.acceleration`` are the velocity and acceleration of the path at this time. Write all three commands before
+    ``<label>.acceleration`` are the velocity and acceleration at the start of the step. Write all three commands before
     each step, or use a diagram with the block ``trajectory``, or ``gpusim.command_schedule.follow_paths``. Errors are
-    of second order in dt. A jump is a change that needs more than 20 m/s or rad/s. The motion executes a jump in one
-    step, with any force. The simulation warns of the first jump.
+    of second order in dt. A jump of the path (more than 20 m/s or rad/s) takes one step, with unlimited force. The
+    simulation warns about the first jump.
 
     Args:
-        joint: joint index. With a prismatic joint to the world, a body moves like a kinematic body, but sensors on the
-            body read correct values.
+        joint: joint index. On a prismatic joint to the world, the body moves like a kinematic body, but with correct
+            sensor values.
         axis: index of the joint coordinate.
-        position: initial position. The joint must start at this position.
+        position: initial position, equal to the initial joint coordinate.
         label: unique name. The signal ``motion.<label>.target`` is the commanded position. ``motion.<label>.force`` is
             the mean force or torque of the motion over the last step (N or N m).
 

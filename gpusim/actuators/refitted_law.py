@@ -1,8 +1,8 @@
 """Force laws that are nonlinear in the row velocity u+ after the step.
 
-In each pass, the solver replaces the force law by a line P - D u+. The line is the tangent of the force law at the
-solution of the row without the other rows. If the previous slope is close enough, the line keeps this slope, so that
-the factorization of the direct solver stays valid.
+In each pass, the solver replaces the force law by a line P - D u+. The line is the tangent at the solution of the
+equation of this row alone. If the slope changes little, the line keeps the previous slope, which saves a factorization
+of the direct solver.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 KEPT = 0.2
 """Relative change of the slope of a row above which the solver updates the slope and factors the matrix again."""
 SWINGING, LEAST_SHARE = 0.5, 0.05
-"""Guesses oscillate if a move reverses, and exceeds these fractions of the previous move and of the velocity."""
+"""Fractions of the previous change and of the velocity above which a reversed change counts as oscillation."""
 
 
 class RefittedLaw(ActuatorType, ABC):
-    """Base class of actuators on one axis row. The impulse decreases when the row velocity u+ increases."""
+    """Base class of actuators on one axis row with an impulse that decreases with the row velocity u+."""
 
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
@@ -32,18 +32,18 @@ class RefittedLaw(ActuatorType, ABC):
 
     @abstractmethod
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of a velocity update (kick) at the guess u+, and -dp/du+ >= 0, both (num_worlds, n)."""
+        """Return the impulse p of a velocity update (kick) at the guess u+, and -dp/du+ >= 0, (num_worlds, n) each."""
 
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
     ) -> tuple[Array, Array, Array]:
-        """Solve ``u = guess + response (p - given)`` for the row alone. Return velocity u, impulse p(u) and slope.
+        """Solve ``u = guess + response (p - given)`` for one row. Return velocity u, impulse p(u) and slope.
 
         Args:
-            group, work: actuators with this force law, and the running step.
+            group, work: actuators with the force law, and buffers of the running step.
             guess: row velocity from the solver (num_worlds, n).
-            given: impulse of the row in the solution ``guess``.
-            others: sum of the slopes of all other force laws on the row. It reduces the response of the row.
+            given: the solver's impulse for the row velocity ``guess``.
+            others: sum of the slopes of all other force laws on the row, which reduces the row's response.
         """
         response = work.response[:, group.axis].astype(np.float64)
         response = response / (1.0 + response * others)
@@ -65,7 +65,7 @@ class RefittedLaw(ActuatorType, ABC):
         return rate, impulse, slope
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a line P - D u+ in place of the force law."""
+        """Add a line P - D u+ instead of the force law."""
         place = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)
@@ -83,7 +83,7 @@ class RefittedLaw(ActuatorType, ABC):
             secant = (last_impulse - here) / np.where(swings, move, 1.0)
             rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
             slope = np.where(swings, secant, slope)
-            # A converged world keeps its line while other worlds continue.
+            # Converged worlds keep their line while other worlds continue.
             kept = np.where(work.active, np.stack([guess, here, move]), work.scratch[place])
             impulse = np.where(work.active, impulse, before - drag * rate)
             slope = np.where(work.active, slope, drag)

@@ -31,13 +31,13 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Half of the panel range for a position without limits (m). Rotations use pi rad."""
+"""Half of the range in control panels for a position without limits (m). The value for rotations is pi rad."""
 _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Maximum velocity in the panel (m/s). Rotations use pi rad/s."""
+"""Maximum velocity in control panels (m/s). The value for rotations is pi rad/s."""
 
 
 def read_target(group: Group, now: StateReader) -> Array:
-    """Return the command (m, rad, m/s or rad/s)."""
+    """Return the target (m, rad, m/s or rad/s)."""
     return now.control[:, group.control["target"]]
 
 
@@ -62,7 +62,7 @@ def read_force(group: Group, now: StateReader) -> Array:
 class Servo(ActuatorType):
     """Servo with the effort ``stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to a limit.
 
-    The spring and the damper are soft rows (see spring.py), so any gain is stable at any step size.
+    Spring and damper are soft rows (see spring.py), stable for any gain and step size.
     """
 
     name: ClassVar[str] = "servo"
@@ -89,10 +89,10 @@ class Servo(ActuatorType):
         return float(spec.params["target"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a position within the joint limits, or of a velocity.
+        """Return the operator settings of a position within the joint limits, or of a velocity.
 
-        The safe velocity is zero. The safe position is the current joint position. With a fixed safe position, the
-        joint would jump.
+        The safe velocity is 0. The safe position is the current position, so that an emergency stop does not move the
+        joint.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
@@ -124,7 +124,7 @@ class Servo(ActuatorType):
         stiffness = np.where(velocity_mode, 0.0, p["stiffness"])
         elongation = work.axis_position[:, group.axis] - target
         impulse, slope = spring_law(work, group.axis, stiffness, p["damping"], elongation)
-        # A velocity servo damps the difference from its target, so the target adds an impulse.
+        # damping (target - q'): the target adds an impulse
         impulse = impulse + np.where(velocity_mode, work.kick_time * p["damping"] * target, 0.0)
         limited = np.isfinite(p["effort_limit"])
         work.add_law(group, np.where(limited, 0.0, impulse), np.where(limited, 0.0, slope))
@@ -134,7 +134,7 @@ class Servo(ActuatorType):
 
 
 def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
-    """Return the panel range: the joint limits (default: +-``free``), extended to the initial target."""
+    """Return the range in control panels: joint limits (default: +-``free``), extended to the initial target."""
     params = model.joints[joint].params
     lower, upper = (
         float(np.ravel(params[name])[axis]) if name in params else math.inf for name in ("limit_lower", "limit_upper")
@@ -144,7 +144,7 @@ def _position_range(model: Elements, joint: int, axis: int, target: float, free:
     return (lower, upper) if lower < upper else (lower - free, upper + free)
 
 
-assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the impulse of the target needs this
+assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # required by the target's impulse
 
 
 def _checked_range(element: str, given: Any, mode: str) -> tuple[float, float]:
@@ -182,9 +182,9 @@ def add_servo(
         target: initial target.
         axis: index of the joint coordinate.
         label: unique name.
-        command_range: (minimum, maximum) target. The servo clamps targets to this range. By default, the servo does not
-            clamp targets. Control panels then offer the joint limits or +-pi rad or +-1 m, extended to the initial
-            target. For a velocity, panels offer +-pi rad/s or +-1 m/s, or twice the initial target if this is more.
+        command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp, and
+            control panels show the joint limits (else +-pi rad or +-1 m), extended to the initial target. For a
+            velocity, control panels show +-pi rad/s or +-1 m/s, or more for large initial targets.
 
     Returns:
         The index of the actuator.

@@ -1,13 +1,13 @@
-"""Linear and torsion spring-dampers. They are soft rows, second-order accurate and stable for any stiffness.
+"""Linear and torsion spring-dampers: soft rows, second-order accurate and stable for any stiffness.
 
 G_n is the elongation at t_n. u- and u+ are the row velocities at the start and at the end of the velocity update
-(kick). With the stiffness k and the damping c, the force at t_n is
+(kick). k is the stiffness and c is the damping. The force at t_n is
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
-The spring term is the average-acceleration rule. It conserves energy and is stable for any k. u_n is the velocity at
-t_n, a weighted mean of three row velocities. The step size may change between steps. With ``scheme="semi_implicit"``,
-spring and damper are implicit: f = -k (G + h u+) - c u+.
+The spring term follows the average-acceleration rule, which conserves energy and is stable for any k. u_n is the
+velocity at t_n, a weighted mean of three row velocities. The step size may change during a simulation. With
+``scheme="semi_implicit"``, spring and damper are implicit: f = -k (G + h u+) - c u+.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def spring_law(
 
     Args:
         work: the running step.
-        axis: axis rows (n,).
+        axis: indices of axis rows (n,).
         stiffness, damping: stiffness k and damping c (1 or num_worlds, n).
         elongation: elongation G at t_n (num_worlds, n).
 
@@ -159,7 +159,7 @@ def line_params(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> dict[str, Any]:
-    """Return the checked end points of an actuator. ``at_a`` and ``at_b``: points in the world frame."""
+    """Return the checked end points of an actuator. ``at_a`` and ``at_b`` are points in the world frame."""
     a, b = builder.check_body(element, "body_a", body_a), builder.check_body(element, "body_b", body_b)
     if a == b:
         raise validate.fail(element, "both ends are on the same body", "attach it to two different bodies")

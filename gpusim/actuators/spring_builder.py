@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: choose the kind of spring, and check the parameters."""
+"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: choice of the spring type, and parameter checks."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def add_spring(
         body_a, body_b: bodies, -1 for the world.
         point_a, point_b: attachment points in the body frames (m). Default: origins of the body frames.
         stiffness: spring stiffness (N/m).
-        damping: damping coefficient (N s/m), or a pair (bound, rebound) of coefficients for shortening and lengthening.
-            Alternatively, a table of 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). The
-            velocities must increase, the forces must not decrease, and one row must be (0, 0).
+        damping: damping coefficient (N s/m), or a pair (bound, rebound) for shortening and lengthening. Alternatively,
+            2 to 16 rows (lengthening velocity in m/s, force against the motion in N). Velocities must increase, forces
+            must not decrease, and one row must be (0, 0).
         rest_length: length without force (m). Default: 0.
         label: unique name. The signals are ``spring.<label>.length`` and ``spring.<label>.force``.
         preload: alternative to ``rest_length``: force that pushes the points apart in the current body poses (N).
-        table: alternative to the stiffness: 2 to 16 rows (length in m, force that pushes the points apart in N). The
-            lengths must increase, and the forces must not increase. Forces are linear between rows and extrapolated.
+        table: alternative to the stiffness: 2 to 16 rows (length in m, force that pushes the points apart in N).
+            Lengths must increase, and forces must not increase. Interpolation and extrapolation are linear.
         bump: soft stop that pushes when the spring is short.
         droop: soft stop that pulls when the spring is long.
-        at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), for current body poses.
+        at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), at the current body poses.
 
     Returns:
         The index of the actuator.
@@ -90,14 +90,14 @@ def add_torsion_spring(
     Args:
         joint: joint index.
         stiffness: spring stiffness (N m/rad, or N/m on a translation).
-        damping: damping coefficient (N m s/rad or N s/m), a pair or a table, as in ``add_spring``. The first number of
-            a pair acts while the coordinate decreases.
+        damping: damping coefficient (N m s/rad or N s/m), a pair (decreasing, increasing coordinate) or a table, as in
+            ``add_spring``.
         rest_angle: coordinate without torque (rad or m). Default: 0.
         axis: index of the joint coordinate.
         label: unique name.
-        preload: alternative to ``rest_angle``: torque along the coordinate at coordinate zero (N m or N).
+        preload: alternative to ``rest_angle``: torque or force along the coordinate at coordinate 0 (N m or N).
         table: alternative to the stiffness: rows (coordinate, torque along the coordinate), as in ``add_spring``.
-        bump, droop: soft stops at the lower and the upper end of the coordinate.
+        bump, droop: soft stops at the lower end (bump) and the upper end (droop) of the coordinate.
 
     Returns:
         The index of the actuator.
@@ -127,7 +127,7 @@ def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
 
 
 def _free_length(element: str, stiffness: float, rest: float | None, preload: Any, name: str) -> float:
-    """Return the compression of the spring by the preload (m or rad)."""
+    """Return the spring's compression (m or rad) under the preload."""
     force = validate.number(element, "preload", preload)
     if rest is not None:
         raise validate.fail(element, f"preload and {name} exclude each other", "give one of them")
@@ -160,7 +160,7 @@ def _law(
         if np.any(np.diff(forces[:, 1]) > 0.0):
             rule = "table: the forces increase with the length"
             raise validate.fail(element, rule, "give forces that do not increase; forces that push apart are positive")
-        # The energy is zero where the force is zero, or at the nearest end of the table.
+        # The energy is zero at the length with zero force, or at the nearest end of the table.
         own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
     own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
     return own

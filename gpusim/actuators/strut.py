@@ -1,18 +1,18 @@
 """Struts: springs with stops, different damping in bound and rebound, and tables.
 
-The force F along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has a separate
-``at`` and a separate interval of x. Pieces are the spring, the stops and the linear segments of a table. No piece
-increases with x. The force of a velocity update (kick) is the mean of F between the midpoints of the last and the next
+The force F along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own
+``at`` and its own interval of x. Pieces are the spring, the stops and the linear segments of a table. No piece
+increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of the last and the next
 step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
-This is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy. Therefore,
-springs conserve energy at any stiffness, even at corners of the force law. The damper force depends on the velocity at
-t_n.
+The mean is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy.
+Springs therefore conserve energy at any stiffness, even with corners of the force law. The damper force depends on the
+velocity at t_n.
 
-In each pass, the solver replaces this nonlinear force law by a line (refitted_law.py). With ``scheme="semi_implicit"``,
-the forces of spring and damper are those at the end of the step.
+In each pass, the solver replaces the nonlinear force law by a line (refitted_law.py). With ``scheme="semi_implicit"``,
+spring and damper act with their forces at the end of the step.
 """
 
 from __future__ import annotations
@@ -88,17 +88,17 @@ def _parameters(turn: bool) -> tuple[Parameter, ...]:
 
 
 Piece = tuple[Array | float, ...]
-"""Force piece (at, lower, upper, c0, c1, c3). Each entry is (1 or num_worlds, n)."""
+"""Piece c0 + c1 y + c3 y^3, y = x - at, of a force for lower <= x < upper. Arrays are (1 or num_worlds, n)."""
 
 
 @dataclass(frozen=True)
 class BumpStop:
-    """Soft stop at an end of the travel of a spring. At a compression d, the force is stiffness d (1 + (d/length)^2).
+    """Soft stop of a spring, with the force stiffness d (1 + (d/length)^2) at a compression d of the stop.
 
     Attributes:
-        at: length of the spring at which the stop begins to act (m). On a joint, value of the coordinate (rad or m).
+        at: length of the spring (m), or joint coordinate (rad or m), at which the stop begins to act.
         stiffness: initial stiffness (N/m or N m/rad).
-        length: compression d at which the force is twice the force of a linear stop (m or rad). Infinite for a linear
+        length: compression d (m or rad) at which the force is twice the force of a linear stop, infinite for a linear
             stop.
     """
 
@@ -108,7 +108,7 @@ class BumpStop:
 
 
 def pieces(group: Group) -> tuple[Array, Array]:
-    """Return the force pieces of springs and of dampers, (6, pieces, ...) each. A parameter write clears the cache."""
+    """Return the cached pieces of springs and dampers, (6, pieces, ...) each. Parameter writes clear the cache."""
     if "springs" not in group.derived:
         p = group.params
         springs: list[Piece] = [(p["rest_length"], -np.inf, np.inf, 0.0, -p["stiffness"], 0.0)]
@@ -145,7 +145,7 @@ def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> li
 
 
 def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the mean force from a to b, and the derivative of this mean with respect to b.
+    """Return the mean force from a to b, and the mean's derivative with respect to b.
 
     Args:
         rows: force pieces.
@@ -161,7 +161,7 @@ def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
         first = np.where(moves, (start - a) / way, 0.0)
     last = first + share
     start, end = np.where(moves | within, start, at), np.where(moves | within, end, at)
-    # Simpson's rule is exact for cubics.
+    # Simpson's rule is exact for cubic functions.
     weights = ((1.0, start, first), (4.0, 0.5 * (start + end), 0.5 * (first + last)), (1.0, end, last))
     force, slope = np.zeros_like(share), np.zeros_like(share)
     for weight, x, s in weights:
@@ -213,7 +213,7 @@ class Strut(RefittedLaw):
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a constant is negative, a stop has no length, or the stops are swapped."""
+        """Raise ModelError if a constant is negative, a stop's length is not positive, or the stops are swapped."""
         p, element = group.params, group.specs[0].element
         group.check_signs(not_negative=("stiffness", "bound_damping", "damping", "bump_stiffness", "droop_stiffness"))
         group.check_signs(positive=("bump_length", "droop_length"))
@@ -229,7 +229,7 @@ class Strut(RefittedLaw):
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of this velocity update (kick) at a guess of u+, and -dp/du+, both (num_worlds, n)."""
+        """Return the impulse p of a velocity update (kick) at a guess of u+, and -dp/du+, (num_worlds, n) each."""
         springs, dampers = pieces(group)
         x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
         if work.scheme == "semi_implicit":

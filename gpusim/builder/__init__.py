@@ -1,1 +1,1 @@
-"""The model builder: Python calls add bodies, joints, actuators and shapes. The builder compiles a Model from them."""
+"""ModelBuilder: methods that add bodies, joints, actuators and shapes, and the compilation to a Model."""

@@ -1,6 +1,6 @@
-"""Anchors: points and frames in the world for joints and actuators.
+"""Anchors: world points and world frames that define joints and actuators.
 
-The builder converts anchors to body frames with the current poses of the bodies.
+The builder converts anchors to body frames at the current poses of the bodies.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Anchor = Transform | Vector
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
-    """Return the frame of an element in a body: ``xform``, or the world frame ``at`` converted to the body frame.
+    """Return an element's frame in the body frame: ``xform``, or the converted world frame ``at``.
 
     Args:
         builder: builder that contains the body.
         element: name for error messages.
         names: names of the user's arguments for ``xform`` and ``at``, such as "parent_xform at".
         body: valid body index, -1 for the world.
-        xform: frame relative to the body frame. None is the body frame itself, unless ``at`` is given.
-        at: alternative to ``xform``: a frame in the world as a Transform, or a point (3,), m. The frame at a point has
-            the axes of the world.
+        xform: frame relative to the body frame. Default without ``at``: the body frame.
+        at: alternative to ``xform``: a frame in the world as a Transform, or a point (3,), m, for a frame with the
+            world's axes.
 
     Raises:
-        ModelError: both are given, or ``at`` is neither a point nor a frame.
+        ModelError: both ``xform`` and ``at`` are given, or ``at`` is neither a point nor a frame.
     """
     _check_one(element, names, xform, at)
     if at is None:
@@ -42,7 +42,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Return the point of an element in the body frame (3,), m: ``point``, the converted ``at``, or the origin."""
+    """Return an element's point in the body frame (3,), m: ``point``, the converted ``at``, or the origin."""
     own, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

@@ -34,7 +34,7 @@ from gpusim.typing import Array, Index, Vector
 
 
 class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
-    """Collector of the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
+    """Builder of a :class:`Model`: collects the bodies, joints, actuators and shapes of one world.
 
     Args:
         gravity: gravitational acceleration in the world frame (m/s2).
@@ -77,11 +77,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             label: unique name, default ``body<index>``.
             linear_velocity: velocity of the center of mass in the world frame (m/s).
             angular_velocity: angular velocity in the world frame (rad/s).
-            kinematic: whether the body keeps constant velocities. Forces do not change these velocities.
-            gravity_scale: fraction of gravity that acts on the body. Worlds may have different values: write the signal
-                ``body.<label>.gravity_scale``.
-            conveyor: whether the body is kinematic and stays at rest, but its surface moves with the velocities of the
-                body, like a belt or a turntable. Write the velocities to change the speed.
+            kinematic: True for a body whose velocities do not change under forces.
+            gravity_scale: fraction of gravity that acts on the body. For a different value in each world, write the
+                signal ``body.<label>.gravity_scale``.
+            conveyor: True for a kinematic body that stays at rest while its surface moves, like a belt or a turntable.
+                The body's velocities are the velocities of the surface.
 
         Returns:
             The index of the body, for arguments such as ``parent=``, ``child=`` and ``body=``.
@@ -120,22 +120,22 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         at: Anchor | None = None,
         **params: Any,
     ) -> int:
-        """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the parameters.
+        """Add a joint of a registered type. Prefer ``add_joint_<kind>``, which checks the parameters.
 
-        Define the joint by ``parent_xform`` and ``child_xform``, or by one frame ``at`` in the world. With ``at``, all
-        joint coordinates are zero in the current poses of the bodies.
+        ``parent_xform`` and ``child_xform``, or one frame ``at`` in the world, define the joint. With ``at``, all joint
+        coordinates are zero at the current poses of the bodies.
 
         Args:
-            kind: registered name of the kind of joint, such as "revolute".
+            kind: registered joint type, such as "revolute".
             parent: body index, -1 for the world.
             child: body index, not the parent.
             parent_xform: joint frame in the body frame of the parent.
             child_xform: joint frame in the body frame of the child.
             label: unique name, default ``joint<index>``.
-            solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose.
-            at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. A point (m) stands for a
-                frame with the axes of the world, so ``axis`` is in the world frame.
-            params: parameters of this kind of joint.
+            solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose the solver.
+            at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. A point (m) means a frame
+                with the world's axes, so ``axis`` is in the world frame.
+            params: parameters of the joint type.
 
         Returns:
             The index of the joint.
@@ -160,17 +160,17 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("joint", JointSpec(kind, name, parent, child, *ends, params, solver))
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose the solver of the given joints, and of all joints that movable bodies connect to these joints.
+        """Choose the solver of the given joints, and of all joints that movable bodies connect to the given joints.
 
-        Only ``SolverConfig(joint_solver="auto")`` uses this choice.
+        Only ``SolverConfig(joint_solver="auto")`` uses the choice.
 
         Args:
-            joints: joint indices. One joint of each connected group is enough.
-            solver: "direct" solves all joints of the group at once, and suits arms, loops and suspensions. "colored"
-                sweeps over joints and contacts, and suits long chains on the ground. None is automatic.
+            joints: joint indices, at least one of each group.
+            solver: "direct" solves all joints of the group at once, for arms, loops and suspensions. "colored" sweeps
+                over joints and contacts, for long chains on the ground. None lets the simulation choose the solver.
 
         Raises:
-            ModelError: an unknown solver or joint index.
+            ModelError: the solver or a joint index is unknown.
         """
         check_solver("ModelBuilder.set_joint_solver", solver)
         if not isinstance(joints, Iterable) or getattr(joints, "ndim", 1) == 0:
@@ -181,7 +181,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             self.joints[index].solver = solver
 
     def add_coupling(self, spec: CouplingSpec) -> int:
-        """Add a checked coupling (made by ``add_gear``, ``add_mimic`` or ``add_linear_coupling``)."""
+        """Add a checked coupling, for ``add_gear``, ``add_mimic`` and ``add_linear_coupling``."""
         if not isinstance(spec, CouplingSpec):
             rule = f"{spec!r} is no coupling"
             raise validate.fail("ModelBuilder.add_coupling", rule, "use add_gear, add_mimic or add_linear_coupling")
@@ -189,10 +189,10 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("coupling", spec)
 
     def add_actuator(self, kind: str, label: str | None, params: dict[str, Any]) -> int:
-        """Add a checked actuator (made by the methods in actuators/).
+        """Add a checked actuator, for the builder methods in actuators/.
 
         Raises:
-            ModelError: the kind of actuator is unknown or does not declare its references.
+            ModelError: the actuator type is unknown, or does not declare its references to other elements.
         """
         type_, params = actuator_type(kind), {k: int(v) if isinstance(v, Index) else v for k, v in params.items()}
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
@@ -200,18 +200,17 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("actuator", spec)
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
-        """Choose the operator commands among the commands of all actuators so far. The others become internal.
+        """Choose the operator commands. All other commands of the actuators added so far become internal.
 
-        Panels, keys and joysticks offer only operator commands. If you do not call this method, all commands that have
-        an effect are operator commands. Inputs of diagrams are always operator commands. Commands that a diagram sets
-        are always internal.
+        Panels, keys and joysticks offer only operator commands. By default, all commands with an effect are operator
+        commands. Inputs of diagrams are always operator commands. Commands that a diagram sets are always internal.
 
         Args:
             names: labels or wildcards, such as ``["boom", "*_drive"]``, or ``[]`` for no operator commands.
 
         Raises:
             ModelError: ``names`` is not a list of names.
-            UnknownNameError: no such command. The message names the closest commands.
+            UnknownNameError: a name matches no command. The message lists similar commands.
         """
         mark_operator_commands(self, names)
 
@@ -220,20 +219,20 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     ) -> None:
         """Copy the content of another builder into this builder. ``parent`` replaces the world of the other builder.
 
-        Ends of joints and actuators, shapes, visuals, sites, cameras and lights on the world of ``other`` are attached
-        to ``parent`` in the copy. The copied bodies start with the motion of ``parent``. Labels must be unique, so use
-        a different prefix for each copy.
+        In the copy, all elements on the world of ``other`` are attached to ``parent``: ends of joints and actuators,
+        shapes, visuals, sites, cameras and lights. The copied bodies start with the motion of ``parent``. Labels must
+        be unique, so use a different prefix for each copy.
 
         Args:
-            other: the builder to copy. It does not change.
+            other: the builder to copy, which does not change.
             xform: pose of the world of ``other`` in the frame of ``parent``.
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate groups and rules.
-            parent: body index, -1 for the world. If the mass of this body comes from its shapes, copied shapes add to
-                the mass.
+            parent: body index, -1 for the world. Copied shapes add to the body's mass if its mass comes from its
+                shapes.
 
         Raises:
-            ModelError: a body is unknown, a label exists already, or ``parent`` cannot carry the copy.
+            ModelError: a body is unknown, a label exists already, or ``parent`` cannot have the elements of the copy.
         """
         where = "ModelBuilder.add_builder"
         if not isinstance(other, ModelBuilder):
@@ -252,7 +251,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         first_site = len(self.sites)
 
         def moved(body: int, frame: Transform) -> tuple[int, Transform]:
-            """Return the new body and the new frame of an element with ``frame`` in ``body``."""
+            """Return the body and the frame in the copy for an element with ``frame`` in ``body``."""
             return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
 
         def adopt(space: str, copied: Any) -> None:
@@ -289,7 +288,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
                 rule = f"label_prefix = {label_prefix!r} would rename what it reads and drives"
                 raise validate.fail(f"{where}: diagram '{diagram.label}'", rule, "add the diagram to this builder")
             self.add_diagram(diagram)
-        for space in ("visual", "site", "camera", "light"):  # visuals share the triangles, which are read-only
+        for space in ("visual", "site", "camera", "light"):  # visuals share read-only triangles
             for framed in getattr(other, f"{space}s"):
                 on, frame = moved(framed.body, framed.xform)
                 adopt(space, dataclasses.replace(framed, body=on, xform=frame))
@@ -302,10 +301,10 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
 
         The operator inputs of the diagram become commands of the model. Before each step, the diagrams that are due run
-        in the order in which you added them.
+        in the order of their ``add_diagram`` calls.
 
         Args:
-            diagram: the diagram. You can still change the diagram until you call :meth:`finalize`.
+            diagram: the diagram. You can change the diagram until you call :meth:`finalize`.
 
         Raises:
             ModelError: ``diagram`` is not a diagram, or has a duplicate label, an open port or an algebraic loop.
@@ -320,7 +319,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         self.diagrams.append(diagram)
 
     def add_pose_spec(self, spec: PoseSpec) -> None:
-        """Add a checked posture (made by ``add_pose``)."""
+        """Add a checked posture, for ``add_pose``."""
         if not isinstance(spec, PoseSpec):
             raise validate.fail("ModelBuilder.add_pose_spec", f"{spec!r:.60} is no posture", "use add_pose")
         self._new_label("pose", spec.label, len(self.poses))
@@ -362,7 +361,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             rule = f"a part that add_joint or add_actuator wrote down unchecked lacks {error}"
             raise validate.fail("ModelBuilder.finalize", rule, "call its own method, add_joint_<kind>") from error
 
-    # Names and checks for the files of joints/, actuators/ and shapes/.
+    # Names and checks for the builder methods in joints/, actuators/ and shapes/.
 
     def check_body(self, element: str, name: str, index: Any) -> int:
         """Return ``index`` if it is -1 or a body index of this builder, otherwise raise a ModelError."""
@@ -378,12 +377,12 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return int(index)
 
     def check_index(self, element: str, name: str, index: Any, space: str) -> int:
-        """Return ``index`` if it is the index of a ``space``, such as "joint", otherwise raise a ModelError."""
+        """Return ``index`` if an element of type ``space`` ("joint", ...) has this index, else raise a ModelError."""
         method = f"add_{space}{'' if space == 'site' else '_...'}"
         return validate.index(element, name, index, getattr(self, f"{space}s"), space, method)
 
     def check_movable(self, element: str, shape_kind: str, body: int) -> None:
-        """Raise a ModelError if the shape cannot move (plane or height field) and ``body`` is dynamic."""
+        """Raise a ModelError if ``body`` is dynamic and the shape must not move (plane or height field)."""
         if not shape_type(shape_kind).movable and body != WORLD and not self.bodies[body].kinematic:
             raise validate.fail(
                 element,
@@ -408,7 +407,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return index
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
-        """Return the name of the next element for messages: ``kind`` (default: ``space``) and the label."""
+        """Return the next element's name for messages: ``kind`` (default: ``space``) and the label."""
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"
@@ -434,7 +433,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
 
 
 def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
-    """Check mass, inertia and center of mass of a body."""
+    """Return the checked mass, inertia and center of mass of a body."""
     if mass is None and inertia is not None:
         raise validate.fail(
             element,

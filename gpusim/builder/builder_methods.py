@@ -1,6 +1,6 @@
-"""Base class of ModelBuilder. The files of joints, actuators and shapes attach ``add_...`` methods to this class.
+"""Base class of ModelBuilder, to which other files attach the methods ``add_...``.
 
-Type checkers and editors read ``builder_methods.pyi`` instead, which ``ci/builder_stub.py --write`` generates.
+For type checkers and editors, ``ci/builder_stub.py --write`` generates ``builder_methods.pyi``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class BuilderMethods:
 def builder_method(function: F) -> F:
     """Attach a function to ModelBuilder as a method.
 
-    The files of joints, actuators and shapes define builder methods this way, such as ``add_joint_revolute``.
+    Files of joints, actuators and shapes use this decorator for builder methods, such as ``add_joint_revolute``.
     """
     checked = checks_old_names(function)
     setattr(BuilderMethods, function.__name__, checked)

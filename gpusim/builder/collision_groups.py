@@ -1,4 +1,4 @@
-"""Named collision groups. The builder converts rules between groups to bits for the collision filter."""
+"""Named collision groups: conversion of rules between groups to bits of the collision filter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNNAMED = 1
 """Bit of shapes without a group, and of groups without rules."""
 
 GroupRules = dict[tuple[str, str | None], bool]
-"""Rules: whether two groups collide. The names in a key are sorted. (name, None) is the default rule of a group."""
+"""Pair of sorted group names -> True if the groups collide. (name, None) is the default rule of a group."""
 
 
 def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
@@ -23,12 +23,12 @@ def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
 
 
 def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
-    """Return copies of the shapes, with bits in place of group names.
+    """Return copies of the shapes, with bits instead of group names.
 
-    Each group with a rule gets a free bit, from the highest bit down. A bit is free if no number in ``group=`` uses it.
+    Each group with a rule gets a bit that no number in ``group=`` uses, from the highest bit down.
 
     Raises:
-        ModelError: a rule names a group without shapes, or there are more names than free bits.
+        ModelError: a group with a rule has no shapes, or there are more groups with rules than free bits.
     """
     members = {s.group for s in shapes if isinstance(s.group, str)}
     names = sorted({name for pair in rules for name in pair if name is not None})

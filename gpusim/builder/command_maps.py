@@ -1,4 +1,4 @@
-"""Command maps: the conversion from a command to the value that an actuator gets."""
+"""Command maps: conversion of a command to the input value of an actuator."""
 
 from __future__ import annotations
 
@@ -29,31 +29,30 @@ def set_command_map(
     activation_range: tuple[float, float] | None = None,
     activation: float | None = None,
 ) -> None:
-    """Give a command other units, a range, a lag or an integrator.
+    """Set the units, the range, a lag or an integrator of a command.
 
-    The actuator gets the value ``factor * x + offset``. By default, x is ``clip(command, lower, upper)``. With a lag or
-    an integrator, x is an activation. The clipped command is then the input of the lag or integrator. You can read and
-    write the activation as signal ``<prefix>.<label>.activation``.
+    The actuator's input value is ``factor * x + offset``. By default, x is the clipped command ``clip(command, lower,
+    upper)``. With a lag or an integrator of the clipped command, x is an activation. You can read and write the
+    activation as signal ``<prefix>.<label>.activation``.
 
     ``sim.control``, schedules, diagrams and panels use the units of the command. Signals of the actuator, such as
-    ``force.<label>.command``, contain the value that the actuator gets. An emergency stop sends the command that maps
-    to the safe value of the actuator, or the nearest command in the range.
+    ``force.<label>.command``, contain the actuator's input value. An emergency stop sends the command for the
+    actuator's safe value, or the nearest command in the range.
 
     Args:
         command: label of an actuator's command, as in ``sim.control``.
-        factor: factor of the map, not zero (unit of the actuator divided by unit of the command).
+        factor: nonzero factor of the map (unit of the actuator divided by unit of the command).
         offset: offset of the map (unit of the actuator).
         lower, upper: range of the command, like MuJoCo's ``ctrlrange``.
-        initial: initial command. Default: the command that maps to the initial value of the actuator, or 0 with
-            ``integrate``.
+        initial: initial command. Default: the command for the actuator's initial value, or 0 with ``integrate``.
         time_constant: time constant of a first-order lag of the clipped command (s), like MuJoCo's activation with
-            ``dyntype="filterexact"``. 0 is no lag. Worlds may have different values: write the signal
+            ``dyntype="filterexact"``, or 0 for no lag. For a different value in each world, write the signal
             ``<prefix>.<label>.time_constant``.
-        integrate: whether the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``. An
-            emergency stop then sends the rate 0.
+        integrate: if True, the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``.
+            An emergency stop sends the rate 0.
         activation_range: (lower, upper) limit of the activation, like MuJoCo's ``actrange``. Default: no limits.
-        activation: initial activation. Default: the initial command. With ``integrate``: the activation that maps to
-            the initial value of the actuator.
+        activation: initial activation. Default: the initial command, or with ``integrate`` the activation for the
+            actuator's initial value.
 
     Raises:
         ModelError: the command is unknown, or a value is invalid.
@@ -85,7 +84,7 @@ def set_command_map(
 def _activation(
     element: str, spec: ActuatorSpec, lag: float, integrate: bool, between: Any, first: Any
 ) -> tuple[float, float, float | None]:
-    """Return the range of the activation and its initial value."""
+    """Return the range and the initial value of the activation."""
     if integrate and lag:
         raise validate.fail(element, f"it integrates, and time_constant = {lag:g} s is given too", "give one of them")
     if not (integrate or lag):

@@ -15,21 +15,21 @@ from gpusim.description.ui_hints import CommandMap, UiHints
 APPLIED = ".applied"
 """Suffix of the signal with the value of a command after delay and lag."""
 ACTIVATION = "activation"
-"""Signal name of the activation. The activation is a state between the command and the force of the actuator."""
+"""Signal name of the activation, a state between command and force of an actuator."""
 MAPS = "command_maps"
-"""Name of the actuator parameter that contains the command maps, by command."""
+"""Actuator parameter that contains the command maps, by command."""
 OPERATOR = "operator"
-"""Name of the actuator parameter that contains the names of the operator commands."""
+"""Actuator parameter that contains the names of the operator commands."""
 
 
 def command_names(spec: ActuatorSpec) -> list[str]:
-    """Return the command names for users: ``label`` for the first command, and ``label.command`` for all others."""
+    """Return an actuator's commands in ``sim.control``: ``label`` for the first, ``label.command`` for all others."""
     commands = actuator_type(spec.kind).commands
     return [spec.label if number == 0 else f"{spec.label}.{name}" for number, name in enumerate(commands)]
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that the actuator gets."""
+    """Return the names of an actuator's input values."""
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
@@ -41,14 +41,14 @@ def command_steering(model: Elements) -> dict[str, UiHints]:
         for command, label, applied in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
             hints, own = kind.ui_hints(model, spec, command), map_of(spec, command)
             found[applied] = found[label] = hints if own is None else hints.mapped(own)
-            if own is not None and own.integrate:  # in a stop the activation stays
+            if own is not None and own.integrate:  # an emergency stop does not change the activation
                 at = _activation_signal(spec, command), 0
                 found[applied] = replace(hints.mapped(own.acting()), safe=None, measured=at, factor=1.0, offset=0.0)
     return found
 
 
 def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[str]:
-    """Return the labels of the operator commands: inputs of diagrams, and marked commands of actuators.
+    """Return the labels of the operator commands: inputs of diagrams, and chosen commands of actuators.
 
     Args:
         model: model with the actuators and diagrams.
@@ -65,11 +65,11 @@ def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[
 
 
 def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
-    """Mark the named commands as operator commands.
+    """Mark all commands that match ``names`` as operator commands.
 
     Raises:
         ModelError: ``names`` is not a list of names.
-        UnknownNameError: no command matches a label or wildcard.
+        UnknownNameError: a label or wildcard matches no command.
     """
     labels = [label for spec in model.actuators for label in command_names(spec)]
     patterns = validate.name_list("ModelBuilder.set_operator_commands", names)
@@ -81,13 +81,13 @@ def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
 
 
 def map_of(spec: ActuatorSpec, command: str) -> CommandMap | None:
-    """Return the map of an actuator's command, or None if it has no map."""
+    """Return the map of an actuator's command, or None without a map."""
     found: CommandMap | None = spec.params.get(MAPS, {}).get(command)
     return found
 
 
 def first_command(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial value of a command."""
+    """Return the initial value of a command, in the units of ``sim.control``."""
     value, own = actuator_type(spec.kind).default_command(spec, command), map_of(spec, command)
     if own is None:
         return value
@@ -97,7 +97,7 @@ def first_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def first_acting(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial activation, or the initial command if the command has no activation."""
+    """Return the initial activation, or the initial command without an activation."""
     own = map_of(spec, command)
     if own is None or not own.has_activation:
         return first_command(spec, command)
@@ -109,7 +109,7 @@ def first_acting(spec: ActuatorSpec, command: str) -> float:
 
 
 def activation_signals(model: Elements) -> dict[str, str]:
-    """Return the activation signals of lags, integrators and actuators such as muscles, by command."""
+    """Return a dict: command -> activation signal (lags, integrators, and actuators such as muscles)."""
     found: dict[str, str] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
@@ -127,13 +127,13 @@ def _activation_signal(spec: ActuatorSpec, command: str) -> str:
 
 
 def is_late(spec: ActuatorSpec) -> bool:
-    """Return whether an actuator's commands act with a delay, a lag or an integrator."""
+    """Return whether an actuator's commands have a delay, a lag or an integrator."""
     maps: dict[str, CommandMap] = spec.params.get(MAPS, {})
     return delay_of(spec) is not None or any(own.has_activation for own in maps.values())
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
-    """Return the delay of the commands and the maximum delay that you can write (s), or None without a delay."""
+    """Return the initial and the maximum delay of the commands (s), or None without a delay."""
     return spec.params.get("delay")
 
 

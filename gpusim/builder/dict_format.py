@@ -16,7 +16,7 @@ FORMAT, VERSION = "gpusim.model", 1
 _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 LISTS = {"body": "bodies"}
-"""Names of the builder's lists by label space."""
+"""Type of element -> name of the builder's list."""
 _FIX = "give what ModelBuilder.to_dict returned"
 Self = TypeVar("Self", bound="DictFormat")
 
@@ -25,10 +25,10 @@ class DictFormat:
     """Part of ModelBuilder that converts the builder to a dictionary and back."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole content as JSON types: strings, numbers, lists and dictionaries.
+        """Return the builder's content as JSON types: strings, numbers, lists and dictionaries.
 
         ``json.dumps(builder.to_dict(), allow_nan=False)`` works. :meth:`from_dict` returns a builder with a
-        bit-identical model. The dictionary includes meshes. After :meth:`from_dict`, the same elements share a mesh.
+        bit-identical model. The dictionary includes meshes, and elements still share meshes after :meth:`from_dict`.
 
         Raises:
             ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.
@@ -39,7 +39,7 @@ class DictFormat:
 
     @classmethod
     def from_dict(cls: type[Self], data: dict[str, Any]) -> Self:
-        """Build a builder from the result of :meth:`to_dict`.
+        """Return a builder from the result of :meth:`to_dict`.
 
         Args:
             data: result of :meth:`to_dict`, directly or from a JSON file.

@@ -42,11 +42,11 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Number of a pseudo-coordinate: the length of a rod. Equal limits lock this length."""
+"""Number of the pseudo-coordinate "length of a rod"."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
-    """Check and compile the content of a builder, see :meth:`ModelBuilder.finalize`. ``gravity``: (3,), m/s2."""
+    """Return the checked and compiled content of a builder. ``gravity``: (3,), m/s2."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
@@ -63,7 +63,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """Return the same model with axis rows for more joint coordinates."""
+    """Return a model with axis rows for additional joint coordinates."""
     axes = set(axes)
     joints = list(model.joints)
     for index in (joint for joint, coordinate in axes if coordinate == LENGTH):
@@ -74,7 +74,7 @@ def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
 
 
 def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
-    """Compile complete and checked elements to a model. Joint coordinates in ``asked`` also get axis rows."""
+    """Compile checked elements to a model. Joint coordinates in ``asked`` get axis rows, too."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
@@ -115,7 +115,7 @@ def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> 
 
 
 def _check_joints(builder: Elements) -> None:
-    """Check that every joint connects a movable body, and run the checks of every kind of joint."""
+    """Check that every joint connects a movable body, and run the checks of every joint type."""
     fixed = [b.kinematic for b in builder.bodies]
     for kind, joints in _by_kind(builder.joints).items():
         joint_type(kind).check_model(joints, builder)
@@ -138,7 +138,7 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Return the column of every command by name."""
+    """Return a dict: command -> column of ``sim.control``."""
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
@@ -175,7 +175,7 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
 
 
 def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
-    """Reserve the keys and the gamepad axis or button of an input."""
+    """Reserve the keys and the gamepad axis or button of an operator input."""
     part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
     for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
         if name in bound:
@@ -185,7 +185,7 @@ def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Add columns for operator inputs of diagrams after the columns of actuators."""
+    """Add columns for operator inputs of diagrams, after the columns for actuators."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
@@ -212,7 +212,7 @@ def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
 
 
 def _numbers(actuators: list[ActuatorSpec]) -> list[int]:
-    """Return the index of each actuator within its kind."""
+    """Return the index of each actuator among the actuators of its type."""
     count: Counter[str] = Counter()
     numbers = []
     for spec in actuators:
@@ -252,7 +252,7 @@ def _group(
 
 
 def _place_clamped(groups: list[Group]) -> None:
-    """Number the actuators with a separate limit on each axis row, like the kernels."""
+    """Number the actuators that have their own effort limit, for each axis row and in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -280,9 +280,9 @@ def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> No
 
 
 def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> dict[str, Array]:
-    """Return the arrays of fields.PARAMETER_FIELDS for one world."""
-    # The world is the last body. Its mass and inertia only have to be invertible. A kinematic body must keep its
-    # angular velocity. Its constant momentum ensures that only for a spherical inertia.
+    """Return the parameter arrays of the model (fields.PARAMETER_FIELDS) for one world."""
+    # The last body is the world, with an arbitrary invertible mass matrix. Kinematic bodies have a spherical inertia,
+    # so that a constant angular momentum means a constant angular velocity.
     inertia = np.stack([np.eye(3) if b.kinematic else b.inertia for b in builder.bodies] + [np.eye(3)])
     parameters = {
         "gravity": gravity[None].copy(),
@@ -368,7 +368,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the indices of the constraint sides at each dynamic body."""
+    """Return the slots (numbered through all constraints) that contain each body, one row per body."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

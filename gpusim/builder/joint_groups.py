@@ -1,8 +1,8 @@
-"""Choice of the joint solver (direct or sweeps) for each group of joints that movable bodies connect.
+"""Choice of the joint solver (direct or sweeps) for each group of connected joints.
 
-``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. For groups without a ``solver``, it
-uses the direct solver, except for tracks. A track is a closed ring of at least LEAST_RING links with shapes and without
-actuators.
+Movable bodies connect the joints of a group. ``SolverConfig(joint_solver="auto")`` uses the argument ``solver`` of
+these joints. Groups without this argument get the direct solver, except tracks. A track is a closed ring of at least
+LEAST_RING links with shapes and without actuators.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model with marked swept constraints, and the config.
+    """Return the model, with a mark on constraints that sweeps solve, and the config.
 
     Raises:
         ModelError: two joints of a connected group have different values of ``solver``.
@@ -43,7 +43,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
 
 
 def swept_constraints(model: Model) -> Array:
-    """Return a mask of the swept constraints (constraints,)."""
+    """Return a mask (constraints,), True for constraints that sweeps solve."""
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):
@@ -78,7 +78,7 @@ def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
 
 
 def _asked(joints: Iterable[JointSpec]) -> str:
-    """Return the solver that the joints of a group request, or an empty string."""
+    """Return the argument ``solver`` of the joints of a group, or an empty string."""
     first: dict[str, JointSpec] = {}
     for joint in joints:
         if joint.solver is not None:

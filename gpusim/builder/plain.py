@@ -1,7 +1,7 @@
 """Conversion of the builder's values to JSON types and back, without loss.
 
-JSON has numbers, strings, lists and mappings with string keys. All other values become mappings whose first key starts
-with ``$``:
+JSON has numbers, strings, lists and mappings with string keys. All other values become mappings, with ``$`` at the
+start of the first key:
 
 | value | JSON |
 | --- | --- |
@@ -38,29 +38,29 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _PACKAGES = ("actuators", "builder", "contact", "description", "joints", "meshes", "sensors", "shapes")
-"""Packages whose dataclasses the builder can store as records."""
+"""Packages with dataclasses that the builder can store as records."""
 _DIAGRAMS = {"Diagram": "gpusim.control.diagram", "SensorDiagram": "gpusim.sensors.measured"}
 _ROOT = "gpusim."
 _MOST_LISTED = 1000
-"""Maximum number of entries of an array that the file stores as a list."""
+"""Maximum number of entries of arrays that the file stores as lists."""
 _SMALL = 32
-"""Maximum size of arrays that are not shared."""
+"""Maximum number of entries of arrays that the file does not store in the table of shared arrays."""
 _DTYPES = {np.dtype(name): name for name in ("float64", "float32", "int64", "int32", "uint8", "uint32", "bool")}
 _MOST_DEPTH = 100
 
 
 class Encoder:
-    """Encoder of one builder."""
+    """Converter of one builder's values to JSON types."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self._known: dict[int, int] = {}
 
     def encode(self, element: str, value: Any) -> Any:
-        """Return a value in JSON types. Error messages name ``element``, the element with the value.
+        """Convert a value of ``element`` to JSON types. Error messages name ``element``.
 
         Raises:
-            ModelError: the value has a type that a file cannot store.
+            ModelError: the type of the value is unknown.
         """
         if value is None or isinstance(value, bool | str):
             return value
@@ -128,7 +128,7 @@ def _with_texts(listed: Any) -> Any:
 
 
 class Decoder:
-    """Decoder of one file."""
+    """Converter of one file's JSON types to values."""
 
     def __init__(self, arrays: Any) -> None:
         if not isinstance(arrays, list):
@@ -141,7 +141,7 @@ class Decoder:
             item.setflags(write=False)
 
     def decode(self, element: str, value: Any) -> Any:
-        """Return the value that :class:`Encoder` encoded. Error messages name ``element``, the element with the value.
+        """Convert JSON types back to a value of ``element``. Error messages name ``element``.
 
         Raises:
             ModelError: the file is damaged.
@@ -216,7 +216,7 @@ def _array(value: dict[str, Any]) -> Array:
 
 
 def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
-    """Return a record with the given fields.
+    """Return a dataclass record with the given fields.
 
     Raises:
         ModelError: a field is unknown or missing, or has a value of another type.
@@ -242,7 +242,7 @@ def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Return whether a value has an annotated type."""
+    """Return whether a value fits a type annotation."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, choice) for choice in inner)
@@ -272,7 +272,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 @functools.cache
 def _record_type(place: str) -> type | None:
-    """Return the dataclass with a path such as "contact.material.Material", or None if it does not exist."""
+    """Return the dataclass for a path such as "contact.material.Material", or None if the path is unknown."""
     module, _, name = place.rpartition(".")
     if module.partition(".")[0] not in _PACKAGES:
         return None

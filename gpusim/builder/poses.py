@@ -26,18 +26,18 @@ def add_pose(
     commands: Mapping[str, float] | None = None,
     activations: Mapping[str, float] | None = None,
 ) -> None:
-    """Add a named posture. ``sim.reset(pose=label)`` starts worlds in this posture.
+    """Add a named posture for ``sim.reset(pose=label)``.
 
-    All other values, including velocities, are the initial values. Each joint coordinate moves the child of the joint
-    and all bodies attached to the child. For closed loops, give the poses of all bodies in the loop.
+    Values outside the posture, including velocities, are the initial values. Each joint coordinate moves the joint's
+    child and all bodies attached to the child. For closed loops, give the poses of all bodies in the loop.
 
     Args:
         label: unique name, such as "home".
-        joints: coordinates by joint label (m or rad). A ball joint takes a quaternion (x, y, z, w), a free joint a
-            Transform.
+        joints: coordinates by joint label (m or rad): a quaternion (x, y, z, w) for a ball joint, a Transform for a
+            free joint.
         bodies: poses of body frames in the world, by body label.
         commands: values of ``sim.control`` by label.
-        activations: activations of muscles, and of commands with a lag or an integrator, by command label.
+        activations: activations by command label, for muscles and for commands with a lag or an integrator.
 
     Raises:
         ModelError: a name is unknown, or a value has the wrong shape.
@@ -80,7 +80,7 @@ def _checked(element: str, name: str, given: Any) -> dict[str, Any]:
 
 
 def _coordinates(element: str, joint: JointSpec, value: Any) -> Array:
-    """Return the values of the signal ``joint.<label>.position``."""
+    """Return the checked values of the signal ``joint.<label>.position``."""
     kind = joint_type(joint.kind)
     count = kind.moves(joint)
     size = {"pose": 7, "quaternion": 4}.get(kind.position_is, count)

@@ -1,7 +1,7 @@
 """Importers for MJCF, URDF, SDF and USD files.
 
-Each importer returns a builder, and a report of what it read, repaired and ignored. Python imports the modules of a
-format on first use, so that ``import gpusim`` stays fast.
+Each importer returns a builder, and a report of repaired and ignored elements. Python imports the modules of a format
+on first use, so that ``import gpusim`` stays fast.
 """
 
 from __future__ import annotations

@@ -23,17 +23,16 @@ def add_holding_servos(
 ) -> list[str]:
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
-    The servo's gains scale with the load. The stiffness is ``I w^2`` and the damping is ``2 z I w``, with
-    w = 2 pi ``frequency`` and z = ``damping_ratio``. I is the inertia of all bodies that the joint moves, including the
-    bodies of its followers (``<mimic>``). The first target is the joint's position in the imported pose. After a reset
-    to a named posture, the target is the joint's position in that posture. Followers get no servo, since their leaders
-    move them.
+    The servo's gains scale with the load. The stiffness is ``I w^2`` and the damping is ``2 z I w``, with w = 2 pi
+    ``frequency`` and z = ``damping_ratio``. I is the inertia of all bodies that the joint and its followers
+    (``<mimic>``) move. The first target is the joint's position in the imported pose. After a reset to a named posture,
+    the target is the joint's position in that posture. Joints that follow another joint (``<mimic>``) get no servo.
 
     Args:
         builder: builder from the importer.
         report: report from the same import.
         frequency: natural frequency (Hz) of a joint with its load.
-        damping_ratio: damping ratio. 1 means critical damping, without overshoot.
+        damping_ratio: damping ratio. With ``damping_ratio=1``, the damping is critical.
         use_effort_limits: limit the servo to the file's effort limit (N m or N).
 
     Returns:
@@ -71,7 +70,7 @@ def add_holding_servos(
 
 
 def _total_load(report: ImportReport, name: str) -> float:
-    """Return the inertia at a joint."""
+    """Return the inertia that a joint and its followers move."""
     total = report.joints[name].load_inertia
     for other, follower in report.joints.items():
         if follower.mimic is not None and follower.mimic.leader == name:

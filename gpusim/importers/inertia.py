@@ -1,8 +1,8 @@
 """Checks and repairs of inertia tensors from files, and mass properties of rigidly connected parts.
 
-An inertia tensor is physically possible if its principal moments are positive and the largest is at most the sum of the
-other two. For a given mass, a ball of the densest metal (osmium) has the smallest possible moment of inertia. Moments
-below a millionth of this moment (:func:`gpusim.validate.least_moment`) are round-off errors and count as zero.
+A physically possible inertia tensor has positive principal moments, and no moment exceeds the sum of the other two
+moments. For a given mass, a ball of the densest metal (osmium) has the smallest possible moment of inertia. The
+importer treats moments below a millionth of the ball's moment (:func:`gpusim.validate.least_moment`) as zero.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import numpy as np
 
 from gpusim.validate import least_moment
 
-# A flat plate meets the triangle rule with equality, so round-off in a file may break it. This is stricter than the
-# builder's tolerance, so that a tensor that passes here also passes there.
+# Round-off can break the triangle inequality for a flat plate. The builder's tolerance is larger, so the builder
+# accepts every tensor that the importer accepts.
 TRIANGLE_TOLERANCE = 5e-7
-# A principal moment below this fraction of the largest one is treated as zero.
+# Principal moments below this fraction of the largest moment count as zero.
 POSITIVE_TOLERANCE = 1e-12
-# A repair raises a vanishing principal moment to this fraction: a rod about 80 times as long as it is thick.
+# Repairs raise principal moments to at least this fraction of the largest moment.
 REPAIRED_SHARE = 1e-3
-# A repair stops this far (relative) inside the triangle rule, so that round-off cannot decide later checks.
+# Repairs keep this relative margin to the limit of the triangle inequality, because of round-off.
 TRIANGLE_MARGIN = 1e-6
-# Below this (kg m2) a tensor is zero, since its products would underflow.
+# Tensors below this value (kg m2) count as zero, since their products underflow.
 TINY = 1e-200
-# At or above this (kg m2) a tensor is not finite, since its products would overflow.
+# Tensors at or above this value (kg m2) count as infinite, since their products overflow.
 HUGE = 1e200
 WATER_DENSITY = 1000.0
 MASSLESS_SHARE = 0.01
 """Mass that a massless body gets, as a fraction of the mean mass of all bodies with mass."""
 LIGHT = 2e-7
-"""Mass of a light link, as a fraction of the mass of the next body in the tree. A light link connects two joints."""
+"""Mass of a light link (a link between two joints), as a fraction of the mass of the next body in the tree."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class MassProperties:
     inertia: np.ndarray
 
     def moved(self, frame: np.ndarray) -> MassProperties:
-        """Return the properties in a new frame. ``frame`` (4, 4) is the pose of the current frame in the new frame."""
+        """Return the mass properties in a new frame. ``frame`` (4, 4) is the current frame's pose in the new frame."""
         rotation = frame[:3, :3]
         return MassProperties(self.mass, rotation @ self.com + frame[:3, 3], rotation @ self.inertia @ rotation.T)
 
@@ -60,7 +60,7 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 
     Args:
         inertia: inertia tensor (kg m2) about the center of mass.
-        mass: mass (kg), used to detect moments that are only round-off.
+        mass: mass (kg). Moments too small for this mass count as zero.
         allow_zero: accept zero principal moments, for example of a point mass.
     """
     if not np.all(np.abs(inertia) < HUGE):  # also for NaN
@@ -85,9 +85,8 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     """Return a physically possible tensor close to ``inertia`` (3, 3).
 
-    The result has the principal axes and the largest moment of ``inertia``. A physically possible tensor stays
-    unchanged. A tensor that is not finite, or zero except for round-off, is replaced by the inertia of a sphere of
-    water with ``mass`` (kg).
+    The repair keeps the principal axes and the largest moment. Physically possible tensors do not change. The inertia
+    of a sphere of water with ``mass`` (kg) replaces a tensor that is infinite, NaN or almost zero.
     """
     if inertia_fault(inertia, mass) is None:
         return inertia
@@ -97,7 +96,7 @@ def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     moments, axes = np.linalg.eigh(inertia / scale)
     if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < max(10.0 * TINY, least_moment(mass)):
         return sphere_inertia(mass)
-    # Twice the least moment, so that rotating to the body's axes and back cannot make it round-off again.
+    # Twice the least moment, so that round-off in rotations cannot lower a moment below the limit.
     moments = np.maximum(moments, max(REPAIRED_SHARE * moments[2], 2.0 * least_moment(mass) / scale))
     lacking = moments[2] * (1.0 + TRIANGLE_MARGIN) - moments[0] - moments[1]
     if lacking > 0.0:
@@ -115,7 +114,7 @@ def sphere_inertia(mass: float) -> np.ndarray:
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
     """Return the mass (kg) and the moment of inertia (kg m2) of a light link.
 
-    The arguments are the mass (kg) and the inertia (kg m2) that the link carries.
+    ``mass`` (kg) and ``inertia`` (kg m2) belong to the bodies that the link carries.
     """
     light = LIGHT * mass
     return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * least_moment(light))

@@ -1,4 +1,4 @@
-"""One loader for all formats. ``gpusim.load`` and ``ModelBuilder.add_model`` use it."""
+"""``gpusim.load`` and ``ModelBuilder.add_model``: loading of models in all formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROOTS = {"mujoco": "mjcf", "robot": "urdf", "sdf": "sdf", "gazebo": "sdf"}
 _USD = (b"PXR-USDC", b"#usda", b"PK\x03\x04")
 """First bytes of USD files: binary, text, package."""
 _HEAD = 1 << 20
-"""Number of bytes that the search for the root element reads from a file."""
+"""Number of bytes at the start of a file in which the loader searches for the root element."""
 _NOT_ELEMENTS = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<![A-Z].*?(?:>|\Z)", re.DOTALL)
 _KNOWN = "give MJCF (<mujoco>), URDF (<robot>), SDF (<sdf>) or USD"
 
@@ -43,8 +43,8 @@ def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: the format is unknown, a package that reads it is missing, or the model is invalid.
-        UnknownNameError: the format's loader has no such argument.
+        ModelError: the format is unknown, the package that reads the format is missing, or the model is invalid.
+        UnknownNameError: the loader of the format does not know an argument.
     """
     return _loader("load", source, False)(source, arguments)
 
@@ -134,13 +134,13 @@ def add_model(
 ) -> ImportReport:
     """Add a model from an MJCF, URDF, SDF or USD file.
 
-    A model with a fixed base is mounted on ``parent``. A model with a floating base starts at ``parent``, but is free
-    to move. The gravity of the builder replaces the gravity of the file.
+    A model with a fixed base is mounted on ``parent``. The starting pose of a floating base is relative to ``parent``.
+    The gravity of the builder replaces the gravity of the file.
 
     Args:
         source: path or text, as in ``gpusim.load``.
-        parent: index or label of the body, or label of the site, that the model is mounted on (default: the world).
-            A link that the importer merged into another link is a site.
+        parent: body (index or label) or site (label) that the model is mounted on (default: the world). Importers add a
+            site for each merged link.
         xform: pose of the model's world frame in the frame of ``parent``.
         label_prefix: prefix of all labels of the model. Give each copy a different prefix.
         arguments: keyword arguments of ``gpusim.load``.
@@ -149,7 +149,8 @@ def add_model(
         The report. The names in the report have the prefix, and the indices are indices in this builder.
 
     Raises:
-        ModelError: as in ``gpusim.load``, ``parent`` is no body, or the builder already has a label of the model.
+        ModelError: ``gpusim.load`` fails, no body has the index ``parent``, or the builder already has a label of the
+            model.
         UnknownNameError: no body or site has the label ``parent``, or an argument is unknown.
     """
     where = "ModelBuilder.add_model"
@@ -168,7 +169,7 @@ def add_model(
 
 
 def _mount(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple[int, Transform]:
-    """Return the body that ``parent`` names, and the mounting frame in the frame of this body."""
+    """Return the body for ``parent``, and the mounting frame in the body's frame."""
     if not isinstance(parent, str):
         return builder.check_body(where, "parent", WORLD if parent is None else parent), Transform()
     bodies = {body.label: (index, Transform()) for index, body in enumerate(builder.bodies)}
@@ -211,7 +212,7 @@ def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: s
     }
     report.findings = [
         item
-        if item.element.startswith("mesh")  # a file, which keeps its name
+        if item.element.startswith("mesh")  # names of files get no prefix
         else dataclasses.replace(item, element=re.sub("'([^']*)'", lambda name: f"'{prefix}{name[1]}'", item.element))
         for item in report.findings
     ]

@@ -1,4 +1,4 @@
-"""Search for the files that a robot file names, on disk or in memory."""
+"""Search for meshes and other files that a robot file refers to, on disk or in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from gpusim.errors import ModelError
 
 FOLDERS_ABOVE = 8
-"""Number of folders that are searched, from the folder of the robot file upwards."""
+"""Number of folders to search, from the folder of the robot file upwards."""
 _SCHEMES = ("package", "model", "fuel")
 _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
 
@@ -19,7 +19,7 @@ _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH"
 class Search:
     """Search path for files.
 
-    ``os.path`` finds no file at names that are too long or in folders without permission. ``Path`` raises an error.
+    The code uses ``os.path``, since ``Path`` raises an error for long names and for folders without permission.
 
     Args:
         folder: folder of the robot file. Relative names start in this folder. The search for packages includes this
@@ -74,12 +74,12 @@ class Search:
                 yield folder / rest
 
     def _guess(self, name: str, rest: str, here: Path) -> Path | None:
-        """Return the file whose path shares the longest end with ``rest``, or None."""
+        """Return the file whose path has the longest common end with ``rest``, or None."""
         parts = [part for part in PurePosixPath(rest).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None
         above = [here, *here.parents][:FOLDERS_ABOVE]
-        above = [folder for folder in above if folder != folder.parent]  # not the whole disk
+        above = [folder for folder in above if folder != folder.parent]  # without the root folder
         for start in range(len(parts) - 1):
             tail = Path(*parts[start:])
             for folder in (*self.packages, *above):
@@ -87,7 +87,7 @@ class Search:
                 if found:
                     self.guessed[name] = found
                     return found
-        for folder in (here, *self.packages):  # a name alone may be any file, so only there
+        for folder in (here, *self.packages):  # fewer folders, since a bare name is ambiguous
             found = next((path for path in self._near(folder, Path(parts[-1])) if os.path.isfile(path)), None)
             if found:
                 self.guessed[name] = found
@@ -99,7 +99,7 @@ class Search:
         if folder not in self._inside:
             try:
                 self._inside[folder] = sorted(path for path in folder.iterdir() if os.path.isdir(path))
-            except OSError:  # no permission, or no such folder
+            except OSError:  # no permission, or the folder is missing
                 self._inside[folder] = []
         for child in self._inside[folder]:
             yield child / tail

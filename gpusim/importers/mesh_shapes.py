@@ -13,12 +13,12 @@ from gpusim.meshes.decomposition import decompose_mesh
 from gpusim.transform import Transform
 
 HULL_VERTICES = 64
-"""Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
+"""Maximum number of vertices of a mesh's hull. More vertices make contacts slower, but not more accurate."""
 MESHES = ("hull", "decompose")
 
 
 def check_meshes(meshes: str) -> None:
-    """Raise a ModelError if ``meshes`` is not "hull" or "decompose", or needs a missing package."""
+    """Raise a ModelError if ``meshes`` is neither "hull" nor "decompose", or if the package ``coacd`` is missing."""
     if meshes not in MESHES:
         raise ModelError(f"meshes = {meshes!r} is unknown; give one of {', '.join(map(repr, MESHES))}")
     if meshes == "decompose" and find_spec("coacd") is None:
@@ -53,7 +53,7 @@ def add_mesh_shapes(
     """
     common: dict[str, Any] = {"xform": xform, "material": material, "max_vertices": HULL_VERTICES}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # reducing the hull's vertices is intended
+        warnings.simplefilter("ignore")  # hides the warning about removed hull vertices
         if meshes == "hull":
             return [builder.add_shape_mesh(body, path, scale, label=label, **common)]
         parts = decompose_mesh(f"shape '{label}'", path, scale)

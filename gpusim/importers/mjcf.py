@@ -61,12 +61,12 @@ def load_mjcf(
     """Read a MuJoCo model from an MJCF file, from MJCF text, or from a compiled model.
 
     The frames are MuJoCo's frames. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos. Labels are
-    the names in the file, with ``_`` in place of dots and spaces. By default, a body without joints becomes part of its
-    parent. Several hinges and slides of a body become one d6 joint. If no d6 joint fits, they become single joints with
-    very light bodies between them.
+    the file's names, with ``_`` instead of dots and spaces. By default, a body without joints becomes part of its
+    parent. Several hinges and slides of a body become one d6 joint. If no d6 joint fits, the hinges and slides become
+    separate joints with light bodies between them.
 
-    ``report.findings`` lists everything in the file that the model lacks. ``report.commands`` maps MuJoCo's ctrl to
-    commands of the model. ``report.poses`` names the keyframes.
+    ``report.findings`` lists everything in the file that is missing in the model. ``report.commands`` maps MuJoCo's
+    ctrl to commands of the model. ``report.poses`` names the keyframes.
 
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
@@ -74,25 +74,25 @@ def load_mjcf(
             file decides. The base is the child of the world whose subtree has the most joints.
         gravity: gravitational acceleration in the world frame, m/s2 (default: as in the file).
         xform: pose of the file's world frame in the model's world frame.
-        merge_fixed: merge bodies without joints into their parents. If False, fixed joints connect these bodies to
-            their parents.
+        merge_fixed: True merges bodies without joints into their parents. False connects these bodies to their parents
+            with fixed joints.
         keep: names or wildcards of bodies that are never merged, such as "camera*".
-        collisions: add the geoms that collide.
-        self_collisions: True lets all moving bodies collide with each other, except neighbors. With False, moving
-            bodies do not collide with each other. By default, contype, conaffinity, <exclude> and <pair> of the file
-            decide.
-        visuals: add the visible geoms and sites.
+        collisions: True imports the geoms that collide.
+        self_collisions: True lets all moving bodies collide with each other, except neighbors. With
+            ``self_collisions=False``, moving bodies do not collide with each other. By default, contype, conaffinity,
+            <exclude> and <pair> of the file decide.
+        visuals: True imports the visible geoms and sites.
         visual_groups: groups (0 to 5) of geoms and sites that are visible (default: the groups that MuJoCo shows).
         meshes: collision shapes of meshes, "hull" for the convex hull as in MuJoCo, or "decompose" for several hulls
             (needs coacd).
-        actuators: add the actuators.
+        actuators: True imports the actuators.
         switchable: names or wildcards of connect and weld constraints that you want to switch during the simulation.
-            They become latches: ``sim.write("joint.<label>.attached", 1.0, worlds)`` closes a latch. Inactive
-            constraints always become latches.
+            Switchable and inactive constraints become latches. To close a latch: ``sim.write("joint.<label>.attached",
+            1.0, worlds)``.
         asset_dirs: folders to search for files that MuJoCo does not find.
-        assets: file name -> content (bytes). These files replace files on disk.
+        assets: file name -> content (bytes). Files in memory take precedence over files on disk.
         pose: name of the keyframe to start in (default: qpos0).
-        strict: raise an error if anything that changes the motion is missing.
+        strict: True raises an error if the model lacks anything that changes the motion.
 
     Returns:
         The builder, which you can extend, and the report.
@@ -128,9 +128,9 @@ def load_mounted_mjcf(
     strict: bool = False,
     **options: Any,
 ) -> tuple[ModelBuilder, ImportReport]:
-    """Read a model like ``load_mjcf``, but add its fixed bases as bodies with a fixed joint.
+    """Read a model like ``load_mjcf``, but add fixed bases as bodies with a fixed joint.
 
-    ``add_builder`` can then connect these bodies to a parent body.
+    ``add_builder`` can connect the base bodies to a parent body.
     """
     return _load(source, _options(mount=True, **options), xform, asset_dirs, assets, pose, strict)
 
@@ -179,8 +179,8 @@ def import_model(
     Args:
         compiled: the model.
         options: arguments of ``load_mjcf``.
-        pose: name of a keyframe to start in.
-        posture: qpos and qvel to start in, in place of a keyframe.
+        pose: name of the keyframe that defines the initial state.
+        posture: initial qpos and qvel, instead of a keyframe.
     """
     context = _context(compiled, options)
     _start(context, pose, posture)
@@ -213,7 +213,7 @@ def import_model(
 
 
 def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
-    """Move everything in the builder's world by ``xform`` and return the builder."""
+    """Move everything in the builder by ``xform``, and return the builder."""
     if xform is None:
         return builder
     moved = ModelBuilder(gravity=builder.gravity)
@@ -239,7 +239,7 @@ def _context(compiled: Compiled, options: Options) -> Context:
 
 
 def _start(context: Context, pose: str | None, posture: tuple[Any, Any] | None) -> None:
-    """Set the starting posture and compute its kinematics."""
+    """Set the starting posture and compute the kinematics."""
     mj, m = context.mj, context.m
     if pose is not None:
         names = [word(context.name("KEY", k), "pose") for k in range(m.nkey)]

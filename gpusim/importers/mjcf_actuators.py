@@ -1,9 +1,9 @@
 """Actuators of the MJCF importer.
 
-The force of a MuJoCo actuator is ``gain ctrl + b0 + b1 l + b2 v``. Here l is the actuator's length, v its velocity,
-and b0, b1, b2 are the values of biasprm. With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0,
-it becomes a velocity servo. With b1 = b2 = 0, it becomes a joint force. Command maps convert MuJoCo's ctrl values to
-commands of the model.
+The force of a MuJoCo actuator is ``gain ctrl + b0 + b1 l + b2 v``. l is the length and v is the velocity of the
+actuator. b0, b1 and b2 are the values of biasprm. The builder's actuator depends on biasprm: position servo (b1 < 0),
+velocity servo (b1 = 0, b2 < 0), or joint force (b1 = b2 = 0). Command maps convert MuJoCo's ctrl values to commands of
+the model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gpusim.importers.report import CommandInfo
 _OWN_LOOP = "use a motor, and compute its ctrl in your own loop"
 
 GREATEST_EFFORT = 1e12
-"""Effort limit (N or N m) in a direction without a limit, if the other direction has a limit."""
+"""Effort limit (N or N m) for the unlimited direction of an actuator that has a limit in one direction only."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _add(context: Context, a: int) -> None:
         _add_on_free(context, a, target, kind == "jointinparent")
     elif kind == "tendon" and target in context.tendons:
         flags = context.field("tendon_actfrclimited", np.zeros(m.ntendon))
-        gear = m.actuator_gear[a][0]  # the range of a tendon limits the force before the gear, that of a joint after it
+        gear = m.actuator_gear[a][0]  # actuatorfrcrange of a tendon is before the gear
         limit = context.limited(flags[target], gear * m.tendon_actfrcrange[target] if flags[target] else (0, 0))
         _add_on_joint(context, a, context.tendons[target], 0, limit, context.offsets.get(target, 0.0))
     else:
@@ -187,7 +187,7 @@ def _map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Set the units, the range (within ``clip``) and the starting value of a command to those of MuJoCo's ctrl."""
+    """Give a command the units, the range (within ``clip``) and the starting value of MuJoCo's ctrl."""
     m, k = context.m, _control(context, a)
     if factor == 0.0:
         context.lost("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
@@ -260,7 +260,7 @@ def _add_wrench(
         context: state of the import.
         a: index of the actuator.
         body: index of the body in the builder.
-        wrench: vector and frame ("world" or "body") of the force and of the torque, for a force of 1 of the actuator.
+        wrench: force and torque (vector, and frame "world" or "body") for an actuator force of 1.
         point: point of application in the body's frame, m.
     """
     m, builder = context.m, context.builder

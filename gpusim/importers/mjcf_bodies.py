@@ -75,7 +75,7 @@ def _is_body(context: Context, b: int, base: int, home: int) -> bool:
 
 
 def _floats(context: Context, b: int, base: int) -> bool:
-    """Return True if ``fixed_base=False`` frees this base, which the file fixes to the world."""
+    """Return True if the file fixes this base to the world and ``fixed_base=False`` releases the base."""
     m = context.m
     return context.options.fixed_base is False and b == base and m.body_jntnum[b] == 0 and m.body_mocapid[b] < 0
 
@@ -84,7 +84,7 @@ def _fix(context: Context, b: int, base: int) -> None:
     m, builder = context.m, context.builder
     parent, place = context.homes[int(m.body_parentid[b])]
     if free_joint(context, b) is not None:
-        parent_frame = builder.bodies[context.homes[b][0]].xform  # a free base is fixed where it starts
+        parent_frame = builder.bodies[context.homes[b][0]].xform  # fixes a free base in its starting pose
     else:
         parent_frame = place * frame(m.body_pos[b], m.body_quat[b])
     label = context.label("joint", f"{context.labels[b]}_fixed")
@@ -107,7 +107,7 @@ def _write_report(context: Context, base: int) -> None:
 
 
 def _properties(context: Context, own: list[int]) -> MassProperties:
-    """Return the mass properties of a body and the bodies merged into it, in the body's frame."""
+    """Return the summed mass properties of a body and its merged bodies, in the body's frame."""
     m = context.m
     parts = []
     for b in own:
@@ -143,7 +143,7 @@ def _add_body(context: Context, b: int, found: MassProperties, mean: float) -> N
 
 
 def gravity_share(context: Context, b: int) -> float | None:
-    """Return a body's gravity factor, 1 - gravcomp, or None if the bodies merged into it have different factors."""
+    """Return a body's gravity factor, 1 - gravcomp, or None if its merged bodies have different factors."""
     m, own, given = context.m, context.members[context.homes[b][0]], context.gravcomp()
     shares = {1.0 - float(given[part]) for part in own if m.body_mass[part] > 0.0}
     return shares.pop() if len(shares) == 1 else None if shares else 1.0
@@ -159,7 +159,7 @@ def _with_mass(context: Context, b: int, mean: float) -> MassProperties:
 
 
 def _possible(context: Context, b: int, found: MassProperties) -> Array:
-    """Return the inertia after raising principal moments that are too small."""
+    """Return the inertia, with too small principal moments raised to values that a rigid body can have."""
     inertia = 0.5 * (found.inertia + found.inertia.T)
     moments, axes = np.linalg.eigh(inertia)
     raised = np.maximum(moments, least_moment(found.mass))

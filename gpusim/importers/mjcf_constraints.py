@@ -24,7 +24,7 @@ SLOW = 0.05
 
 
 def add_equalities(context: Context) -> None:
-    """Add the equality constraints. A connect or weld that is switchable or inactive at the start becomes a latch."""
+    """Add equality constraints. Switchable or initially inactive connect and weld constraints become latches."""
     m, mj = context.m, context.mj
     if context.off("EQUALITY", "CONSTRAINT"):
         return
@@ -56,7 +56,7 @@ def add_equalities(context: Context) -> None:
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return the two bodies of a connect or weld, and the joint frame in each body. The world comes first."""
+    """Return the two bodies of a connect or weld (the world first), and the joint frame in each body."""
     (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
     return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
 
@@ -80,7 +80,7 @@ def _can_move(context: Context, e: int) -> bool:
 
 
 def _holds_rotation(context: Context, e: int) -> bool:
-    """Return True for a weld, except a weld with ``torquescale`` 0, which holds a point only."""
+    """Return True for a weld that constrains the rotation (``torquescale`` is not 0)."""
     m = context.m
     return bool(m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD and m.eq_data[e][10] != 0.0)
 
@@ -149,7 +149,7 @@ def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, flo
 
 def _check_softness(context: Context, e: int) -> None:
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
-    if time < 0.0:  # stiffness and damping per inertia
+    if time < 0.0:  # stiffness and damping for unit inertia
         time, ratio = 1.0 / math.sqrt(-time), 1.0
     if time > SLOW:
         effect = f"rigid, while MuJoCo closes it in {time:g} s"
@@ -189,7 +189,7 @@ def _add_joint(context: Context, e: int) -> None:
 
 
 def _polynomial(data: Array, offset: float, factor: float) -> tuple[float, ...]:
-    """Return the coefficients of the polynomial ``data[:5]`` of ``offset + factor * x`` in x."""
+    """Return the coefficients of p(offset + factor x) as a polynomial in x. p has the coefficients ``data[:5]``."""
     found = Polynomial(data[:5])(Polynomial([offset, factor])).coef
     return vector([*found, *np.zeros(5 - len(found))])
 

@@ -27,7 +27,8 @@ _PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 class Options:
     """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
 
-    ``xform`` rotates only vectors along axes of the file's world. All else is moved after the import.
+    During the import, ``xform`` rotates only vectors along axes of the file's world. ``displaced`` moves the model
+    after the import.
     """
 
     fixed_base: bool | None = None
@@ -62,12 +63,12 @@ class Coordinate:
 
 @dataclass
 class Losses:
-    """Findings about elements of the file. Elements with the same problem share one finding."""
+    """Findings about elements of the file, with one finding for all elements with the same problem."""
 
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
     def add(self, severity: str, kind: str, name: str, what: str, effect: str = "", fix: str = "") -> None:
-        """Add the element ``name`` to the finding about the same problem."""
+        """Add the element ``name`` to the finding about its problem."""
         self.facts.setdefault((severity, kind, what, effect, fix), []).append(name)
 
     def write(self, report: ImportReport) -> None:
@@ -88,20 +89,20 @@ class Context:
         mj: the package ``mujoco``.
         m: the MjModel.
         at_zero, now: MjData at qpos0, and MjData in the starting posture, both with computed kinematics.
-        homes: MuJoCo body -> index of the builder's body that contains it (-1 for the world), and its pose in the frame
-            of that body.
-        members: body index in the builder -> the MuJoCo bodies that this body contains. Merged bodies come last.
+        homes: MuJoCo body -> index of the builder's body (-1 for the world), and pose of the MuJoCo body in the frame
+            of the builder's body.
+        members: body index in the builder -> the MuJoCo bodies that became this body, merged bodies last.
         labels: MuJoCo body -> label in the builder. Merged bodies have no label.
         joint_labels: MuJoCo joint -> label in the report.
         coordinates: MuJoCo joint -> joint and coordinate in the builder.
         tendons: MuJoCo tendon -> joint index in the builder.
-        offsets: MuJoCo tendon -> tendon length minus the coordinate of the builder's joint (m). It is constant.
+        offsets: MuJoCo tendon -> constant difference (m): tendon length minus the coordinate of the builder's joint.
         shapes: MuJoCo geom -> index of its first shape.
         parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several shapes.
         pieces: MuJoCo mesh -> triangles for drawing.
         actuators: number of actuators.
-        controls: index in MuJoCo's ctrl and command in the model, for each command.
-        activations: index in MuJoCo's act, command in the model, minimum and maximum, for each activation.
+        controls: pairs (index in MuJoCo's ctrl, command in the model).
+        activations: tuples (index in MuJoCo's act, command in the model, minimum, maximum).
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -126,24 +127,24 @@ class Context:
     def off(self, *names: str) -> bool:
         """Return True if the model disables any of the MuJoCo features ``names``, such as "LIMIT"."""
         bits = self.mj.mjtDisableBit
-        passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # springs and dampers together, before MuJoCo 3.4
+        passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # one flag for springs and dampers before MuJoCo 3.4
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
 
     def all_passive_off(self) -> bool:
-        """Return True if the model disables springs and dampers. MuJoCo then leaves out drag and gravcomp too."""
+        """Return True if the model disables springs and dampers, which also disables drag and gravcomp in MuJoCo."""
         return self.off("SPRING") and self.off("DAMPER")
 
     def gravcomp(self) -> Array:
-        """Return ``gravcomp`` of all bodies. MuJoCo ignores it if no body has a positive value."""
+        """Return ``gravcomp`` of all bodies, or zeros if MuJoCo ignores ``gravcomp``."""
         found = np.array(self.m.body_gravcomp)
         return found if np.any(found > 0.0) and not self.all_passive_off() else np.zeros_like(found)
 
     def field(self, name: str, default: Any = 0.0) -> Any:
-        """Return a field of the model, or ``default`` if this version of MuJoCo lacks the field."""
+        """Return a field of the model, or ``default`` if the installed MuJoCo version lacks the field."""
         return getattr(self.m, name, default)
 
     def name(self, kind: str, index: int) -> str:
-        """Return an element's name in the file. An element without a name gets a name such as "body3".
+        """Return an element's name in the file, or a generated name such as "body3" if the file gives no name.
 
         ``kind`` is the element's kind as in mjtObj, such as "BODY".
         """
@@ -169,7 +170,7 @@ class Context:
         self.losses.add(severity, kind.lower(), self.name(kind, index), what, effect, fix)
 
     def limited(self, flag: Any, bounds: Any) -> tuple[float, float]:
-        """Return the bounds (lower, upper), or infinite bounds if ``flag`` is false."""
+        """Return ``bounds`` (lower, upper), or infinite bounds if ``flag`` is false."""
         if not flag:
             return -math.inf, math.inf
         lower, upper = sorted(float(x) for x in bounds)

@@ -28,11 +28,11 @@ class Filters:
     Attributes:
         geoms: geoms that may collide.
         number: geom -> number of its group.
-        meets: whether two groups collide, a bool array (groups, groups).
-        alone: whether all geoms of a group have contype = conaffinity = 0, a bool array (groups,). These geoms collide
-            only in the pairs of <pair>.
-        named: whether the builder supports the number of groups. If not, each pair of geoms gets its own collision
-            rule.
+        meets: bool array (groups, groups), True if two groups collide.
+        alone: bool array (groups,), True if all geoms of a group have contype = conaffinity = 0. Geoms with contype =
+            conaffinity = 0 collide only in the pairs of <pair>.
+        named: True if the builder supports the number of groups. With ``named=False``, each pair of geoms gets its own
+            collision rule.
     """
 
     def __init__(self, context: Context):
@@ -43,7 +43,7 @@ class Filters:
         keys = [(int(m.geom_contype[g]), int(m.geom_conaffinity[g]), s) for g, s in zip(self.geoms, still, strict=True)]
         kinds = sorted(set(keys))
         table = [[self._meet(one, two) for two in kinds] for one in kinds]
-        kept: list[tuple[list[bool], bool]] = []  # rows of kinds with the same partners become one group
+        kept: list[tuple[list[bool], bool]] = []  # one group for all kinds with the same partners
         group: dict[tuple[int, int, bool], int] = {}
         for kind, row in zip(kinds, table, strict=True):
             signature = (row, not (kind[0] or kind[1]))
@@ -121,7 +121,7 @@ class Filters:
         return Material(friction=slide, spinning_friction=spin, rolling_friction=roll)
 
     def _filtered(self, geoms: list[int]) -> Array:
-        """Return a mask (n, n) of the geom pairs that MuJoCo excludes: same body, parent and child, or <exclude>."""
+        """Return a mask (n, n), True for geom pairs that MuJoCo excludes: same body, parent and child, or <exclude>."""
         m = self.context.m
         body = np.array([int(m.geom_bodyid[g]) for g in geoms])
         weld = np.array(m.body_weldid)
@@ -161,7 +161,7 @@ class Filters:
         return effective_friction(dimension, np.maximum(m.geom_friction[a], m.geom_friction[b]))
 
     def _unlike(self, geoms: list[int]) -> Array:
-        """Return a mask (n, n) of the pairs whose materials give a different friction than MuJoCo's rule."""
+        """Return a mask (n, n), True for pairs whose friction differs from MuJoCo's rule."""
         m, shapes = self.context.m, self.context.builder.shapes
         kinds: dict[tuple[float, ...], int] = {}
         number = np.array(
@@ -178,7 +178,7 @@ class Filters:
 
 
 def _joined(builder: ModelBuilder, bodies: Array) -> Array:
-    """Return a mask (n, n) of shape pairs. It is True for bodies that do not collide because a joint connects them."""
+    """Return a mask (n, n), True for pairs of shapes that do not collide because a joint connects their bodies."""
     found = np.zeros((bodies.size, bodies.size), bool)
     place = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
     for a, b in joined_bodies(builder.joints, {b for b in place if b >= 0}):

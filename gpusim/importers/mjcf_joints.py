@@ -1,7 +1,7 @@
 """Joints of the MJCF importer.
 
 The origin of the joint frame is the joint's anchor. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's
-qpos. Several hinges and slides of a body become one d6 joint, or several joints with light links between them.
+qpos. Several hinges and slides of a body become one d6 joint, or a chain of joints and light links.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _label(context: Context, j: int) -> str:
 
 
 def _add_group(context: Context, joints: list[int], parent: int, child: int, start: Transform) -> None:
-    """Add the one joint of gpusim that fits ``joints``."""
+    """Add one joint of gpusim for a group of MuJoCo joints."""
     j, kind = joints[0], int(context.m.jnt_type[joints[0]])
     if len(joints) > 1:
         _add_d6(context, joints, parent, child, start)
@@ -73,9 +73,6 @@ def _add_group(context: Context, joints: list[int], parent: int, child: int, sta
         _add_ball(context, j, parent, child, start)
     else:
         _add_axis(context, j, parent, child, start)
-
-
-# One joint.
 
 
 def _add_axis(context: Context, j: int, parent: int, child: int, start: Transform) -> None:
@@ -116,7 +113,7 @@ def _add_free(context: Context, j: int, child: int) -> None:
     label = _label(context, j)
     if is_base and report.base_joint:
         context.coordinates[j] = Coordinate(len(builder.joints) - 1, report.base_joint)
-        return  # fixed_base=True holds it
+        return  # fixed_base=True fixes the base
     q = int(m.jnt_qposadr[j])
     index = builder.add_joint_free(WORLD, child, label=label, **_numbers(context, j))
     context.coordinates[j] = Coordinate(index, label)
@@ -127,9 +124,6 @@ def _add_free(context: Context, j: int, child: int) -> None:
         rest = frame(m.qpos_spring[q : q + 3], m.qpos_spring[q + 3 : q + 7])
         name = context.label("joint", f"{label}_spring")
         builder.add_bushing(WORLD, child, rest, stiffness=(stiffness,) * 6, label=name)
-
-
-# Several joints of one body.
 
 
 def _fits_d6(context: Context, joints: list[int]) -> bool:
@@ -147,7 +141,7 @@ def _fits_d6(context: Context, joints: list[int]) -> bool:
     if any(np.abs(m.jnt_pos[j] - m.jnt_pos[hinges[0]]).max() > 1e-9 for j in hinges):
         return False
     if turns > 1 and any(m.qpos0[m.jnt_qposadr[j]] for j in hinges):
-        return False  # the file's axes are those at qpos0, a d6 joint's those at zero
+        return False  # the file gives axes at qpos0, a d6 joint needs axes at 0
     if turns < 3:
         return True
     lower, upper = context.limited(m.jnt_limited[hinges[1]], m.jnt_range[hinges[1]])
@@ -171,7 +165,7 @@ def _add_d6(context: Context, joints: list[int], parent: int, child: int, start:
         child,
         start * at * moved.inverse() * turned.inverse(),
         at,
-        linear_axes=[vector(turned.rotate(m.jnt_axis[j])) for j in slides],  # the frame is turned back
+        linear_axes=[vector(turned.rotate(m.jnt_axis[j])) for j in slides],  # axes in the rotated joint frame
         angular_axes=[vector(m.jnt_axis[j]) for j in turns],
         limit_lower=tuple(lower for lower, _ in bounds),
         limit_upper=tuple(upper for _, upper in bounds),
@@ -183,7 +177,7 @@ def _add_d6(context: Context, joints: list[int], parent: int, child: int, start:
 
 
 def _groups(context: Context, joints: list[int]) -> list[list[int]]:
-    """Return the joints in as few groups as possible. One joint of gpusim fits a group."""
+    """Divide MuJoCo joints into as few groups as possible, so that each group becomes one joint of gpusim."""
     groups: list[list[int]] = []
     for j in joints:
         if groups and _fits_d6(context, [*groups[-1], j]):
@@ -249,9 +243,6 @@ def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform)
         spin = spin + own
         velocity = velocity + np.cross(own, point - now.xanchor[j])
     return velocity, spin
-
-
-# The report.
 
 
 def _describe(context: Context) -> None:

@@ -34,9 +34,9 @@ class GeomLook:
     """Look of a geom or a site.
 
     Attributes:
-        rgba: color and opacity (0 to 1).
-        options: arguments of ``add_visual`` for transparency, texture and finish. They are empty for an opaque geom
-            with the default finish.
+        rgba: color (sRGB) and opacity, 0 to 1.
+        options: arguments of ``add_visual`` for transparency, texture and finish, empty for an opaque geom with the
+            default finish.
     """
 
     rgba: Array
@@ -50,19 +50,19 @@ class GeomLook:
 
     @property
     def is_default(self) -> bool:
-        """Whether the look is MuJoCo's default gray for a geom without a color."""
+        """True if the look is MuJoCo's default gray for a geom without a color."""
         return not self.options and np.allclose(self.rgba, _DEFAULT_RGBA)
 
 
 def geom_look(context: Context, g: int) -> GeomLook:
-    """Return the look of a geom. The material gives texture and finish, and the color if the geom has none."""
+    """Return the look of a geom. The geom's material gives texture, finish and the color of geoms without a color."""
     look = _look(context, context.m.geom_rgba[g], int(context.m.geom_matid[g]))
     texture = _texture(context, g, int(context.m.geom_matid[g]))
     return look if texture is None else GeomLook(look.rgba, {**look.options, "texture": texture})
 
 
 def site_look(context: Context, s: int) -> GeomLook:
-    """Return the look of a site. The material gives the finish, and the color if the site has none."""
+    """Return the look of a site. The site's material gives the finish and the color of sites without a color."""
     return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
 
 
@@ -97,7 +97,7 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
     if int(m.tex_type[found[0]]) == _CUBE:
         width = pixels.shape[1]
         faces = np.broadcast_to(pixels.reshape(-1, width, width, pixels.shape[2])[..., :3], (6, width, width, 3))
-        return Texture(faces, mapping=PROJECTED if uniform else SURFACE)  # one face stands for all
+        return Texture(faces, mapping=PROJECTED if uniform else SURFACE)  # all faces are equal
     repeat = np.array(m.mat_texrepeat[material], float)
     if kind == FIELD:
         half = np.array(m.hfield_size[int(m.geom_dataid[g])][:2], float)
@@ -110,7 +110,7 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
 
 
 def _on_plane(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
-    """Return a texture that looks as in MuJoCo on a plane with the half sizes ``half`` (2,), m."""
+    """Return a texture for a plane with the half sizes ``half`` (2,), m, with the same look as in MuJoCo."""
     size = np.where(half > 0.0, half, 1.0)
     times = repeat * size if uniform else repeat
     turn = np.where(half > 0.0, 0.5 * times - 0.5, 0.0)
@@ -149,7 +149,7 @@ def mesh_corners(context: Context, g: int) -> dict[str, Array | None]:
     if int(m.mesh_texcoordadr[k]) >= 0:
         first, count = int(m.mesh_texcoordadr[k]), int(m.mesh_texcoordnum[k])
         uv = np.array(m.mesh_texcoord[first : first + count], float)[m.mesh_facetexcoord[faces]]
-        uv[..., 1] = 1.0 - uv[..., 1]  # MuJoCo's v runs down
+        uv[..., 1] = 1.0 - uv[..., 1]  # MuJoCo's v points down
     return {"normals": normals, "uv": uv}
 
 

@@ -49,7 +49,7 @@ def _joints(context: Context) -> None:
 
 
 def _tendons(context: Context) -> None:
-    """Report soft limits, margins of limits, soft dry friction and branching armature of tendons."""
+    """Report tendons with soft limits, limit margins, soft dry friction, or armature across branches of the tree."""
     m, armature = context.m, context.field("tendon_armature", np.zeros(context.m.ntendon))
     for t in context.tendons:
         if armature[t] and _branches(context, t):
@@ -92,7 +92,7 @@ def _sensors(context: Context) -> None:
 
 
 def _effort_ranges(context: Context) -> None:
-    """Report limits on the total actuator force of a joint or tendon, since the model limits each actuator instead."""
+    """Report limits on the sum of actuator forces of a joint or tendon. The model limits each actuator separately."""
     m, pulls = context.m, [driven(context, a) for a in range(context.actuators)]
     if context.off("ACTUATION") or not pulls:
         for j in range(m.njnt):
@@ -136,13 +136,13 @@ def driven(context: Context, a: int) -> tuple[set[int], int]:
 
 
 def _branches(context: Context, t: int) -> bool:
-    """Return whether the joints that a tendon pulls are on several branches of the tree."""
+    """Return whether a tendon pulls joints on several branches of the kinematic tree."""
     joints = _pulled(context, t)
     return bool(joints - _above(context, max((int(context.m.jnt_bodyid[j]) for j in joints), default=0)))
 
 
 def _pulled(context: Context, t: int) -> set[int]:
-    """Return the joints between the world and everything to which a tendon is attached."""
+    """Return the joints of a tendon, and the joints between the world and the tendon's sites and geoms."""
     m, wraps, joints = context.m, context.mj.mjtWrap, set[int]()
     for i in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
         element, wrap = int(m.wrap_objid[i]), wraps(int(m.wrap_type[i]))

@@ -23,7 +23,7 @@ _FRAME = {
     "framelinvel": ("linear_velocity", ""),
     "frameangvel": ("angular_velocity", ""),
 }
-"""Type of frame sensor -> signal of a site, and form of the value."""
+"""Type of frame sensor -> quantity of a site, and form of the value (see ``SensorInfo``)."""
 _SITE = {
     "accelerometer": ("acceleration", ""),
     "gyro": ("angular_rate", ""),
@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _range_of_value(context: Context, s: int) -> tuple[float, float]:
-    """Return the range of a sensor's values."""
+    """Return the minimum and maximum of a sensor's values."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, own = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -106,7 +106,7 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
 
 
 def _only_own_actuators(context: Context, j: int) -> bool:
-    """Return True if no tendon, site actuator, spring or gravity compensation adds to a joint's actuator force."""
+    """Return True if only actuators on the joint contribute to the joint's actuator force."""
     m = context.m
     others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven(context, a)[0]]
     return not (others or m.jnt_stiffness[j] or compensates(context, j))
@@ -133,7 +133,7 @@ def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo 
 
 
 def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
-    """Return the label of a site at an object's frame."""
+    """Return the label of a site at the frame of a MuJoCo object."""
     m, mj = context.m, context.mj
     if kind == int(mj.mjtObj.mjOBJ_SITE):
         return context.builder.sites[target].label
@@ -156,7 +156,7 @@ def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
 
 
 def _of_subtree(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
-    """Return a sum over the subtree of a body, or None if the subtree has no mass."""
+    """Return the sensor of a mass-weighted sum over a body's subtree, or None if the subtree has no mass."""
     parts = tuple(_part(context, b) for b in context.carried(root) if context.m.body_mass[b] > 0.0)
     return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
 

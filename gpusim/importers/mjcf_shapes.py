@@ -1,4 +1,4 @@
-"""Shapes of the MJCF importer for colliding geoms. The materials follow MuJoCo's friction rule."""
+"""Shapes of the MJCF importer for colliding geoms, with materials that follow MuJoCo's friction rule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_SOLREF, DEFAULT_SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 
 
 def is_soft(reference: Any, impedance: Any) -> bool:
-    """Return True if solref or solimp differs from MuJoCo's default."""
+    """Return True if solref or solimp of a geom differs from MuJoCo's default."""
     return not (np.allclose(reference, DEFAULT_SOLREF) and np.allclose(impedance, DEFAULT_SOLIMP))
 
 
@@ -34,7 +34,7 @@ def touching(context: Context) -> list[int]:
 
 
 def effective_friction(dimension: Any, friction: Any) -> tuple[float, float, float]:
-    """Return sliding, spinning and rolling friction. Components that ``condim`` excludes are 0."""
+    """Return sliding, spinning and rolling friction, with 0 for components that ``condim`` excludes."""
     slide, spin, roll = (float(x) for x in friction)
     return (slide if dimension >= 3 else 0.0, spin if dimension >= 4 else 0.0, roll if dimension >= 6 else 0.0)
 

@@ -1,4 +1,4 @@
-"""Input of the MJCF importer: compile a path, text, MjModel or MjSpec to a MuJoCo model."""
+"""Input of the MJCF importer: compilation of a path, text, MjModel or MjSpec to a MuJoCo model."""
 
 from __future__ import annotations
 
@@ -57,18 +57,19 @@ def compile_model(
 
     Args:
         source: path of a file, MJCF text (starts with "<"), an MjSpec, or an MjModel.
-        assets: file name -> content (bytes). These files replace files on disk.
+        assets: file name -> content (bytes). Files in memory take precedence over files on disk.
         asset_dirs: folders to search for files that the compiler does not find.
 
     Raises:
-        ModelError: mujoco or the file is missing, or the compiler rejects the model. The message quotes the compiler.
+        ModelError: mujoco or the file is missing, or the compiler rejects the model. The message quotes the error of
+            the compiler.
     """
     mujoco = import_mujoco()
     if isinstance(source, mujoco.MjModel):
         return Compiled(mujoco, source, "MjModel")
     warnings: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda text: warnings.append(" ".join(text.split())))  # not into MUJOCO_LOG.TXT
+    mujoco.set_mju_user_warning(lambda text: warnings.append(" ".join(text.split())))  # avoids the file MUJOCO_LOG.TXT
     try:
         model, name = _compiled(mujoco, source, assets, asset_dirs)
     finally:
@@ -79,7 +80,7 @@ def compile_model(
 def _compiled(
     mujoco: ModuleType, source: Any, assets: Mapping[str, bytes] | None, asset_dirs: Sequence[str | os.PathLike[str]]
 ) -> tuple[Any, str]:
-    """Return the model and the name of its source."""
+    """Return the compiled model and the name of its source."""
     spec = getattr(mujoco, "MjSpec", None)
     if spec is not None and isinstance(source, spec):
         return _quoting("MjSpec", source.compile), "MjSpec"
@@ -131,7 +132,7 @@ def _checked_assets(assets: Mapping[str, bytes] | None) -> Mapping[str, bytes]:
 
 
 def _search(text: bytes, folders: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[str, bytes]]:
-    """Yield the base name and the content of each file that ``text`` names and ``folders`` contain."""
+    """Yield the base name and the content of each file in ``folders`` that ``text`` refers to."""
     wanted = {Path(match.decode(errors="replace")) for match in _FILE_NAMES.findall(text)}
     if not wanted or not folders:
         return
@@ -156,7 +157,7 @@ def _common_tail(path: Path, file: Path) -> int:
 
 
 def _quoting(name: str, compiled: Any) -> Any:
-    """Call ``compiled`` and convert errors of MuJoCo's compiler to a ModelError."""
+    """Call ``compiled``, and raise a ModelError for errors of MuJoCo's compiler."""
     try:
         return compiled()
     except (ValueError, RuntimeError) as error:

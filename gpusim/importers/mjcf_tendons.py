@@ -28,7 +28,7 @@ _RGBA, _WIDTH = (0.5, 0.5, 0.5, 1.0), 0.003
 
 
 def add_springs(context: Context) -> None:
-    """Add the springs of hinges and slides. Report springs and dampers of all joints that are not linear."""
+    """Add the springs of hinges and slides, and report nonlinear springs and dampers of all joints."""
     m = context.m
     poly = context.field("dof_dampingpoly", np.zeros(m.nv))
     for j, at in context.coordinates.items():
@@ -49,7 +49,7 @@ def add_springs(context: Context) -> None:
 
 
 def add_gravity_compensation(context: Context) -> None:
-    """Add forces for ``gravcomp`` if the MuJoCo bodies merged into one body have different values."""
+    """Add forces for ``gravcomp`` on bodies that contain merged MuJoCo bodies with different ``gravcomp``."""
     m, gravity, given = context.m, context.builder.gravity, context.gravcomp()
     for body, own in context.members.items():
         if context.builder.bodies[body].kinematic or gravity_share(context, own[0]) is not None:
@@ -87,7 +87,7 @@ def _report_look(context: Context, t: int) -> None:
 
 
 def _acts(context: Context, t: int) -> bool:
-    """Return True if a tendon has a force, a limit, an actuator or an equality."""
+    """Return True if a tendon affects the motion: with a force, a limit, an actuator or an equality."""
     m, mj = context.m, context.mj
     driven = any(
         m.actuator_trntype[a] == mj.mjtTrn.mjTRN_TENDON and m.actuator_trnid[a][0] == t
@@ -109,7 +109,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or a wrapped rope between consecutive sites."""
+    """Add a distance joint or a wrapped rope for each segment of a spatial tendon, and return the terms."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None
@@ -157,7 +157,7 @@ def _add_part(
 
 
 def _wrap(context: Context, i: int) -> Wrap:
-    """Return the geom that a tendon wraps around, as a Wrap."""
+    """Return the Wrap for a geom that a tendon wraps around."""
     m, geom, site = context.m, int(context.m.wrap_objid[i]), int(context.m.wrap_prm[i])
     body, home = context.homes[int(m.geom_bodyid[geom])]
     place = home * frame(m.geom_pos[geom], m.geom_quat[geom])

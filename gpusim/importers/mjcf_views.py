@@ -85,8 +85,8 @@ def add_lights(context: Context) -> None:
 def add_headlight(context: Context) -> None:
     """Add MuJoCo's headlight if the model has other lights.
 
-    MuJoCo adds light colors in sRGB, so 0.4 alone gives 0.4 of white. The viewer adds them in linear RGB. This function
-    converts only the headlight.
+    MuJoCo adds light colors in sRGB, and the viewer adds light colors in linear RGB. Only the headlight's color is
+    converted.
     """
     head = context.m.vis.headlight
     strength = float(np.max(head.diffuse))
@@ -105,7 +105,7 @@ def _kind(context: Context, k: int) -> str | None:
 
 
 def _in_body(context: Context, body: int, position: Array, axes: Array) -> Transform:
-    """Return the pose of a frame in a builder's body."""
+    """Return the pose of a MuJoCo frame in the builder's body."""
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = axes, position
     world = Transform.from_matrix(matrix)

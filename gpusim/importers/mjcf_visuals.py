@@ -47,7 +47,7 @@ def add_visuals(context: Context) -> None:
     sites = [s for s in range(m.nsite) if m.site_group[s] in groups and site_look(context, s).rgba[3] > 0.0]
     special = [g for g, look in shown.items() if g not in context.shapes or _needs_visual(context, g, look)]
     drawn = {_body(context, g) for g in special} | {context.site(s)[0] for s in sites}
-    for g, index in context.shapes.items():  # the viewer draws the world's shapes and its visuals
+    for g, index in context.shapes.items():  # in the world, the viewer draws both shapes and visuals
         shape = context.builder.shapes[index]
         shape.covered = bool(shown) and g not in shown and (shape.body == WORLD or not m.nskin)
     for g, look in shown.items():
@@ -77,7 +77,7 @@ def _add_site_visual(context: Context, s: int) -> None:
 
 
 def _basic(kind: int, size: Array) -> tuple[str, tuple[Any, ...]]:
-    """Return the kind and the sizes of a basic geom or site for ``add_visual``."""
+    """Return the kind and the sizes of a basic geom or site, as arguments of ``add_visual``."""
     word, count = _KINDS[kind]
     sizes = vector(size[:count])
     return word, (sizes,) if count == 3 else sizes

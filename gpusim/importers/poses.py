@@ -16,12 +16,12 @@ def add_poses(
     poses: Mapping[str, Mapping[str, float]],
     roots: Mapping[str, Transform] | None = None,
 ) -> None:
-    """Add the postures of a file to the model. Followers (``<mimic>``) get the positions that their leaders determine.
+    """Add the postures of a file to the model. Mimic joints get positions that follow from their leaders.
 
     Args:
         builder: receives the postures.
-        report: describes all joints. It receives the labels of the postures, and a finding for each position outside
-            the limits of a joint.
+        report: describes all joints. The function adds the labels of the postures, and a finding for each position
+            outside the limits of a joint.
         poses: posture -> joint label -> position (rad or m).
         roots: posture -> pose of a floating base in the world.
     """

@@ -21,15 +21,15 @@ SEVERITIES = ("motion", "contact", "look", "info")
 
 @dataclass(frozen=True)
 class Finding:
-    """One difference between the file and the model: something that the import changed, repaired or omitted.
+    """A difference between file and model: an element that the import changed, repaired or omitted.
 
     Attributes:
-        severity: what the difference affects. "motion" means the motion even without contacts, "contact" only contacts,
-            "look" only the appearance, and "info" nothing (for example a corrected typo).
+        severity: what the difference affects. "motion" (also without contacts), "contact" (only with contacts), "look"
+            (only the appearance) or "info" (no effect, for example a corrected typo).
         element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: what the file contains.
         effect: what the model contains instead, or empty.
-        fix: what the user can do, or empty.
+        fix: what the user can do to remove the difference, or empty.
     """
 
     severity: str
@@ -69,7 +69,7 @@ class CommandInfo:
 
 
 class JointLimits(NamedTuple):
-    """Effort and velocity limits of a joint in the file, ``inf`` if missing.
+    """Effort and velocity limits of a joint in the file, ``inf`` if the file has no limit.
 
     Attributes:
         effort: maximum torque (N m) of a revolute joint, or maximum force (N) of a prismatic joint.
@@ -83,7 +83,8 @@ class JointLimits(NamedTuple):
 class Mimic(NamedTuple):
     """Rule ``position = multiplier * position_of_leader + offset`` of a joint that follows a leader.
 
-    If the file has a polynomial rule, only its constant and linear part is here. The model has the whole polynomial.
+    For a polynomial rule, ``Mimic`` contains only the constant and linear coefficients. The model has the whole
+    polynomial.
     """
 
     leader: str
@@ -107,8 +108,9 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: load of the joint in the imported pose, to scale gains. The load is the inertia about the joint's
-            axis of all bodies that the joint moves (kg m2). For a prismatic joint, it is the mass of these bodies (kg).
+        load_inertia: load of the joint in the imported pose, to scale gains. For a revolute joint, the load is the
+            inertia about the axis of all bodies that the joint moves (kg m2). For a prismatic joint, the load is the
+            mass of all bodies that the joint moves (kg).
         axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
             joint with several coordinates.
     """
@@ -142,7 +144,7 @@ class Findings:
 
     @property
     def exact(self) -> bool:
-        """Return True if no finding has severity "motion". The model then moves as the file describes."""
+        """Return True if no finding has severity "motion", so that the model moves as the file describes."""
         return not any(finding.severity == "motion" for finding in self.findings)
 
     @property
@@ -151,7 +153,7 @@ class Findings:
         return one_for_each_fact(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
-        """Return the first finding of severity "motion" and the number of other such findings, or an empty text."""
+        """Return the first finding of severity "motion" and the number of other "motion" findings, or an empty text."""
         lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
         return lost[0] + (f" (and {len(lost) - 1} more)" if len(lost) > 1 else "") if lost else ""
 
@@ -164,27 +166,28 @@ class ImportReport(Findings):
         source: the file name, or a short description of text input.
         robot_name: name of the robot in the file.
         base_link: name of the root link.
-        base_joint: label of the fixed or free joint between the world and the base. None without such a joint, for
-            example if the base is on a hinge.
-        fixed_base: whether a joint other than a free joint holds the base, such as a weld or a hinge.
+        base_joint: label of the fixed or free joint between the world and the base, or None if another joint connects
+            the base, such as a hinge.
+        fixed_base: True if a joint such as a weld or a hinge connects the base to the world, False if the base floats.
         total_mass: mass of all bodies (kg), including repaired values.
-        added_mass: mass (kg) that repairs added.
+        added_mass: total mass (kg) of the repairs.
         findings: all changes, repairs and ignored elements, in the order of the import.
         merged: name of a merged link -> label of the body that now contains the link.
         link_frames: name of every link -> (4, 4) pose of the link's frame in the frame of the body that contains the
             link.
         shapes: link name -> indices of its shapes in the builder.
-        overlaps: pair of links -> overlap (m) in the imported pose. Overlapping links do not collide, even with
-            self-collisions enabled.
+        overlaps: pair of links -> overlap (m) in the imported pose. Overlapping links never collide, even if
+            self-collisions are enabled.
         visuals: link name -> indices of its visuals in the builder.
         triangles: number of triangles of all visuals, with 32 segments for a circle.
         joints: joint label -> JointInfo, in the order of the builder's joints.
         joint_limits: joint label -> (effort, velocity) of every movable joint.
         ignored: element name, such as "sensor" -> number of ignored elements.
         commands: actuator in the file -> its command in the model.
-        poses: labels of the postures, in the order of the file. Start in a posture with ``sim.reset(pose=label)``.
+        poses: labels of the postures, in the order of the file. ``sim.reset(pose=label)`` starts in a posture.
         cameras: labels of the cameras from the file.
-        sensors: sensor in the file -> signal in the model. ``report.sensors["gyro"].read(sim)`` returns its value.
+        sensors: sensor in the file -> signal in the model. ``report.sensors["gyro"].read(sim)`` returns the value of a
+            sensor.
     """
 
     source: str
@@ -210,7 +213,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Move everything that the file attaches to its world by ``pose``: sensors and links of the world."""
+        """Move the sensors and links that the file attaches to the world by ``pose``."""
         place = np.eye(4)
         place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
         for link in [link for link, body in self.merged.items() if body == "world"]:
@@ -243,7 +246,7 @@ class ImportReport(Findings):
         self.add(severity, element, *rest.split("; ", 2))
 
     def raise_if_not_exact(self) -> None:
-        """Raise an error that describes the first finding of severity "motion". ``strict=True`` uses this check.
+        """Raise an error that describes the first finding of severity "motion", for ``strict=True``.
 
         Raises:
             ModelError: a finding has severity "motion".
@@ -296,7 +299,7 @@ class ImportReport(Findings):
 
 
 def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
-    """Combine the reports about the models of one file into one report."""
+    """Combine reports about the models of one file into one report."""
     if len(reports) < 2:
         return reports[0] if reports else None
     made = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
@@ -326,12 +329,12 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# Details that may differ between sentences about one fact: names, numbers, and text in brackets.
+# Text that may differ between sentences about the same fact: names, numbers, and text in brackets.
 _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|nan)\b""")
 
 
 def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Merge sentences that differ only in names and numbers. A merged sentence lists up to ``shown`` other names."""
+    """Merge sentences that differ only in names and numbers, and list up to ``shown`` other names."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         name = re.search("'[^']*'", sentence)

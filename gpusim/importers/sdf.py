@@ -48,36 +48,38 @@ def load_sdf(
     ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
 
     Friction is as in Gazebo, with a default coefficient of 1. A contact uses the smaller friction of its two shapes.
-    Links of one model collide only if both have <self_collide>. Each sensor becomes a site at the sensor's frame, and
-    sensors that take images also become cameras. Plugins do not run. The report lists everything that the model lacks.
+    Two links of a model collide only if both links have <self_collide>. Each sensor becomes a site at the sensor's
+    frame, and image sensors also become cameras. Plugins do not run. The report lists everything in the file that is
+    missing in the model.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
         fixed_base: True fixes the first link of each floating model to the world. False omits all fixed joints to the
-            world. By default, the file decides.
-        gravity: gravitational acceleration (m/s2) in the world frame (default: the value in the file, or (0, 0, -9.8)
-            if the file has none).
+            world. Default: as in the file.
+        gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or (0, 0, -9.8)
+            without gravity in the file).
         xform: pose of the file's world frame in the model's world frame (default: the identity).
-        merge_fixed: merge links that fixed joints connect into one body. ``report.merged`` lists the merged links.
+        merge_fixed: True merges links that fixed joints connect into one body. ``report.merged`` lists the merged
+            links.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
-        collisions: read the collision shapes. The first shape of a link has the link's label. The labels of
-            further shapes end with a number.
-        self_collisions: enable collisions between links of a model, except neighbors and links that overlap at the
-            start (default: <self_collide> of the file).
-        visuals: read visuals.
+        collisions: True imports the collision shapes. The first shape of a link has the link's label. The labels of the
+            link's further shapes end with a number.
+        self_collisions: True enables collisions between links of a model, except neighbors and links that overlap at
+            the start (default: <self_collide> of the file).
+        visuals: True imports visuals.
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
         actuators: has no effect, since SDF has no actuators.
         asset_dirs: folders to search for models, packages and meshes.
         assets: files in memory, as a dict: file name -> content (bytes).
         pose: must be None, since SDF has no named postures.
-        strict: raise an error if a finding has severity "motion".
+        strict: True raises an error if a finding has severity "motion".
 
     Returns:
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: the file is missing, it is not XML, or it breaks a rule of SDF. The message names the file, the
-            line, the element and the fix.
+        ModelError: the file is missing, is not XML, or breaks a rule of SDF. The message names the file, the line, the
+            element and the fix.
         UnknownNameError: ``pose`` is not None.
     """
     check_meshes(meshes)

@@ -32,7 +32,7 @@ from gpusim.importers.urdf_bodies import matching
 from gpusim.transform import Transform
 
 AXES_IN_MODEL = (1, 4)
-"""Last version of SDF in which joint axes refer to the model's frame."""
+"""Last SDF version (1.4) in which joint axes are in the model's frame by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +67,14 @@ class Assembly:
 
     @property
     def alone(self) -> str | None:
-        """Return the path of the only model of the file, or None."""
+        """Return the path of the model if the file has only one model, else None."""
         return next(iter(self.world.models.values())).path() if len(self.world.models) == 1 else None
 
     def read_joints(self) -> None:
         """Read the joints of all models and of the world.
 
         Raises:
-            ModelError: a joint has an unknown type, link or frame, or the name of another joint.
+            ModelError: a joint has an unknown type, link or frame, or two joints have the same name.
         """
         taken: set[str] = set()
         for scope in self.world.all_models():
@@ -172,7 +172,7 @@ class Assembly:
             self.report.add("info", f"joint {item.label!r}", limits, "the limit will push it back")
 
     def _placed(self, joint: Joint) -> Placed:
-        """Convert a joint."""
+        """Return the joint between the builder's bodies for a joint of the file."""
         parent, child, axes = joint.parent, joint.child, joint.axes
         if child is None:
             parent, child, axes = None, parent, [axis.reversed() for axis in axes]
@@ -258,7 +258,7 @@ class Assembly:
         return float(axis @ inertia @ axis)
 
     def add_sensors(self) -> None:
-        """Add a site for each sensor of a link, and a camera for each sensor that takes images."""
+        """Add a site for each sensor of a link, and a camera for each image sensor."""
         for link in self.links.values():
             for node in link.node.all("sensor"):
                 add_sensor(self.builder, link.body, link.frame, node, link.label, self.report)

@@ -1,4 +1,4 @@
-"""Links of SDF: their poses and masses, and their conversion to bodies."""
+"""SDF links: poses, masses and conversion to bodies."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from gpusim.validate import GREATEST
 
 @dataclass(eq=False)
 class Link:
-    """A link.
+    """A link of the SDF file.
 
     Attributes:
         node: <link>.
         scope: the model that contains the link.
-        label: label in the builder. It consists of the names of the enclosing models and the name of the link.
+        label: label in the builder: the names of the enclosing models and the name of the link.
         pose: pose in the world.
         mass: mass properties in the link's frame, or None to compute them from the link's shapes (<inertial
             auto="true">).
-        static: whether the link is fixed to the world.
-        carrier: the link that this link is merged into, or this link itself.
+        static: True if the link is fixed to the world.
+        carrier: the link into which this link was merged, or this link itself.
         body: body index, -1 for a static link.
     """
 
@@ -67,7 +67,7 @@ class Link:
 
     @property
     def kinematic(self) -> bool:
-        """Return whether the link is kinematic, so that forces do not move it."""
+        """Return whether the link is kinematic (forces do not move it)."""
         return self.node.flag("kinematic")
 
 
@@ -97,7 +97,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, alone: str | None) -> str:
-    """Join the names of the enclosing models and ``name`` to a label. The model name ``alone`` is left out."""
+    """Return a label from the names of the enclosing models and ``name``, without the model name ``alone``."""
     path = scope.path()
     if alone is not None and (path == alone or path.startswith(f"{alone}::")):
         path = path[len(alone) :].lstrip(":")
@@ -139,7 +139,7 @@ def matrix_of(pose: Transform) -> np.ndarray:
 
 
 def merge(parent: Link, child: Link) -> None:
-    """Merge the body of the child into the body of the parent. The frame of the parent's body does not change."""
+    """Merge the child's body into the parent's body. The parent's body frame does not change."""
     if parent.root is not child.root:
         child.root.carrier = parent.root
 
@@ -202,7 +202,7 @@ def _add_body(
 
 
 def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
-    """Compute mass properties for <inertial auto="true"> from the shapes, and scale them to a mass in the file."""
+    """Compute mass properties for <inertial auto="true"> from the shapes, scaled to the file's <mass> if given."""
     for link in links:
         if link.static or link.root is not link or builder.bodies[link.body].complete:
             continue
@@ -221,7 +221,7 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
     """Disable gravity for links with <gravity> false.
 
-    If other links of the same body have gravity, a constant force cancels the weight of the link.
+    If a body also has merged links with gravity, a constant force cancels the weight of its links without gravity.
     """
     gravity = np.asarray(builder.gravity)
     heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}

@@ -1,4 +1,4 @@
-"""Names and poses in SDF files: worlds, nested models, frames, and included models."""
+"""Name spaces and poses in SDF files: worlds, nested models, frames, and included models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POSED = ("link", "frame", "joint")
 
 @dataclass(eq=False)
 class Scope:
-    """Name space of a model or of the world. It contains named elements and nested models.
+    """Name space of a model or of the world, with named elements and nested models.
 
     Attributes:
         node: <model> or <world>, or <sdf> without a world.
@@ -27,11 +27,12 @@ class Scope:
         folder: folder of the model's file.
         version: version of SDF in the model's file.
         pose_node: <pose> of the model, or None.
-        placement: name of the model's ``placement_frame``, or empty for the model's frame.
-        static: whether the model is fixed to the world.
+        placement: ``placement_frame`` of the model, or empty for the model's frame.
+        static: True if the model is fixed to the world.
         models: model name -> nested model.
         base: pose of the file's world frame in the model's world frame.
-        needs_ground: whether the file includes Gazebo's ground plane but the importer did not find this model.
+        needs_ground: True if the file includes Gazebo's ground plane, but the importer did not find the ground plane's
+            model.
     """
 
     node: Node
@@ -57,7 +58,7 @@ class Scope:
         return [self, *(inner for model in self.models.values() for inner in model.all_models())]
 
     def path(self) -> str:
-        """Return the path of the model, such as "a::b". It starts with the outermost model."""
+        """Return the path of the model from the outermost model, such as "a::b"."""
         if self.parent is None:
             return ""
         above = self.parent.path()
@@ -78,7 +79,7 @@ class Scope:
         return self.parent._once(f"model {self.name}", find, self.node)
 
     def posed(self, node: Node | None, default: str = "") -> Transform:
-        """Return the pose of a <pose> element in the scope's frame. ``default`` replaces a missing relative_to."""
+        """Return a <pose> as a pose in the scope's frame. ``default`` replaces a missing relative_to."""
         relative = node.get("relative_to") if node is not None else ""
         pose = Transform() if node is None else node.pose()
         frame = relative or default
@@ -90,8 +91,8 @@ class Scope:
         ``name`` is a link, joint, frame or model, or a path such as "a::b".
 
         Raises:
-            ModelError: the frame does not exist, or frames depend on each other in a circle. The message names
-                ``user``.
+            ModelError: the frame does not exist, or frames depend on each other in a circle. The message names the
+                element ``user``.
         """
         if name in ("", "__model__"):
             return Transform()
@@ -110,7 +111,7 @@ class Scope:
 
     @property
     def title(self) -> str:
-        """Return the scope's name for messages."""
+        """Return the name of the model or world for messages."""
         return f"model {self.name!r}" if self.is_model else "the world"
 
     def _once(self, name: str, find: Callable[[], Transform], node: Node) -> Transform:
@@ -123,7 +124,7 @@ class Scope:
         return pose
 
     def link(self, name: str, depth: int = 0) -> tuple[Scope, str] | None:
-        """Return the scope and the name of the link that the frame ``name`` belongs to, or None.
+        """Return the link of the frame ``name`` (its scope and its name), or None.
 
         ``name`` is a link, joint, frame or model, or a path such as "a::b".
         """
@@ -132,10 +133,10 @@ class Scope:
             return self.models[head].link(rest, depth) if head in self.models else None
         node = next((child for child in self.node.all(*POSED) if child.get("name") == name), None)
         if node is not None:
-            if node.tag == "link" or depth > 100:  # frames may be attached to each other in a circle
+            if node.tag == "link" or depth > 100:  # stops at circular attachments
                 return (self, name) if node.tag == "link" else None
             return self.link(_origin_of(node) or "__model__", depth + 1)
-        if head in self.models or name == "__model__":  # the first link of a model carries its frame
+        if head in self.models or name == "__model__":  # a model's frame belongs to its first link
             model = self.models.get(head, self)
             links = [(inner, link) for inner in model.all_models() for link in inner.node.all("link")[:1]]
             canonical = model.node.get("canonical_link")
@@ -151,7 +152,7 @@ def _origin_of(node: Node) -> str:
 
 
 def read_scopes(root: Node, folder: Path, search: Search, base: Transform, report: ImportReport) -> Scope:
-    """Return the scope of an <sdf> element: its first world, or all its models. Included models are read, too.
+    """Return the scope of an <sdf> element: its first world, or all its models, with included models.
 
     ``base`` is the pose of the file's world frame in the model's world frame.
     """
@@ -236,7 +237,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
 
 
 def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
-    """Report an <include> whose model is not found."""
+    """Report an <include> with a missing model."""
     name = uri.rstrip("/").rpartition("/")[2].lower()
     if name in ("sun", "sun_fuel"):
         report.add("look", f"include {uri!r}", "is a light", "left out")

@@ -1,4 +1,4 @@
-"""Joints of SDF: their axes, and the builder calls for each type."""
+"""SDF joints: axes, and builder calls for each joint type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 WORLD = -1
 JOINT_TYPES = ("ball", "continuous", "fixed", "gearbox", "prismatic", "revolute", "revolute2", "screw", "universal")
 _RIGID = 1e8
-"""Default stiffness of limits in SDF."""
+"""SDF's default for the stiffness of joint limits."""
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 
 
@@ -37,7 +37,7 @@ class Axis:
     rest: float = 0.0
 
     def reversed(self) -> Axis:
-        """Return the axis for the joint with parent and child exchanged. The joint coordinate keeps its sign."""
+        """Return the axis after exchanging parent and child. The joint coordinate keeps its sign."""
         same = {name: value for name, value in vars(self).items() if name != "direction"}
         return Axis(direction=-self.direction, **same)
 
@@ -48,7 +48,7 @@ class Placed:
 
     Attributes:
         parent, child: indices of the bodies, -1 for the world.
-        parent_xform, child_xform: pose of the joint frame in each body.
+        parent_xform, child_xform: pose of the joint frame in the frames of parent and child.
     """
 
     node: Node
@@ -70,7 +70,7 @@ def read_axes(node: Node, old_frame: bool, rotation: Callable[[str], np.ndarray]
 
     Args:
         node: the <joint>.
-        old_frame: whether axes without a named frame are in the model's frame, as in SDF up to 1.4.
+        old_frame: True if axes without a named frame are in the model's frame, as in SDF up to 1.4.
         rotation: function that returns the (3, 3) rotation of a named frame in the joint's frame.
         report: receives findings.
     """
@@ -132,7 +132,7 @@ def _report_soft_limit(node: Node, axis: Node, report: ImportReport) -> None:
 
 
 def _greatest(axis: Node, name: str) -> float:
-    """Return the effort or velocity limit, or infinity for numbers that mean unlimited (0, negative, or huge)."""
+    """Return the effort or velocity limit, or infinity for values that mean "unlimited" (0, negative, or huge)."""
     value = axis.number(f"limit/{name}", math.inf)
     return value if 0.0 < value < UNLIMITED else math.inf
 
@@ -198,7 +198,7 @@ def _universal(builder: ModelBuilder, joint: Placed, report: ImportReport) -> in
 
 
 def _screw(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
-    """Add a cylindrical joint whose travel is coupled to its angle."""
+    """Add a screw: a cylindrical joint with a coupling between its travel and its angle."""
     (axis,) = joint.axes
     index = builder.add_joint_cylindrical(
         **_common(joint),
@@ -208,7 +208,7 @@ def _screw(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
         damping=(0.0, axis.damping),
         friction=(0.0, axis.friction),
     )
-    old = joint.node.number("thread_pitch", 0.0)  # rad/m, of the opposite sign
+    old = joint.node.number("thread_pitch", 0.0)  # in rad/m; SDF's sign is opposite
     travel = -1.0 / old if old else joint.node.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     if not 0.0 < abs(travel) < math.inf:
         raise joint.node.error(f"{joint.node.title}: its thread pitch must not be 0; give the travel of a turn in m")
@@ -229,7 +229,7 @@ _ADD: dict[str, Callable[[ModelBuilder, Placed, ImportReport], int]] = {
 
 
 def clean(name: str) -> str:
-    """Replace dots and spaces in a name, since labels cannot contain them."""
+    """Replace dots and spaces in a name, since labels cannot contain dots and spaces."""
     return re.sub(r"[.\s]+", "_", name.strip())
 
 
@@ -255,7 +255,7 @@ def describe(joint: Placed, index: int, parent: str, child: str, load: float) ->
 
 @dataclass(frozen=True)
 class Gear:
-    """A gearbox between two bodies. ``axes`` (2, 3) are the rotation axes of parent and child in the world frame."""
+    """A gearbox between two bodies. ``axes`` (2, 3) are the bodies' rotation axes in the world frame."""
 
     node: Node
     label: str
@@ -269,10 +269,10 @@ def add_couplings(builder: ModelBuilder, joints: list[Placed], gears: list[Gear]
     """Add the couplings of <mimic> and of gearboxes.
 
     Args:
-        builder: already contains the joints.
+        builder: builder that already contains the joints.
         joints: all joints of the builder.
         gears: all gearboxes.
-        report: contains the joints' indices.
+        report: report that contains the joints' indices.
     """
     for joint in joints:
         for number, axis in enumerate(joint.axes):
@@ -290,7 +290,7 @@ def add_couplings(builder: ModelBuilder, joints: list[Placed], gears: list[Gear]
         if ratio == 0.0:
             raise gear.node.error(f"{gear.node.title}: gearbox_ratio must not be 0; give the ratio of the angles")
         (a, sign_a), (b, sign_b) = first, second
-        # The angles of the parent and the child about their axes, from the reference body: b = -ratio * a.
+        # Angles a of the parent and b of the child, relative to the reference body: b = -ratio * a.
         builder.add_gear(report.joints[a].index, report.joints[b].index, -ratio * sign_a * sign_b, label=gear.label)
 
 
@@ -319,9 +319,7 @@ def _mimic(
     offset = mimic.number("offset", 0.0) - multiplier * reference
     follower = (report.joints[joint.label].index, axis + (joint.kind == "screw"))
     tags, tag = [one.node.tag if one.node else "" for one in leader.axes], mimic.get("axis", "axis")
-    leading = (
-        tags.index(tag) if tag in tags else int(tag == "axis2")
-    )  # the axes are exchanged if the world is the child
+    leading = tags.index(tag) if tag in tags else int(tag == "axis2")  # exchanged axes if the world is the child
     first = (report.joints[leader.label].index, leading + (leader.kind == "screw"))
     builder.add_mimic(follower[0], first[0], multiplier, offset, follower[1], first[1], label=joint.label)
     report.add_mimic(follower, first, multiplier, offset)

@@ -33,12 +33,12 @@ GREATEST_FRICTION = 100.0
 GREATEST_ARM = 1e3
 """Maximum of a material's spinning friction, m."""
 BOUNCE_SPEED = 100.0
-"""The importer ignores restitution if the file's threshold speed (m/s) is higher. SDF's default is 100000 m/s."""
+"""Bounce threshold (m/s) above which the importer ignores restitution. SDF's default is 100000 m/s."""
 ALL_BITS = 0xFFFF
 
 
 class UnreadableError(Exception):
-    """Error for a geometry that cannot be read. The message gives the reason."""
+    """Error for a geometry that the importer cannot read. The message gives the reason."""
 
 
 def add_collisions(
@@ -130,9 +130,9 @@ def _add_shape(
         return [builder.add_shape_plane(WORLD, xform * _plane_pose(shape), label=label, **options)]
     if shape.tag == "mesh":
         mesh, scale = _mesh(shape, link.folder, search, report)
-        if link.body == WORLD:  # buildings and terrain are hollow, and nothing moves them
+        if link.body == WORLD:  # no convex hull, since buildings and terrain are hollow
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # dropping triangles without an area is intended
+                warnings.simplefilter("ignore")  # hides the warning about triangles without area
                 return [builder.add_shape_triangle_mesh(WORLD, mesh, scale, xform, label=label, **options)]
         material = options.pop("material")
         if isinstance(mesh, str) and not options:
@@ -184,7 +184,7 @@ def _plane_pose(shape: Node) -> Transform:
 
 
 def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tuple[Any, tuple[float, ...]]:
-    """Return the path of a mesh (or the triangles of its submesh), and the scale of the mesh."""
+    """Return the path of a mesh (or the triangles of a submesh), and the mesh's scale."""
     uri, scale = shape.words("uri"), shape.vector("scale", (1.0, 1.0, 1.0))
     if not uri:
         raise UnreadableError("<mesh> has no <uri>")
@@ -207,7 +207,7 @@ def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tu
 
 
 def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray]:
-    """Return the corners of the prism over each outline."""
+    """Return the corners of the prism for each <polyline>."""
     height, solids = shape.number("height", 1.0), []
     outlines = [shape] if shape.all("point") else shape.all("polyline")
     for outline in outlines:
@@ -223,11 +223,8 @@ def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray
     return solids
 
 
-# Materials
-
-
 def _material(link: Link, node: Node, report: ImportReport) -> Material:
-    """Return the material."""
+    """Return the contact material and density of a collision."""
     title, surface = f"link {link.label!r}", node.find("surface")
     density = node.number("density", link.node.number("inertial/density", 1000.0))
     values: dict[str, Any] = {"friction": 1.0, "combine": "min", "density": density if density > 0.0 else 1000.0}
@@ -280,9 +277,6 @@ def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:
         report.add("contact", title, "has <collide_without_contact>", "its contacts push")
 
 
-# Visuals
-
-
 def add_visuals(builder: ModelBuilder, links: Iterable[Link], search: Search, report: ImportReport) -> None:
     """Add the visuals of all links and list them in ``report.visuals``."""
     labels = FreeLabels(builder.visuals)
@@ -315,7 +309,7 @@ def _add_visual(
     if shape.tag == "mesh":
         return builder.add_visual(link.body, "mesh", *_mesh(shape, link.folder, search, report), **options)
     if shape.tag in ("plane", "heightmap") and link.body == WORLD or shape.tag == "empty":
-        return None  # the shape of the collision is drawn
+        return None  # the viewer draws the collision shape
     raise UnreadableError(f"<{shape.tag}> is none of {', '.join((*SOLIDS, 'mesh'))}")
 
 
@@ -329,7 +323,7 @@ _LOST_MAPS = (
 
 
 def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dict[str, Any]:
-    """Return the opacity, roughness, metalness and texture that the file gives for a visual."""
+    """Return the opacity, roughness, metalness and texture of a visual in the file."""
     values: dict[str, Any] = {}
     diffuse = node.find("material/diffuse")
     alpha = 1.0 - min(max(node.number("transparency", 0.0), 0.0), 1.0)
@@ -372,15 +366,13 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
     return color
 
 
-# Pairs
-
-
 def keep_apart(
     builder: ModelBuilder, links: Iterable[Link], self_collisions: bool | None, report: ImportReport
 ) -> None:
-    """Exclude collisions between links of a model, unless both links have self-collisions enabled.
+    """Exclude collisions of two links of a model, unless both links have self-collisions.
 
-    ``self_collisions`` selects the links with self-collisions: all (True), none (False), or those with <self_collide>.
+    ``self_collisions`` selects the links with self-collisions: all (True), none (False), or links with <self_collide>
+    (None).
     """
     models: dict[Any, list[Link]] = {}
     for link in links:

@@ -12,7 +12,7 @@ ACTING_PLUGINS = (
     *("added-mass", "addedmass", "breakable", "buoyancy", "buoyancy-engine", "hydrodynamics", "lift-drag", "liftdrag"),
     *("lift_drag", "multicopter", "motor-model", "motor_model", "thruster", "track-controller", "wheel-slip", "wind"),
 )
-"""Parts of plugin names. Plugins with such names apply forces to bodies without a command."""
+"""Parts of the names of plugins that apply forces to bodies without a command."""
 
 _READ = {
     "sdf": {"world", "model", "light", "actor"},

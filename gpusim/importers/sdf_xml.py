@@ -1,4 +1,4 @@
-"""Reader for SDF text. It returns a tree of XML elements with line numbers, and checks numbers, flags and poses."""
+"""Reader for SDF text: a tree of XML elements with line numbers, and checks of numbers, flags and poses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.input_files import bounded_bytes
 from gpusim.transform import Transform
 
 UNLIMITED = 1e9
-"""A limit of at least this value counts as missing. Files use 1e16 for missing limits."""
+"""Limits from this value on count as infinite. Files use 1e16 for missing limits."""
 
 
 @dataclass(eq=False)
@@ -28,7 +28,7 @@ class Node:
         source: file or text, for messages.
         text: text before the first child.
         children: child elements, in the order of the file.
-        folder: folder of the element's original file, if the element was moved into a model of another file.
+        folder: folder of the element's original file, if the element comes from an included file.
     """
 
     tag: str
@@ -44,7 +44,7 @@ class Node:
         return self.attrib.get(name, default)
 
     def all(self, *tags: str) -> list[Node]:
-        """Return the children with one of these tags."""
+        """Return the children with one of the tags ``tags``."""
         return [child for child in self.children if child.tag in tags]
 
     def find(self, path: str) -> Node | None:
@@ -63,7 +63,7 @@ class Node:
         return "" if found is None else found.text.strip()
 
     def every(self, *tags: str) -> Iterator[Node]:
-        """Yield all descendants with one of these tags, at any depth."""
+        """Yield all descendants with one of the tags ``tags``, at any depth."""
         for child in self.children:
             if child.tag in tags:
                 yield child
@@ -76,7 +76,7 @@ class Node:
         return f"{self.tag} {name!r}" if name else f"<{self.tag}>"
 
     def error(self, text: str) -> ModelError:
-        """Return the error to raise, with file and line."""
+        """Return a ModelError whose message contains file and line."""
         return ModelError(" ".join(f"SDF {self.source} line {self.line}: {text}".split()))
 
     def number(self, path: str, default: float) -> float:
@@ -103,7 +103,7 @@ class Node:
     def numbers(self, count: int, least: int | None = None) -> tuple[float, ...]:
         """Return the numbers in the text.
 
-        The text must contain ``count`` numbers. If ``least`` is given, ``least`` to ``count`` numbers are allowed.
+        The text must contain ``count`` numbers, or ``least`` to ``count`` numbers if ``least`` is given.
 
         Raises:
             ModelError: the text has too few or too many words, or a word that is not a number.
@@ -137,7 +137,7 @@ class Node:
 
 
 def is_text(given: object) -> bool:
-    """Return whether a string is XML text and not a path."""
+    """Return True for XML text and False for a path."""
     return isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<")
 
 
@@ -186,7 +186,7 @@ def _parsed(content: bytes, encoding: str, source: str) -> Node:
         if not stack[-1].children:
             stack[-1].text += data
 
-    def entity(*_: object) -> None:  # a robot file needs none, and they can expand to any size
+    def entity(*_: object) -> None:  # entities can expand to any size
         raise ModelError(f"SDF {source} line {parser.CurrentLineNumber}: has an XML entity; write its text instead")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end

@@ -1,4 +1,4 @@
-"""Sensors of an import report. They compute the value of a sensor in the file from signals of the model."""
+"""Sensors of an import report: computation of sensor values from signals of the model."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class SensorInfo:
-    """Map from a signal of the model to the value of a sensor of the file.
+    """Conversion of a signal of the model to the value of a sensor in the file.
 
     Attributes:
         signal: name of the signal, or empty for a sum over bodies (``SubtreeInfo``).
         index: component of the signal, or -1 for all.
-        form: conversion of the signal to the value. Empty means no conversion. "wxyz" is a quaternion with w first, and
-            "local" is a vector in the axes of ``axes``. "x", "y" or "z" is this axis of an orientation. "size" is the
-            length of a vector, and "range" is a distance (-1 for no hit).
+        form: conversion of the signal to the value. "" (none), "wxyz" (quaternion with w first), "local" (vector in the
+            axes of ``axes``), "x", "y" or "z" (axis of an orientation), "size" (length of a vector) or "range"
+            (distance, -1 for no hit).
         axes: name of an orientation signal, for the form "local".
         offset: number to add to the signal, m or rad.
-        reference: label of the reference site of a frame sensor, or empty for the world. The value is relative to this
-            site, along the axes of the site.
+        reference: label of the reference site of a frame sensor, or empty for the world. The value is relative to the
+            reference site, in the axes of the reference site.
         lower, upper: range of the value, infinite if unlimited.
         noise: standard deviation of the noise of each number of the value, in the unit of the value.
     """
@@ -52,7 +52,7 @@ class SensorInfo:
         return value if rng is None else value + self.noise * rng.standard_normal(value.shape)
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sensor for a model that was moved by ``pose`` and got the label prefix ``prefix``."""
+        """Return the sensor for a model moved by ``pose``, with ``prefix`` before all labels."""
         reference = self.reference and prefix + self.reference
         return replace(self, signal=_named(prefix, self.signal), axes=_named(prefix, self.axes), reference=reference)
 
@@ -91,7 +91,7 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file. It may have been merged into another body of the model.
+    """A body of the file, which may be merged into another body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.
@@ -109,27 +109,27 @@ class Part:
     com: tuple[float, ...] = (0.0, 0.0, 0.0)
 
     def moved(self, prefix: str, pose: Transform) -> Part:
-        """Return the part for a model that was moved by ``pose`` and got the label prefix ``prefix``."""
+        """Return the part for a model moved by ``pose``, with ``prefix`` before all labels."""
         if self.body:
             return replace(self, body=prefix + self.body)
-        return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # its inertia does not count
+        return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # no inertia
 
 
 @dataclass(frozen=True)
 class SubtreeInfo(SensorInfo):
-    """Sum over the subtree of a body of the file, weighted with the masses in the file.
+    """Mass-weighted sum over the subtree of a body, with the masses in the file.
 
     Attributes:
         quantity: "center_of_mass" (m), "linear_velocity" of the center of mass (m/s), or "angular_momentum" about the
             center of mass (kg m2/s), all in the world frame.
-        parts: bodies of the subtree that have a mass.
+        parts: bodies of the subtree with mass > 0.
     """
 
     quantity: str = ""
     parts: tuple[Part, ...] = ()
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sum for a model that was moved by ``pose`` and got the label prefix ``prefix``."""
+        """Return the sensor for a model moved by ``pose``, with ``prefix`` before all labels."""
         return replace(self, parts=tuple(part.moved(prefix, pose) for part in self.parts))
 
     def _value(self, sim: Any) -> Array:
@@ -149,7 +149,7 @@ class SubtreeInfo(SensorInfo):
 
 
 def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
-    """Return center of mass, velocity of this center, rotation matrix and angular velocity of a body (world frame)."""
+    """Return center of mass, its velocity, rotation matrix and angular velocity of a body (world frame)."""
     center = np.array(part.center)
     if not part.body:
         still = np.zeros((sim.num_worlds, 3))

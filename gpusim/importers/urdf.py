@@ -58,18 +58,17 @@ def load_urdf(
     """Read a robot from a URDF or xacro file, or from URDF text.
 
     The frame of a body is the frame of its link. The frame of a joint is the frame of its child link. By default,
-    joints start at 0 or at the nearest limit. Followers of ``<mimic>`` start at the positions that their leaders
-    determine. Labels are the names in the file. Shapes come from <collision>. By default, meshes of <collision> become
-    convex hulls.
+    joints start at 0 or at the nearest limit. Mimic joints start at positions that follow from their leaders. Labels
+    are the names in the file. Shapes come from <collision>. By default, collision meshes become convex hulls.
 
     Visuals come from <visual> and only affect the viewer. A visual is a box, cylinder, sphere, capsule, or a mesh that
-    trimesh reads (STL, OBJ, DAE, ...). The importer applies the unit of a DAE file and ignores its axes. A visual has
-    the colors of its mesh file. Without such colors, it has the color of its <material>, or else the viewer's default
-    color. The <material> may be defined anywhere in the file.
+    trimesh reads (STL, OBJ, DAE, ...). The importer applies the unit of a DAE file and ignores the file's up axis. The
+    color of a visual comes from the mesh file, else from its <material>, else it is the viewer's default color. The
+    <material> may be defined anywhere in the file.
 
     The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors and
-    loop-closing joints. It also reads <contact> of PyBullet, collision filter groups, and transmissions with an effort
-    interface. The report lists all other extensions that have an effect.
+    loop-closing joints. The importer also reads <contact> of PyBullet, collision filter groups, and transmissions with
+    an effort interface. The report lists all other extensions that have an effect.
 
     The importer repairs impossible masses and inertias, and adds a finding for each repair.
 
@@ -79,36 +78,36 @@ def load_urdf(
       inertia of a sphere of water.
     * The importer raises other impossible principal moments to possible values.
 
-    Some errors that other readers ignore cause only a finding: a repeated <axis> (the first one counts), more than
-    three numbers in a vector, an unknown XML version, and XML errors that lose no element.
+    Some errors cause only a finding: more than three numbers in a vector, an unknown XML version, and XML errors that
+    lose no element. If <axis> is repeated, the first <axis> counts.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
-        fixed_base: True (default) fixes the root link to the world. False lets it float. With a fixed base, a massless
-            root link named "world" is the world itself.
+        fixed_base: True (default) fixes the root link to the world. False lets the root link float. With a fixed base,
+            a massless root link named "world" is the world itself.
         gravity: gravitational acceleration in the world frame, m/s2 (default: 0, 0, -9.81).
         xform: pose of the root link in the world (default: the world frame).
-        merge_fixed: merge links that fixed joints connect into one body. ``report.merged`` lists the merged links, and
-            each of them becomes a site. If False, each link becomes a body, and each fixed joint becomes a joint.
+        merge_fixed: True merges links that fixed joints connect into one body. Each merged link becomes a site, and
+            ``report.merged`` lists the merged links. False keeps all links as bodies and all fixed joints as joints.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
-        collisions: read the collision shapes. The first shape of a link has the label of the link. The labels of
-            further shapes end with a number.
-        self_collisions: True enables collisions between the robot's links. Exceptions are welded links, neighbors at a
-            joint, and neighbors through links without shapes (such as the inner links of a three-hinge hip). Links that
-            overlap at the start do not collide either (``report.overlaps``). By default, only links with <selfCollide>
-            in <gazebo> have self-collisions.
-        visuals: read visuals. If False, the importer loads no visual meshes, and the viewer draws the shapes.
+        collisions: True imports the collision shapes. The first shape of a link has the label of the link. The labels
+            of the link's further shapes end with a number.
+        self_collisions: True enables collisions between the robot's links. Exceptions: welded links, neighbors at a
+            joint, neighbors through links without shapes (such as the inner links of a three-hinge hip), and links that
+            overlap at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
+            self-collisions.
+        visuals: True imports visuals. With ``visuals=False``, the viewer draws the collision shapes.
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
-        actuators: add a joint force for each transmission with an effort interface. ``report.commands`` lists the
+        actuators: True adds a joint force for each transmission with an effort interface. ``report.commands`` lists the
             commands.
         asset_dirs: folders to search for ``package://name/...`` and relative names, in addition to the folders above
             the file and the folders in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
         assets: files in memory (name -> content). ``path_or_string`` and ``srdf`` may also name files in memory.
         pose: name of the posture in the SRDF file to start in, or starting positions by joint label (rad or m). A
             floating base starts in the base pose of the posture.
-        strict: raise an error if a finding has severity "motion".
-        srdf: path or text of an SRDF file. The group states of this file become ``report.poses``. The pairs of links
-            that this file disables do not collide.
+        strict: True raises an error if a finding has severity "motion".
+        srdf: path or text of an SRDF file. The file's group states become ``report.poses``. Link pairs that the file
+            disables do not collide.
         mappings: xacro argument -> value.
 
     Returns:
@@ -129,7 +128,7 @@ def load_urdf(
         check_document(document)
         extras = read_extras(document)
         semantics = read_srdf(_located(srdf, folders), document, srdf) if srdf is not None else Semantics()
-        if isinstance(pose, str):  # a label of the model names its posture too
+        if isinstance(pose, str):  # accepts the posture's label, too
             pose = next((name for name in semantics.poses if label_of(name) == pose), pose)
         tree = read_tree(document, yourdfpy, _start(pose, semantics))
         drives = read_drives(document, tree)
@@ -166,7 +165,7 @@ def _add_sites(builder: ModelBuilder, report: ImportReport) -> None:
     """Add a site for every merged link, such as a tool frame."""
     index = {body.label: k for k, body in enumerate(builder.bodies)} | {"world": WORLD}
     for link, body in report.merged.items():
-        if link == "world":  # the world's own frame
+        if link == "world":  # world frame
             continue
         frame = report.link_frames[link]
         builder.add_site(index[body], Transform.from_matrix(frame), label=link)
@@ -209,7 +208,7 @@ def _is_text(given: object) -> bool:
 def _folder(given: str | os.PathLike[str]) -> Path:
     try:
         return Path.cwd() if _is_text(given) else Path(given).resolve().parent
-    except (OSError, ValueError):  # a name with a NUL byte, which the reader reports
+    except (OSError, ValueError):  # for names with a NUL byte, the reader raises an error
         return Path.cwd()
 
 

@@ -26,10 +26,10 @@ from gpusim.validate import GREATEST, ROUND_OFF, least_moment
 
 @dataclass
 class Body:
-    """A rigid body: a link and the links merged into it. The body frame is the frame of link ``name``.
+    """A rigid body: a link with its merged links. The body frame is the frame of link ``name``.
 
     Attributes:
-        name: name of the link that the other links are merged into.
+        name: name of the link that all other links of the body are merged into.
         pose: pose (4, 4) of the body's frame in the frame of the root link.
         frames: link name -> pose (4, 4) of the link's frame in the body's frame.
         mass: repaired mass properties in the body's frame.
@@ -51,8 +51,8 @@ class Bodies:
         bodies: name -> body, in depth-first order.
         body_of: link name -> name of the body that contains the link.
         joints: name -> joint, for the joints that remain after merging.
-        world: name of the root link if this link represents the world, else None.
-        still: names of the links that cannot move, since fixed joints connect them to the world.
+        world: name of the root link if the root link represents the world, else None.
+        still: names of the links that fixed joints connect to the world.
     """
 
     bodies: dict[str, Body]
@@ -65,8 +65,8 @@ class Bodies:
 def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequence[str] = ()) -> Bodies:
     """Merge links that fixed joints connect, sum their masses and repair impossible values.
 
-    A massless root link "world" is the world itself if the base is fixed, as in ROS and Gazebo. Links that match a
-    pattern of ``keep`` stay bodies.
+    As in ROS and Gazebo, a massless root link "world" is the world if the base is fixed. Links that match a pattern of
+    ``keep`` stay bodies.
 
     Raises:
         ModelError: a pattern of ``keep`` matches no link, or a body is too heavy.
@@ -125,7 +125,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
     substitute = MASSLESS_SHARE * math.fsum(masses) / len(masses) if masses else 1.0
     carried = _carried(result)
     for body in result.bodies.values():
-        # What touches the ground must not be light against what rests on it.
+        # Only bodies without shapes become light. Contacts of a light body below a heavy body are inaccurate.
         collides = any(tree.links[name].collides for name in body.frames)
         if body.name in carried and not collides and body.mass.mass == 0.0 and not body.mass.inertia.any():
             _make_light(tree, body, carried[body.name])
@@ -166,7 +166,7 @@ def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProper
         own = MassProperties(0.0, own.com, own.inertia)
     fault = inertia_fault(own.inertia, own.mass, allow_zero=True)
     if fault is not None:
-        # Without a mass there is no equivalent sphere. The whole body is checked again later.
+        # A massless part has no equivalent sphere. _repair_body checks the whole body later.
         inertia = repair_inertia(own.inertia, own.mass) if own.mass > 0.0 else np.zeros((3, 3))
         tree.warn(f"link {name!r}: inertia {fault}; {_describe(inertia)} put instead", severity)
         own = MassProperties(own.mass, own.com, inertia)
@@ -174,7 +174,7 @@ def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProper
 
 
 def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> None:
-    """Give a massless body the ``substitute`` mass (kg), and repair an impossible inertia."""
+    """Give a massless body the mass ``substitute`` (kg), and repair an impossible inertia."""
     title, mass, inertia = _title(tree, body), body.mass.mass, body.mass.inertia
     if not (mass <= GREATEST and np.all(np.abs(inertia) <= GREATEST)):
         rule = f"its mass {mass:g} kg or its inertia is not below {GREATEST:g}"

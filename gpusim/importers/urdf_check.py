@@ -1,6 +1,6 @@
-"""Checks of links and joints against the URDF specification. They also fill in missing optional values.
+"""Checks of links and joints against the URDF specification, and default values for missing optional attributes.
 
-After ``check_document``, yourdfpy reads the tree without guessing values and without raising errors.
+After ``check_document``, yourdfpy can read the tree without guessing values or raising errors.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from gpusim.importers.urdf_xml import Document, Element, title
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
-# A larger deviation from unit length is a mistake, not round-off.
+# A larger deviation of an axis from unit length is a mistake in the file, not round-off.
 _AXIS_TOLERANCE = 1e-3
-# Attributes of which other readers use only the first three numbers.
+# For these attributes, other readers use only the first three numbers.
 _VECTORS = ("xyz", "rpy", "scale", "size")
 _INERTIA_NAMES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def check_document(document: Document) -> None:
-    """Check every link and joint of ``document``, and fill in missing optional values with warnings.
+    """Check every link and joint of ``document``. Add missing optional values, with warnings.
 
     Raises:
         ModelError: a rule is broken. The message names the file, the line, the element, the rule and the fix.
@@ -56,7 +56,7 @@ def _convert_quaternions(document: Document) -> None:
 
 
 def _named(document: Document, kind: str) -> dict[str, Element]:
-    """Return a dict of all elements of a kind: name -> element."""
+    """Return a dict of all elements with the same tag: name -> element."""
     found: dict[str, Element] = {}
     for element in document.robot.findall(kind):
         name = element.get("name")
@@ -108,7 +108,7 @@ def _three(document: Document, found: str, name: str, text: str) -> list[str]:
     words = text.split()
     if "," in text:
         parted = text.replace(",", " ").split()
-        if len(parted) != 3:  # they may be decimal commas
+        if len(parted) != 3:  # maybe decimal commas
             return words
         document.warn(f"{found} has commas; taken as spaces")
         words = parted
@@ -181,7 +181,7 @@ def _check_end(document: Document, joint: Element, end: str, links: dict[str, El
 
 
 def _drop_meaningless(document: Document, joint: Element) -> None:
-    """Remove elements that have no meaning for this type of joint."""
+    """Remove elements that have no meaning for the type of the joint."""
     kind = joint.get("type")
     drop = {
         "fixed": ("axis", "limit", "dynamics", "mimic"),
@@ -194,7 +194,7 @@ def _drop_meaningless(document: Document, joint: Element) -> None:
             continue
         joint.remove(element)
         if kind != "fixed" and name == "dynamics" or name == "mimic":
-            # A fixed joint has no position that could follow another one.
+            # A fixed joint cannot follow another joint.
             severity = "info" if kind == "fixed" else "motion"
             document.warn(f"joint {joint.get('name')!r}: a {kind} joint has no <{name}>; it is ignored", severity)
 
@@ -236,7 +236,8 @@ def _check_limit(document: Document, joint: Element) -> None:
 def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
     missing = [name for name in ("lower", "upper") if limit.get(name) is None]
     if len(missing) == 2:
-        # The specification's default would lock the joint at 0. Files that omit both mean an unlimited joint (wheels).
+        # The specification's default locks the joint at 0, but files without both limits mean an unlimited joint
+        # (wheels).
         document.warn(f"{title(joint)}: <limit> lacks lower and upper; taken as unlimited")
         limit.set("lower", "-inf")
         limit.set("upper", "inf")
@@ -270,7 +271,7 @@ def _check_greatest(document: Document, joint: Element, limit: Element, name: st
         limit.set(name, "inf")
         return
     (value,) = numbers(document, limit, name, finite=False)
-    if not value > 0.0:  # also NaN. Exporters write 0 or -1 for an unknown limit.
+    if not value > 0.0:  # also for NaN. Exporters write 0 or -1 for an unknown limit
         document.warn(f'{title(joint)}: {name}="{limit.get(name)}" allows nothing; taken as unlimited')
         limit.set(name, "inf")
 

@@ -20,7 +20,7 @@ _RATIOS = {"mechanicalReduction", "gear_ratio"}
 
 @dataclass(frozen=True)
 class Drive:
-    """An actuator whose command is the effort (N m or N) of a joint.
+    """An actuator with the effort (N m or N) of a joint as command.
 
     Attributes:
         name: name of the actuator in the file.
@@ -54,7 +54,7 @@ def add_drives(drives: list[Drive], builder: ModelBuilder, report: ImportReport)
             continue
         driven.add(drive.joint)
         label = re.sub(r"[.\s]+", "_", drive.name)
-        while label in labels or label in report.joints:  # servos that hold the robot have the joints' labels
+        while label in labels or label in report.joints:  # servos of add_holding_servos have the joints' labels
             label += "_effort"
         labels.add(label)
         limit = drive.limit if math.isfinite(drive.limit) else None
@@ -77,7 +77,7 @@ def _transmission(document: Document, tree: Tree, element: Element) -> Iterator[
             continue
         interfaces = _interfaces(item) or _interfaces(element)
         if not interfaces or any("effort" in text.lower() for text in interfaces):
-            # Controllers command efforts of joints, also if the transmission couples several of them.
+            # Controllers command joint efforts, even if a transmission couples several joints.
             yield Drive(name if len(joints) == 1 else f"{joint.name}_effort", joint.name, joint.limits.effort)
         else:
             _warn_no_effort(document, title, interfaces[0], joint.name)

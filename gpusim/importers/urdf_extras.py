@@ -11,7 +11,7 @@ from gpusim.importers.color_names import Color, named_color
 from gpusim.importers.urdf_xml import Document, Element, local_name
 
 GREATEST_FRICTION = 100.0
-"""Upper bound for friction. Files write 1e5 and more for surfaces that never slip."""
+"""Upper bound for friction. Files use 1e5 and more for surfaces that never slip."""
 _TRUE, _FALSE = ("1", "true"), ("0", "false")
 
 
@@ -22,11 +22,11 @@ class Extras:
     Attributes:
         materials: link -> arguments for the Material of its shapes.
         colors: link -> color of its visuals.
-        self_colliding: links with self-collisions enabled.
+        self_colliding: links that collide with other links of the robot.
         apart: pairs of links that never collide.
         weightless: links without gravity.
         springs: joint -> (stiffness, position at rest).
-        loops: <joint> elements of <gazebo>. These joints close loops.
+        loops: <joint> elements of <gazebo>, which close loops.
         sensors: pairs (link, <sensor> of <gazebo>).
         mesh_folders: folders of mesh files.
     """
@@ -48,7 +48,7 @@ class Extras:
 
 
 def read_extras(document: Document) -> Extras:
-    """Return the data from the extensions of a checked document, and add findings for the parts that are not read."""
+    """Return the data from the extensions of a checked document, and add findings for unsupported extensions."""
     extras = Extras()
     for owner, element in document.extras:
         reader = _READERS.get(local_name(element))
@@ -63,7 +63,7 @@ def children(element: Element) -> Iterator[Element]:
 
 
 def value_of(document: Document, owner: str, element: Element) -> float | None:
-    """Return the number in an element's attribute ``value`` or text. If there is none, warn and return None."""
+    """Return the number in an element's attribute ``value`` or text. Without a number, warn and return None."""
     text = (element.get("value") or element.text or "").strip()
     try:
         number = float(text.split()[0]) if text else math.nan
@@ -80,9 +80,6 @@ def flag_of(element: Element) -> bool | None:
     """Return the truth value of an element, or None if its text is not a truth value."""
     text = (element.get("value") or element.text or "").strip().lower()
     return True if text in _TRUE else False if text in _FALSE else None
-
-
-# <gazebo>
 
 
 def _gazebo(document: Document, extras: Extras, owner: Element, element: Element) -> None:
@@ -154,7 +151,7 @@ def _gazebo_friction(document: Document, extras: Extras, link: str, found: dict[
     if second != first:
         text = f"mu {first:g} along and {second:g} across; {first:g} put for all directions"
         document.warn(f"link {link!r}: friction has {text}", "contact")
-    # Gazebo takes the smaller friction of a pair.
+    # In Gazebo, a contact has the smaller friction of its two shapes.
     _set_friction(document, extras, link, first, combine="min")
 
 
@@ -241,9 +238,6 @@ def _contact(document: Document, extras: Extras, owner: Element, element: Elemen
                 document.warn(f"{title}: <inertia_scaling> {factor:g} is not read; its <inertial> counts", "motion")
         else:
             document.ignored[f"contact/{tag}"] += 1
-
-
-# <mujoco>
 
 
 def _mujoco(document: Document, extras: Extras, owner: Element, element: Element) -> None:

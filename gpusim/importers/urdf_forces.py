@@ -1,4 +1,4 @@
-"""Extensions of a URDF file: springs, links without gravity, sensors, and joints that close loops."""
+"""Conversion of URDF extensions: springs, links without gravity, sensors, and loop-closing joints."""
 
 from __future__ import annotations
 

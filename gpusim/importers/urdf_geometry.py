@@ -38,7 +38,7 @@ class Geometry:
 
 
 class NoGeometryError(Exception):
-    """Error for an element without usable geometry. The message gives the reason."""
+    """Error for a <collision> or <visual> without usable geometry. The message gives the reason."""
 
 
 def read_geometry(document: Document, link: Element, element: Element) -> Geometry:
@@ -101,7 +101,7 @@ def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Placement:
-    """Placement of the links in the builder.
+    """Bodies and poses of the links in the builder.
 
     Attributes:
         groups: bodies that contain the links.
@@ -114,7 +114,7 @@ class Placement:
     base: np.ndarray
 
     def of(self, geometry: Geometry) -> tuple[int, Transform]:
-        """Return the body of a geometry, and the geometry's frame in the body frame."""
+        """Return the body index of a geometry, and the geometry's pose in the body frame."""
         link = geometry.link
         if link == self.groups.world:
             return WORLD, Transform.from_matrix(self.base @ geometry.pose)

@@ -148,7 +148,7 @@ def _add_single_axis(builder: ModelBuilder, joint: Joint, parent: int, child: in
 
 
 def _add_planar(builder: ModelBuilder, joint: Joint, parent: int, child: int, parent_xform: Transform) -> int:
-    # URDF gives one number for all three coordinates: N s/m and N m s/rad, N and N m.
+    # URDF has one damping and one friction for x, y (N s/m, N) and the angle (N m s/rad, N m).
     return builder.add_joint_planar(
         parent,
         child,
@@ -174,7 +174,7 @@ _ADD: dict[str, Callable[[ModelBuilder, Joint, int, int, Transform], int]] = {
 def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
     """Return a dict: body name -> mass properties of the body and all its descendants, in the root link's frame."""
     total = {name: body.mass.moved(body.pose) for name, body in groups.bodies.items()}
-    # In reverse depth-first order, a joint's load is complete before it is added to the joint's parent.
+    # In reverse depth-first order, the load of a joint is complete before the loop adds it to the parent.
     for joint in reversed(groups.joints.values()):
         parent = groups.body_of.get(joint.parent)
         if parent is not None:

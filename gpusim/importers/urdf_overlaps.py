@@ -18,7 +18,7 @@ from gpusim.reference.collide.shapes import make_shape
 from gpusim.typing import Array
 
 LEAST_OVERLAP = 1e-5
-"""Overlap that a contact does not correct (``SolverConfig.contact_slop``), m."""
+"""Overlap (m) from which links overlap. Contacts do not correct smaller overlaps (``SolverConfig.contact_slop``)."""
 
 
 def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together: Container[str]) -> None:
@@ -28,8 +28,8 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together
     pose.
 
     Args:
-        builder: has all shapes and joints of the robot.
-        report: lists the shapes of each link, and receives the overlaps and a warning.
+        builder: builder with all shapes and joints of the robot.
+        report: report with the shapes of each link, which receives the overlaps and a warning.
         together: links that may collide with each other.
     """
     shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in together}
@@ -66,7 +66,7 @@ def _posed(builder: ModelBuilder, shape: ShapeSpec) -> Posed:
 
 
 def _bounds(posed: list[Posed]) -> tuple[list[Array], list[Array]]:
-    """Return the lowest and highest corners of the shapes' bounding boxes."""
+    """Return the minimum and maximum corners of the shapes' bounding boxes."""
     boxes = [shape_bounds(p.shape, p.center[None], p.turn[None]) for p in posed]
     return [low[0] for low, _ in boxes], [high[0] for _, high in boxes]
 

@@ -27,12 +27,12 @@ from gpusim.transform import Transform
 
 @dataclass(frozen=True)
 class CollisionRules:
-    """How links collide.
+    """Rules for the collisions between links.
 
     Attributes:
         meshes: collision shapes of meshes, "hull" or "decompose".
         together: links that may collide with each other.
-        apart: pairs of links that do not collide although both are in ``together``.
+        apart: pairs of links that never collide, even if both links are in ``together``.
         material: function that returns the material of a link's shapes, or None for the default.
     """
 
@@ -43,7 +43,7 @@ class CollisionRules:
 
 
 def read_collisions(document: Document) -> list[Geometry]:
-    """Return every <collision> with a volume in a checked document. Warn about all other <collision> elements.
+    """Return every <collision> with a volume in a checked document, and warn about the rest.
 
     Raises:
         ModelError: a number is invalid or missing.

@@ -30,10 +30,11 @@ class Semantics:
 def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: str | os.PathLike[str] = "") -> Semantics:
     """Read an SRDF file or SRDF text about the robot of ``document``.
 
-    Group states with the same name become one posture unless they disagree. Messages show ``name`` instead of the path.
+    Group states with the same name become one posture, unless their joint positions disagree. Messages show ``name``
+    instead of the path.
 
     Raises:
-        ModelError: the file is missing, is not XML or has no <robot>, or a joint position is no number.
+        ModelError: the file is missing, is not XML or has no <robot>, or a joint position is not a number.
     """
     root, source, warnings = parse_xml(path_or_text, "SRDF", name)
     document.warnings += warnings
@@ -66,7 +67,7 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
             result.roots[name] = root
             continue
         if label not in document.joint_labels:
-            # One SRDF file often serves several robots, and its virtual joints are in no URDF.
+            # Unknown joints are no error, since SRDF files have virtual joints and often describe several robots.
             document.warn(f"pose {name!r}: {unknown_name('joint', label, document.joint_labels)}; it is ignored")
             continue
         values = [_number(word) for word in text.split()]
@@ -80,13 +81,13 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
         return
     known = result.poses.setdefault(name, {})
     if any(known.get(label, position) != position for label, position in found.items()):
-        name = f"{group}/{name}"  # groups that disagree
+        name = f"{group}/{name}"  # groups with contradictory positions
         known = result.poses.setdefault(name, {})
     known.update(found)
 
 
 def _root_pose(text: str) -> Transform | None:
-    """Return the root link's world pose for a text with position and quaternion (x, y, z, w), or None."""
+    """Return the root link's world pose from a text (position, quaternion x y z w), or None if the text is invalid."""
     values = [number for word in text.split() if (number := _number(word)) is not None and math.isfinite(number)]
     return Transform(values[:3], values[3:]) if len(values) == 7 and any(values[3:]) else None
 

@@ -24,7 +24,7 @@ from gpusim.importers.urdf_xml import Document, Source
 
 @dataclass(frozen=True)
 class Link:
-    """A link. ``mass`` is in the link's frame, or None without <inertial>."""
+    """A link. ``mass`` holds the mass properties in the link's frame, or None without <inertial>."""
 
     name: str
     mass: MassProperties | None
@@ -55,16 +55,16 @@ class Joint:
 
 @dataclass
 class Tree:
-    """The robot. ``joints`` are in depth-first order, so that parents precede their children.
+    """A robot as a tree of links and joints. ``joints`` are in depth-first order (parents before children).
 
     Attributes:
         name: name of the robot.
         root: name of the root link.
         links, joints: links and joints by name.
-        positions: joint name -> starting position. Leaders determine the positions of their followers. All other
+        positions: joint name -> starting position. Positions of mimic joints follow from their leaders. All other
             positions are clipped to the limits.
         poses: link name -> (4, 4) starting pose in the frame of the root link.
-        warnings: a pair (sentence, severity) for each warning.
+        warnings: pairs (sentence, severity).
     """
 
     name: str
@@ -86,7 +86,8 @@ def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | Non
     ``pose`` maps joint names to starting positions (rad or m). Other joints start at 0, or at the nearest limit.
 
     Raises:
-        ModelError: the links do not form a tree, mimics form a cycle, or a joint in ``pose`` has not exactly one axis.
+        ModelError: the links do not form a tree, mimics form a cycle, or ``pose`` contains a joint that does not have
+            exactly one axis.
         UnknownNameError: a joint of ``pose`` is unknown.
     """
     robot = _parse(document, yourdfpy)
@@ -107,7 +108,7 @@ def _parse(document: Document, yourdfpy: Any) -> Any:
     text = io.BytesIO(etree.tostring(document.robot, encoding="utf-8"))
     try:
         model = yourdfpy.URDF.load(text, build_scene_graph=False, load_meshes=False)
-    except Exception as error:  # yourdfpy does not wrap errors of its conversions and lookups
+    except Exception as error:  # yourdfpy also raises errors of conversions and lookups
         raise document.source.error(f"yourdfpy cannot read it ({type(error).__name__}: {error})") from None
     return model.robot
 
@@ -119,7 +120,7 @@ def _mass_properties(inertial: Any) -> MassProperties | None:
     mass = 0.0 if inertial.mass is None else float(inertial.mass)
     inertia = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=float)
     own = MassProperties(mass, np.zeros(3), inertia)
-    # Products with infinite entries are NaN. The repair treats both as invalid.
+    # Products with infinite entries are NaN. The repair treats infinite and NaN entries as invalid.
     with np.errstate(invalid="ignore"):
         return own if inertial.origin is None else own.moved(np.asarray(inertial.origin, dtype=float))
 
@@ -139,7 +140,6 @@ def _joint(joint: Any) -> Joint:
     if mimic is not None:
         values["mimic"] = Mimic(mimic.joint, float(mimic.multiplier), float(mimic.offset))
     origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, dtype=float)
-    # Dividing the default (1, 0, 0) by 1.0 keeps its bits.
     return Joint(joint.name, joint.type, joint.parent, joint.child, origin, axis / length, **values)
 
 
@@ -164,7 +164,7 @@ def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
 
 
 def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
-    """Describe the cycle of links above ``start``."""
+    """Return a text that describes the cycle of links above ``start``."""
     link = next(iter(carrier)) if start is None else start
     seen: list[str] = []
     while link not in seen:
@@ -207,7 +207,7 @@ def _checked_pose(tree: Tree, pose: Mapping[str, float]) -> dict[str, float]:
 
 
 def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> None:
-    """Compute the starting positions."""
+    """Compute the starting positions of all joints, leaders before their mimic joints."""
     for name in tree.joints:
         for member in reversed(_leaders(source, tree.joints, name)):
             if member not in tree.positions:
@@ -217,7 +217,7 @@ def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> No
 
 
 def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
-    """Return ``name``, its leader, the leader's leader, and so on."""
+    """Return ``name`` and the chain of its leaders: its leader, the leader's leader, and so on."""
     chain = [name]
     while (mimic := joints[chain[-1]].mimic) is not None:
         if mimic.leader in chain:

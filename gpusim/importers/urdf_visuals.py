@@ -72,7 +72,7 @@ def read_visuals(document: Document) -> list[Look]:
 
 
 def _is_nothing(element: Element) -> bool:
-    """Return whether the geometry has size 0."""
+    """Return whether a geometry has size 0."""
     geometry = child(element, "geometry")
     shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
     sizes = [(shape.get("size") or shape.get("radius") or "").split() for shape in shapes]
@@ -91,7 +91,7 @@ def _materials(document: Document) -> dict[str, Paint]:
 
 
 def _paint(document: Document, material: Element) -> Paint | None:
-    """Return a material, or None if it has no color and no texture."""
+    """Return a material, or None for a <material> without color and texture."""
     element, picture = child(material, "color"), child(material, "texture")
     texture = None if picture is None else picture.get("filename") or None
     rgba = None if element is None or element.get("rgba") is None else _rgba(document, element)
@@ -130,15 +130,15 @@ def add_visuals(
 ) -> None:
     """Add the visuals to ``builder`` and list them in ``report.visuals``.
 
-    The viewer draws the shapes of a link if none of its visuals can be read.
+    The viewer draws the shapes of a link if the importer can read none of the link's visuals.
 
     Args:
         looks: visuals of the links.
         placement: poses of the links, and the bodies that contain them.
-        builder: has the shapes, and receives the visuals.
+        builder: builder that contains the shapes and receives the visuals.
         search: search path for meshes.
         colors: link -> color that replaces the colors of the link's visuals.
-        report: receives the indices of the visuals, and a warning for every visual that cannot be read.
+        report: receives the indices of the visuals, and a warning for every unreadable visual.
     """
     meshes: dict[tuple[Any, ...], Any] = {}
     pictures: dict[str, Any] = {}
@@ -178,7 +178,7 @@ def count_triangles(visual: VisualSpec) -> int:
 
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
-    """Return the pieces of a mesh."""
+    """Return the triangles of a mesh file, in pieces with one material each."""
     path = search.need(geometry.mesh)
     key = (path, geometry.sizes)
     if key not in meshes:
@@ -202,7 +202,7 @@ def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report:
 
 
 def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
-    """Return the pieces and the material of a visual."""
+    """Return the mesh pieces and the material of a visual."""
     if all(piece.color is None for piece in pieces):
         return pieces, paint
     if paint.color is None:
@@ -211,7 +211,7 @@ def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...]
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Add a link's shapes as visuals, since the viewer does not draw the shapes of a body with visuals."""
+    """Add a link's shapes as visuals. The viewer does not draw the shapes of a body that has visuals."""
     labels = FreeLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]

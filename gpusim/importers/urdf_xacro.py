@@ -21,7 +21,7 @@ def expand(
         path_or_text: path, or text.
         mappings: values of <xacro:arg> by name.
         search: search path for the packages of ``$(find package)``.
-        is_text: whether ``path_or_text`` is text and not a path.
+        is_text: True for text, False for a path.
 
     Raises:
         ModelError: xacro is missing, the template has an error, or a package is not found.
@@ -37,7 +37,7 @@ def expand(
     try:
         with _packages_of(search, lost):
             document = _processed(xacro, path_or_text, given, is_text, search.folder)
-    except Exception as error:  # xacro raises whatever its expressions raise
+    except Exception as error:  # xacro passes on any error of its expressions
         if lost:
             text = f"no package {lost[0]!r} for $(find); give its folder with asset_dirs=[...]"
             raise ModelError(f"xacro {name}: {text}") from None
@@ -51,7 +51,7 @@ def expand(
 
 
 class _Arguments(dict[str, str]):
-    """Arguments of a template."""
+    """Arguments of a xacro template."""
 
     def __init__(self, given: dict[str, str]) -> None:
         super().__init__(given)
@@ -73,7 +73,7 @@ def _processed(xacro: Any, given: Any, mappings: dict[str, str], is_text: bool, 
 
 @contextmanager
 def _packages_of(search: Search, lost: list[str]) -> Iterator[None]:
-    """Make ``$(find package)`` use ``search``, and add the packages that are not found to ``lost``."""
+    """Make ``$(find package)`` use ``search``, and add missing packages to ``lost``."""
     from xacro import substitution_args
 
     def find(package: str) -> str:

@@ -1,4 +1,4 @@
-"""Reader that converts URDF text to an XML tree with only the elements that the importer uses."""
+"""Reader for URDF text: an XML tree with only the elements that the importer uses."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Element = Any  # lxml.etree._Element. lxml comes with yourdfpy, an optional depe
 
 @dataclass
 class Source:
-    """Name and format of the URDF text. Every message starts with them."""
+    """Name and format of the URDF text, the start of every message."""
 
     name: str
     form: str = "URDF"
 
     def error(self, text: str, element: Element | None = None) -> ModelError:
-        """Return the error to raise, with file, line and ``text``."""
+        """Return a ModelError whose message contains file, line and ``text``."""
         line = f" line {element.sourceline}" if element is not None and element.sourceline else ""
-        # Keep the message on one line, whatever the file or the XML parser contains.
+        # keeps the message on one line
         return ModelError(" ".join(f"{self.form} {self.name}{line}: {text}".split()))
 
 
@@ -35,7 +35,7 @@ class Document:
 
     Attributes:
         source: source of the text.
-        robot: the <robot> element, reduced to what the importer reads.
+        robot: the <robot> element, with only the elements that the importer reads.
         warnings: pairs (sentence, severity).
         ignored: element name -> number of dropped elements.
         collisions: pairs (<link>, <collision>) as in the file.
@@ -66,8 +66,8 @@ def read_document(
 ) -> Document:
     """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
-    ``expand(is_text)`` returns the URDF text of a xacro template. The template is text or a file. Messages show
-    ``name`` instead of the path.
+    ``expand(is_text)`` returns the URDF text of a xacro template (text or file). Messages show ``name`` instead of the
+    path.
 
     Raises:
         ModelError: the file is missing, is not XML, has no <robot> with links, or is a template with an error.
@@ -91,7 +91,7 @@ def read_document(
     return document
 
 
-# The declared XML version, unless it is 1.x, which parsers accept.
+# Matches declared XML versions that parsers reject (all except 1.x).
 _VERSION = re.compile(rb"""(?<=<\?xml)(\s+version\s*=\s*)["'](?!1\.\d+["'])([^"'<>]{0,20})["']""")
 
 
@@ -130,7 +130,7 @@ def parse_xml(
         return root, source, warnings
 
 
-# Errors that other readers accept too, since no element is lost: what the reader does with them.
+# XML error without loss of elements, which other URDF readers accept -> how the reader handles the error.
 _HARMLESS = {
     "ERR_ATTRIBUTE_REDEFINED": "the first one counts",
     "ERR_DOCUMENT_END": "everything after the root element is ignored",
@@ -143,12 +143,12 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
-    """Return the root of XML whose errors are all harmless, or else None."""
+    """Return the root of XML with only harmless errors, else None."""
     from lxml import etree
 
     try:
         root = etree.fromstring(content, parser)
-    except etree.XMLSyntaxError:  # no element at all
+    except etree.XMLSyntaxError:  # no element
         return None
     found = {error.type_name: error for error in reversed(parser.error_log)}
     if root is None or not found.keys() <= _HARMLESS.keys():
@@ -157,7 +157,7 @@ def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple
         message = " ".join(error.message.split()).rstrip(".")
         warnings.append((f"line {error.line}: not well-formed XML ({message}); {_HARMLESS[kind]}", "info"))
     for element in root.iter("*") if "ERR_ATTRIBUTE_REDEFINED" in found else ():
-        first = {name: element.get(name) for name in element.keys()}  # lxml keeps all of them  # noqa: SIM118
+        first = {name: element.get(name) for name in element.keys()}  # lxml keeps repeated attributes # noqa: SIM118
         element.attrib.clear()
         element.attrib.update(first)
     return root
@@ -200,7 +200,7 @@ def _refuse_templates(root: Element, source: Source) -> None:
         raise source.error(f"<{name}> is still a xacro template after its expansion; correct it", element)
 
 
-# Children to keep for each element. Collisions and visuals are kept separately. Sensors and plugins are not read.
+# Element -> children to keep. Collisions and visuals are stored separately. Sensors and plugins are ignored.
 _KEPT: dict[str, tuple[str, ...]] = {
     "robot": ("link", "joint"),
     "link": ("inertial",),
@@ -209,16 +209,16 @@ _KEPT: dict[str, tuple[str, ...]] = {
 }
 # Extensions of other programs that the importer reads.
 _EXTRAS = {"collision_filter_group", "contact", "gazebo", "mujoco", "ros2_control", "transmission"}
-# Extensions that act on the motion and are not read.
+# Unsupported extensions that affect the motion.
 _ACTING = {"ball_constraint", "force_element", "gravity", "joint", "kinematic", "linear_bushing_rpy", "loop_joint"}
-# Known URDF elements that are dropped without a warning.
+# Known URDF elements that the reader drops without a warning.
 _SILENT = {"material", "calibration", "safety_controller"}
 
 
 def _reduce(document: Document) -> None:
     from lxml import etree
 
-    # A document-wide xmlns puts every tag into that namespace. Tags from other namespaces are extensions.
+    # With an xmlns for the whole document, every tag has that namespace. Tags of other namespaces are extensions.
     space = str(document.robot.tag).rpartition("}")[0]
 
     def visit(element: Element) -> None:
@@ -247,7 +247,7 @@ def _reduce(document: Document) -> None:
     for name in sorted(_ACTING & document.ignored.keys()):
         text = f"{document.ignored[name]} <{name}> of an extension are not read; add them to the builder"
         document.warn(f"<{name}>: {text}", "motion")
-    etree.cleanup_namespaces(document.robot)  # otherwise serializing restores that namespace
+    etree.cleanup_namespaces(document.robot)  # serialization would restore the namespace
     _refuse_doubles(document)
 
 

@@ -61,30 +61,31 @@ def load_usd(
     """Read a USD file with USD physics (UsdPhysics). The physics parser of usd-core reads the file.
 
     The model has SI units and z up. The importer converts lengths, masses and angles, and rotates files with y up.
-    Labels are the names of the prims. The file defines two frames for each joint. Joint coordinates are 0 where the two
-    frames coincide. If the pose of a body contradicts its joints, the joints determine the pose, and the report gets a
-    warning. Drives become servos (``add_tracking_servo``). ``report.commands`` maps ``<joint's path>:<axis>`` to the
+    Labels are the names of the prims. A joint has a frame in each of its two bodies. The joint coordinates are 0 if the
+    two frames coincide. If the pose of a body contradicts its joints, the importer uses the pose from the joints and
+    warns. Drives become servos (``add_tracking_servo``). ``report.commands`` maps ``<joint's path>:<axis>`` to the
     command of the servo.
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
-        fixed_base: True fixes the root of every tree of joints to the world. False releases these roots. By default,
+        fixed_base: True fixes the root of every tree of joints to the world. False lets all roots float. By default,
             the file decides.
-        gravity: gravitational acceleration (m/s2) in the world frame (default: the value in the file, or 9.81 downward
-            if the file has none).
+        gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
+            without gravity in the file).
         xform: pose of the file's world frame in the model's world frame.
-        merge_fixed: merge bodies that fixed joints connect into one body. ``report.merged`` lists the merged bodies.
+        merge_fixed: True merges bodies that fixed joints connect into one body. ``report.merged`` lists the merged
+            bodies.
         keep: names or paths of bodies that are not merged. Patterns such as ``"camera*"`` are possible.
-        collisions: read the colliders.
-        self_collisions: whether the links of an articulation collide with each other. By default, the file decides with
-            the attributes ``physxArticulation:enabledSelfCollisions`` and ``newton:selfCollisionEnabled``.
-        visuals: read the visible prims of purpose "default" and "render", with colors, textures and normals.
+        collisions: True imports the colliders.
+        self_collisions: True lets the links of an articulation collide with each other. Default: as in the file
+            (``physxArticulation:enabledSelfCollisions``, ``newton:selfCollisionEnabled``).
+        visuals: True imports the visible prims of purpose "default" and "render", with colors, textures and normals.
         meshes: collision shapes of meshes, "hull", or "decompose" for several convex pieces (needs coacd).
-        actuators: read drives and actuators.
+        actuators: True imports drives and actuators.
         asset_dirs: folders to search for references and payloads.
         assets: files in memory (relative name -> content).
         pose: must be None, since USD has no named postures.
-        strict: raise an error if anything that changes the motion cannot be imported.
+        strict: True raises an error if the model lacks anything that changes the motion.
 
     Returns:
         The builder, which you can extend, and the report.

@@ -24,7 +24,7 @@ Load = Callable[[UsdJoint, int], float]
 
 @dataclass
 class Passive:
-    """Passive properties of a joint coordinate, in SI units."""
+    """Passive properties of a joint coordinate, such as damping and friction, in SI units."""
 
     damping: float = 0.0
     friction: float = 0.0
@@ -79,7 +79,7 @@ def mjc_angle(stage: UsdStage) -> float:
 
 
 def _range(stage: UsdStage, path: str, name: str, limited: str) -> tuple[float, float]:
-    """Return a range of a MuJoCo attribute, or an infinite range if the attribute is not limited."""
+    """Return the range of a MuJoCo attribute, infinite if unlimited."""
     lower, upper = stage.number(path, f"{name}:min"), stage.number(path, f"{name}:max")
     flag = str(stage.value(path, limited))
     return (lower, upper) if flag == "true" or (flag != "false" and lower < upper) else (-math.inf, math.inf)
@@ -87,7 +87,7 @@ def _range(stage: UsdStage, path: str, name: str, limited: str) -> tuple[float, 
 
 @dataclass
 class Actuators:
-    """Adds the actuators of a file to a builder.
+    """Converter that adds the actuators of a file to a builder.
 
     Attributes:
         stage, builder: the USD file, and the builder of the model.
@@ -140,7 +140,7 @@ class Actuators:
 
     def _drive(self, joint: UsdJoint, axis: int, dof: Dof, drive: Any) -> None:
         stage, name = self.stage, joint.label if len(joint.dofs) == 1 else f"{joint.label}_{dof.name}"
-        name = str(stage.value(dof.path, f"gpusim:{dof.name}:actuator") or name)  # as to_usd writes it
+        name = str(stage.value(dof.path, f"gpusim:{dof.name}:actuator") or name)  # attribute of to_usd
         unit = effort_unit(stage, dof)
         per = stage.kilograms if dof.linear else unit / DEGREE
         if drive.acceleration:
@@ -224,7 +224,7 @@ class Actuators:
             stage.report.commands[path] = CommandInfo(label + way, factor / scale, offset, *ctrl)
             return
         passive = self.passive[id(dof)]
-        # without an effort range, the range of the command bounds the effort
+        # without an effort range, the command range limits the effort
         reach = sorted(factor * end for end in ctrl) if factor else [-math.inf, math.inf]
         low, high = max(limit[0], reach[0], passive.lower), min(limit[1], reach[1], passive.upper)
         label = stage.label("actuator", prim.GetName())
@@ -237,7 +237,7 @@ _MJC_TYPES = (("dynType", "none"), ("gainType", "fixed"), ("biasType", "none"))
 
 
 def _list(value: Any, default: Sequence[float]) -> np.ndarray:
-    """Return the numbers of ``value``."""
+    """Return ``value`` as a list of numbers."""
     given = [] if value is None else [float(x) for x in value]
     return np.array([*given, *default[len(given) :]])
 
@@ -284,9 +284,9 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
 
 
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, list[float], bool] | None:
-    """Return the leader's path, the polynomial's coefficients, and whether their angles are in radians.
+    """Return the leader's path, the polynomial's coefficients, and whether the coefficients are for radians.
 
-    Return None without a leader.
+    Return None if the joint has no leader.
     """
     prim = stage.prim(dof.path)
 

@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 DEFAULT_MASS = 1.0
-"""Mass (kg) that a body without mass and colliders gets, as in PhysX."""
+"""Mass (kg) of bodies without mass and colliders, as in PhysX."""
 
 
 @dataclass
@@ -29,9 +29,9 @@ class UsdBody:
         path, label: names in the file and in the model.
         pose: pose in the builder's world.
         mass: mass properties in the body's frame.
-        kinematic: whether the body is kinematic. Forces do not move a kinematic body.
+        kinematic: True for a kinematic body. Forces do not move a kinematic body.
         linear, angular: velocities in the builder's world, m/s and rad/s.
-        host: path of the body that this body is merged into, or this body's path.
+        host: path of the body into which this body is merged, or this body's path.
         offset: pose of this body in the host's frame.
         index: index in the builder, -1 before it is added.
         gravity_scale: gravity factor of this body.
@@ -86,7 +86,7 @@ def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
 
 
 def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassProperties:
-    """Return the mass properties by USD's rules: from the body's attributes, else from its colliders."""
+    """Return a body's mass properties by USD's rules: from its attributes, else from its colliders."""
     from pxr import UsdPhysics
 
     api = UsdPhysics.MassAPI(stage.prim(body.path))
@@ -160,8 +160,8 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies that fixed joints connect, and return the remaining joints.
 
-    Kinematic bodies, bodies with and without gravity, and bodies whose label or path matches a pattern of ``keep``, are
-    not merged.
+    Two bodies stay separate if parent or child is kinematic, if their gravity differs, or if the child's label or path
+    matches ``keep``.
     """
     remaining = []
     for joint in joints:
@@ -175,7 +175,7 @@ def merge_fixed(
             remaining.append(joint)
             continue
         root = host_of(bodies, parent)
-        # the pose of the child's whole group in the host of the parent
+        # pose of the child's host in the frame of the parent's host
         moved = parent.offset * joint.frames[0] * joint.frames[1].inverse() * child.offset.inverse()
         group = host_of(bodies, child).path
         for body in bodies.values():
@@ -186,7 +186,7 @@ def merge_fixed(
 
 
 def host_of(bodies: Mapping[str, UsdBody], body: UsdBody) -> UsdBody:
-    """Return the body that ``body`` is merged into, or ``body``."""
+    """Return the body into which ``body`` is merged, or ``body`` itself."""
     return bodies[body.host]
 
 
@@ -196,7 +196,7 @@ def _within_one(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
 
 
 def _join(bodies: Mapping[str, UsdBody]) -> None:
-    """Set the mass of every body that other bodies are merged into, and the velocity of its new center of mass."""
+    """Sum the masses of merged bodies, and update the velocities of the new centers of mass."""
     for body in bodies.values():
         parts = [other for other in bodies.values() if other.host == body.path]
         if body.host == body.path and len(parts) > 1:

@@ -9,7 +9,8 @@ import numpy as np
 
 from gpusim.importers.usd_stage import UsdStage
 
-# The first pattern that an attribute matches decides: severity and what the model does. Without a severity: no finding.
+# Tuples (pattern of attributes, severity of the finding, effect). The first matching pattern counts. An empty severity
+# means no finding.
 _RULES: tuple[tuple[str, str, str], ...] = (
     (r"physics:(axis|jointEnabled|breakForce|breakTorque|excludeFromArticulation|collisionEnabled|engine)$", "", ""),
     (r"physics:(lowerLimit|upperLimit|minDistance|maxDistance|coneAngle[01]Limit|type|rigidBodyEnabled)$", "", ""),
@@ -40,7 +41,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"(physx\w*|mjc):", "motion", "it is not read"),
     (r"newton:", "info", "it is not read"),
 )
-# Values without effect, mostly the defaults of the schemas. Zeros of other numbers have none either, except limits.
+# Attribute -> value without effect, usually the schema's default. For other attributes except limits, 0 has no effect.
 _DEFAULTS: dict[str, Any] = {
     "physxRigidBody:disableGravity": False,
     "physxRigidBody:enableGyroscopicForces": True,
@@ -91,7 +92,7 @@ _NAMED = 3
 
 
 class _Unread:
-    """Attributes that the importer does not use."""
+    """Collection of attributes that the importer does not use."""
 
     def __init__(self) -> None:
         self.keys: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -118,7 +119,7 @@ class _Unread:
 
 
 def _prims(names: list[str]) -> str:
-    """Return "prim 'a'", or "5 prims 'a', 'b', 'c' and 2 more"."""
+    """Return a text such as "prim 'a'" or "5 prims 'a', 'b', 'c' and 2 more"."""
     quoted = ", ".join(f"'{name}'" for name in names[:_NAMED])
     if len(names) == 1:
         return f"prim {quoted}"
@@ -136,9 +137,9 @@ def _instances_physics(stage: UsdStage, instancer: Any) -> bool:
 
 
 def report_unread(stage: UsdStage) -> None:
-    """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read, one for each effect.
+    """Add findings about unread attributes of PhysX, MuJoCo and Newton, one finding for each effect.
 
-    The importer and usd-core's physics parser read values of the default time.
+    The importer and usd-core's physics parser read only values at the default time.
     """
     unread, animated = _Unread(), dict[str, str]()
     for prim in stage.prims():

@@ -1,4 +1,4 @@
-"""Joints of a USD file: degrees of freedom, and the relative poses of bodies that the joints allow."""
+"""Joints of a USD file: degrees of freedom, and relative poses that satisfy the joints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Dof:
         unit: factor from the file's unit to m or rad, negative if ``axis`` is opposite to the axis in the file.
         lower, upper: limits (m or rad), infinite if unlimited.
         drive: drive as usd-core's parser returns it, or None.
-        state: joint position (m or rad) in the file, or None if it follows from the poses of the bodies.
+        state: joint position (m or rad) in the file, or None to compute it from the poses of the bodies.
         rate: joint velocity (m/s or rad/s) in the file.
         path, label: path and label of the joint's prim.
     """
@@ -71,7 +71,7 @@ class UsdJoint:
     breaks: tuple[float, float] = (math.inf, math.inf)
     """Force (N) and torque (N m) at which a latch breaks."""
     anchors: tuple[str, str] = ("", "")
-    """Paths of the two prims in the file. They may be static."""
+    """Paths of the two connected prims in the file, which may be static."""
 
     @property
     def element(self) -> str:
@@ -80,7 +80,7 @@ class UsdJoint:
 
     @property
     def holds(self) -> bool:
-        """Return whether the joint coordinates determine the pose of the child."""
+        """Return whether the joint determines the child's pose from its coordinates."""
         return self.kind not in ("distance", "free")
 
 
@@ -89,7 +89,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
     Args:
         stage: the file.
-        bodies: paths of the rigid bodies. A joint to any other prim becomes a joint to the world.
+        bodies: paths of the rigid bodies. Joints to other prims become joints to the world.
     """
     order = {str(prim.GetPath()): number for number, prim in enumerate(stage.prims())}
     found = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
@@ -170,7 +170,7 @@ _SIX = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 
 
 def _report_ignored(stage: UsdStage, path: str, kind: str, made: UsdJoint) -> None:
-    """Report drives and limits that usd-core's parser ignores on this type of joint, and targets that do not exist."""
+    """Report drives and limits that usd-core's parser ignores, and joint targets that do not exist."""
     axes = _SIX if kind == "D6Joint" else _DRIVEN.get(kind, ())
     for schema in stage.schemas(stage.prim(path)):
         api, _, axis = schema.partition(":")
@@ -214,7 +214,7 @@ def _frame(stage: UsdStage, path: str, body: str, rel: Any, position: Any, rotat
 
 
 def _limits(limit: Any, unit: float) -> tuple[float, float]:
-    if limit is None:  # the parser calls a limit on one side disabled
+    if limit is None:  # usd-core's parser returns one-sided limits as disabled
         return -math.inf, math.inf
     lower = -math.inf if limit.lower < -UNLIMITED else limit.lower * unit
     return lower, math.inf if limit.upper > UNLIMITED else limit.upper * unit
@@ -284,7 +284,7 @@ def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
             continue
         lower, upper = _limits(limit, unit)
         axis, drive = np.array(AXES[name[-1]]), _drive(drives.get(name))
-        if (stage.value(made.path, f"gpusim:{key}:factor") or 1.0) < 0.0:  # to_usd turned the coordinate round
+        if (stage.value(made.path, f"gpusim:{key}:factor") or 1.0) < 0.0:  # to_usd reversed the coordinate
             axis, unit, lower, upper = -axis, -unit, -upper, -lower
         made.dofs.append(Dof(key, axis, linear, unit, lower, upper, drive))
     slides = [dof for dof in made.dofs if dof.linear]
@@ -320,7 +320,7 @@ _MAKERS = {
 def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
     """Return the pose closest to ``pose`` that the joint allows.
 
-    Both poses are poses of the second joint frame in the first joint frame.
+    ``pose`` and the result are poses of the second joint frame in the first joint frame.
     """
     if not joint.holds:
         return pose
@@ -337,7 +337,7 @@ def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
 
 
 def _angles(turns: list[Dof], pose: Transform) -> list[float]:
-    """Return the angle of each rotation (rad): the angle in the file, or else the angle closest to ``pose``."""
+    """Return the angle (rad) of each rotation: from the file, or the angle closest to ``pose``."""
     if not turns:
         return []
     if len(turns) == 1:
@@ -351,7 +351,7 @@ def _angles(turns: list[Dof], pose: Transform) -> list[float]:
 
 
 def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
-    """Return the coordinates of a joint (rad, m). ``pose`` is the second joint frame's pose in the first one."""
+    """Return the joint coordinates (rad, m). ``pose`` is the second joint frame's pose in the first joint frame."""
     angles = iter(_angles([dof for dof in joint.dofs if not dof.linear], pose))
     return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 
@@ -373,12 +373,12 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
-    """Return the name of a d6 coordinate: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
+    """Return a d6 coordinate's name: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
     own = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if own else f"{joint.label}:{dof.name}"
 
 
 def rotation_gap(pose: Transform) -> float:
-    """Return the angle (rad) of a rotation."""
+    """Return the total angle (rad) of a rotation matrix."""
     trace = float(np.trace(matrix_from_quaternion(pose.rotation)))
     return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))

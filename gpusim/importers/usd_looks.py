@@ -51,13 +51,13 @@ class Placing:
 
 @dataclass(frozen=True)
 class Surface:
-    """Look of a prim.
+    """Appearance of a prim.
 
     Attributes:
-        color: sRGB color (0 to 1), or None for the viewer's color. With a texture, this is the texture's mean color.
+        color: sRGB color (0 to 1), the mean color of a texture, or None for the viewer's default color.
         look: transparency, finish and texture.
         placing: texture coordinates.
-        material: name of the material, for findings.
+        material: name of the material, for findings in the report.
     """
 
     color: Color | None = None
@@ -67,7 +67,7 @@ class Surface:
 
 
 def prim_surface(stage: UsdStage, prim: Any) -> Surface:
-    """Return the look of a prim: the look of its material, or the means of its displayColor and displayOpacity."""
+    """Return the look of a prim: its material, or else the means of displayColor and displayOpacity."""
     found = bound_surface(stage, prim)
     if found is not None and (found.color is not None or found.look.texture is not None):
         return found
@@ -87,7 +87,7 @@ def _mean(prim: Any, name: str, count: int) -> Array | None:
 
 
 def bound_surface(stage: UsdStage, prim: Any) -> Surface | None:
-    """Return the look of a prim's material, or None without a material. The function caches looks."""
+    """Return the cached look of a prim's material, or None without a material."""
     from pxr import UsdShade
 
     material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
@@ -105,7 +105,7 @@ def _surface(stage: UsdStage, name: str, shader: Any) -> Surface:
     color, texture, placing = _painted(stage, name, shader)
     if texture is not None:
         if _source(shader, "opacity") is None and texture.pixels.shape[2] == 4:
-            texture = replace(texture, pixels=texture.pixels[..., :3])  # its fourth channel is not the opacity
+            texture = replace(texture, pixels=texture.pixels[..., :3])  # the fourth channel is not opacity
         color = texture.mean()
     for i, (what, effect) in _LOST.items():
         if _has_effect(shader, i):
@@ -123,7 +123,7 @@ def _share(shader: Any, inputs: tuple[str, ...]) -> float | None:
 
 
 def _has_effect(shader: Any, name: str) -> bool:
-    """Return whether an unsupported input changes the look."""
+    """Return whether an unsupported material input changes the look."""
     value = _constant(shader, name)
     if value is None:
         return _source(shader, name) is not None
@@ -133,7 +133,7 @@ def _has_effect(shader: Any, name: str) -> bool:
 
 
 def _painted(stage: UsdStage, name: str, shader: Any) -> tuple[Color | None, Texture | None, Placing]:
-    """Return color, texture and texture coordinates of a surface."""
+    """Return mean color, texture and texture coordinates of a surface."""
     for i in _TEXTURE_INPUTS:
         picture = _constant(shader, i)
         if getattr(picture, "path", None):
@@ -159,7 +159,7 @@ def _painted(stage: UsdStage, name: str, shader: Any) -> tuple[Color | None, Tex
 
 
 def _constant(shader: Any, name: str) -> Any:
-    """Return the value of an input, or None if a shader computes it."""
+    """Return the constant value of an input, or None if a shader computes the value."""
     from pxr import UsdShade
 
     given = shader.GetInput(name)
@@ -221,7 +221,7 @@ def _texture(stage: UsdStage, name: str, asset: Any) -> Texture | None:
 
 
 def srgb(linear: Array) -> Color:
-    """Convert linear RGB, which USD uses, to sRGB."""
+    """Convert linear RGB (as in USD) to sRGB."""
     linear = np.clip(linear, 0.0, 1.0)
     r, g, b = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1.0 / 2.4) - 0.055)
     return round(float(r), 4), round(float(g), 4), round(float(b), 4)

@@ -105,7 +105,7 @@ def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
 def corner_normals(stage: UsdStage, path: str, mesh: Triangles) -> Array | None:
     """Return a mesh's normals (m, 3, 3) at the corners of the triangles, in the prim's coordinates, or None.
 
-    In USD, a mesh with a subdivision scheme has no normals.
+    Normals of meshes with a subdivision scheme are ignored, as in USD.
     """
     from pxr import UsdGeom
 

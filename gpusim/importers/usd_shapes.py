@@ -25,9 +25,9 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 HULL_VERTICES = 64
-"""Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
+"""Maximum number of vertices of a mesh's hull. More vertices make contacts slower, but not more accurate."""
 GREATEST_SIZE = 1e6
-"""Mesh points with a larger coordinate (m) are errors."""
+"""Maximum valid coordinate of mesh points, m."""
 _OTHER_TYPES = ("CustomShape", "SpherePointsShape")
 LAID = {
     "X": Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2.0),
@@ -44,7 +44,7 @@ class Collider:
         path: path of the collider's prim.
         body: path of the rigid body that has the collider, or WORLD.
         forms: a tuple (kind, checked parameters, pose in the body or in the builder's world) for each shape.
-        enabled: whether the collider collides. A disabled collider only contributes to the mass.
+        enabled: True if the collider collides. A disabled collider only contributes to the mass.
         material: material of the surface.
         groups: paths of the collision groups that contain the collider.
         filtered: paths of prims that the collider does not collide with.
@@ -88,7 +88,7 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
 
 
 def _leave_out(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
-    """Report a collider that is left out. It changes the motion if it contributes to the mass of its body."""
+    """Report a collider that the model lacks. Severity "motion" if the collider contributes to the body's mass."""
     severity = "contact"
     if body != WORLD:
         mass, moments, center = (stage.value(body, f"physics:{x}") for x in ("mass", "diagonalInertia", "centerOfMass"))
@@ -118,7 +118,7 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
     for form, sizes, pose in pieces:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # reducing the hull's vertices is intended
+                warnings.simplefilter("ignore")  # hides the warning about removed hull vertices
                 more = {"max_vertices": HULL_VERTICES} if form == "hull" else {}
                 getattr(scratch, f"add_shape_{form}")(-1, *sizes, xform=pose, **more)
         except ModelError as why:
@@ -144,7 +144,7 @@ _OVER = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi)
 
 
 def _is_upside_down(stage: UsdStage, made: Collider, item: Any, xform: Transform) -> bool:
-    """Return whether scales mirror a cone along its axis."""
+    """Return whether the prim's scale mirrors a cone along its axis."""
     axis = "XYZ".index(item.axis.name)
     base = stage.pose(made.body) if made.body != WORLD else Transform()
     return bool(stage.matrix(made.path)[:3, axis] @ (base * xform).matrix()[:, axis] < 0.0)
@@ -187,7 +187,7 @@ def _mesh_pieces(
     local = (base * xform).inverse().apply(world)
     how = str(item.approximation)
     stage.used.add((made.path, "physics:approximation"))
-    if not len(points) or not np.abs(local).max() < GREATEST_SIZE:  # also false for NaN, which would abort coacd
+    if not len(points) or not np.abs(local).max() < GREATEST_SIZE:  # False for NaN, too, which would abort coacd
         what = "its mesh has no points" if not len(points) else "a point of its mesh is not finite or far away"
         _leave_out(stage, made.path, made.body, what)
         return []
@@ -220,7 +220,7 @@ def _report_hull(stage: UsdStage, path: str, points: Array, triangles: Array, ho
 
 
 def _is_convex(points: Array, triangles: Array) -> bool:
-    """Return whether a mesh is convex, with a tolerance of a thousandth of its size."""
+    """Return whether a mesh is convex, with a tolerance of 0.1 % of the mesh size."""
     if len(points) * len(triangles) > 4_000_000:
         return False
     a, b, c = (points[triangles[:, k]] for k in range(3))
@@ -321,7 +321,7 @@ def filter_pairs(
     joints: Sequence[UsdJoint],
     self_collisions: bool | None,
 ) -> None:
-    """Apply collision groups, filtered pairs, self-collision settings, and joints that let their two bodies collide."""
+    """Apply collision groups, filtered pairs, self-collision settings, and joints whose two bodies may collide."""
     silent = _without_self_collisions(stage, bodies, self_collisions)
     _set_groups(stage, builder, colliders, silent)
     owned = _shapes_under(bodies, colliders)
@@ -350,7 +350,7 @@ def filter_pairs(
 def _anchored(
     builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider], joint: UsdJoint, end: int
 ) -> list[int]:
-    """Return the shapes of the body at one end of a joint, or of the static collider or disabled body there."""
+    """Return the shapes at one end of a joint: of a body, a static collider or a disabled body."""
     if joint.bodies[end] != WORLD:
         return [k for k, shape in enumerate(builder.shapes) if shape.body == bodies[joint.bodies[end]].index]
     path = joint.anchors[end]
@@ -359,7 +359,7 @@ def _anchored(
 
 
 def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int]) -> None:
-    """Exclude collisions between the shapes ``first`` and the shapes ``second``."""
+    """Exclude collisions between shapes of ``first`` and shapes of ``second``."""
     listed = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
     for a in first:
         for b in second:
@@ -377,7 +377,7 @@ def _shapes_under(bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collide
 
 
 def _without_self_collisions(stage: UsdStage, bodies: Mapping[str, UsdBody], wanted: bool | None) -> dict[str, str]:
-    """Return a dict: path of a body -> its articulation, for all articulations without self-collisions."""
+    """Return a dict: path of a body -> articulation of this body, for articulations without self-collisions."""
     silent: dict[str, str] = {}
     for path, item in stage.of("Articulation"):
         roots = [path, *(str(root) for root in item.rootPrims)]
@@ -408,7 +408,7 @@ def _set_groups(
 
     rules = [pair for pair in combinations_with_replacement(classes, 2) if apart(*pair)]
     named = {key: f"usd{number}" for number, key in enumerate(classes) if any(key in pair for pair in rules)}
-    if len(named) > 30:  # a group has one of 32 bits
+    if len(named) > 30:  # the builder has 32 bits for groups
         for a, b in rules:
             _exclude(builder, classes[a], classes[b])
         return

@@ -24,7 +24,7 @@ from gpusim.typing import Array
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 DEGREE = math.pi / 180.0
 UNLIMITED = 1e30
-"""Larger numbers count as infinite. USD stores infinite limits and forces as about 3.4e38."""
+"""Numbers above this limit count as infinite. USD files have about 3.4e38 for infinite limits and forces."""
 
 
 def import_pxr() -> ModuleType:
@@ -43,7 +43,7 @@ class UsdStage:
 
     Attributes:
         meters, kilograms: the file's units.
-        world: pose of the file's world in the builder's world. It rotates a file with y up to z up.
+        world: pose of the file's world in the builder's world, including the rotation from y up to z up.
         found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
         surfaces: cache of looks: path of a material -> look of the material.
         assets: files in memory.
@@ -69,7 +69,7 @@ class UsdStage:
         self.found = _parse(stage)
         self._cache = UsdGeom.XformCache()
         self._labels: dict[str, set[str]] = {}
-        # frames of mirrored bodies by the parser's rule, to which its joint frames refer
+        # For mirrored bodies, the parser's joint frames refer to the parser's body frames.
         self._mirrored = {
             path: self.world * self.frame(body.position, body.rotation, path)
             for path, body in self.of("RigidBody")
@@ -81,7 +81,7 @@ class UsdStage:
         self.search = Search(Path())
 
     def of(self, *kinds: str) -> list[tuple[str, Any]]:
-        """Return pairs (path, descriptor) of all objects of the types ``kinds``, one type after the other."""
+        """Return pairs (path, descriptor) of all objects of the types ``kinds``, sorted by type."""
         return [pair for kind in kinds for pair in self.found.get(kind, ())]
 
     def prim(self, path: str) -> Any:
@@ -89,13 +89,13 @@ class UsdStage:
         return self.stage.GetPrimAtPath(path)
 
     def prims(self) -> list[Any]:
-        """Return all active prims, including those of instances."""
+        """Return all active prims, including prims of instances."""
         from pxr import Usd
 
         return list(self.stage.Traverse(Usd.TraverseInstanceProxies()))
 
     def schemas(self, prim: Any) -> list[str]:
-        """Return the names of a prim's API schemas, including those that usd-core does not know."""
+        """Return the names of a prim's API schemas, including schemas that usd-core does not know."""
         applied = prim.GetMetadata("apiSchemas")
         return [str(name) for name in applied.GetAddedOrExplicitItems()] if applied else []
 
@@ -106,7 +106,7 @@ class UsdStage:
         return attribute.Get() if attribute and attribute.HasAuthoredValue() else None
 
     def number(self, path: str, name: str, default: float = 0.0) -> float:
-        """Return an authored, finite number, or ``default``."""
+        """Return the authored value of an attribute if it is a finite number, else ``default``."""
         value = self.value(path, name)
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else default
 
@@ -116,7 +116,7 @@ class UsdStage:
         local[:3] *= self.meters
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = self.world.matrix(), self.world.position
-        with np.errstate(invalid="ignore"):  # pose() checks it
+        with np.errstate(invalid="ignore"):  # pose() checks the matrix
             return np.asarray(pose @ local)
 
     def pose(self, path: str) -> Transform:
@@ -136,7 +136,7 @@ class UsdStage:
         return Transform([self.meters * float(x) for x in position], _xyzw(rotation))
 
     def label(self, space: str, path: str) -> str:
-        """Return an unused label: the name of the prim, or a longer part of its path if the name is already used."""
+        """Return an unused label: the prim's name, or a longer part of its path if the name is in use."""
         taken, parts = self._labels.setdefault(space, set()), path.strip("/").split("/")
         names = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
         name = next((name for name in names if name not in taken), names[-1])
@@ -211,7 +211,7 @@ def open_stage(
                 stage = Usd.Stage.Open(_existing(path, assets, scratch), context)
         except Tf.ErrorException as error:
             raise ModelError(f"{report.source}: usd-core cannot read it ({_reason(error)}); give a USD file") from None
-        if assets:  # the files vanish with the folder
+        if assets:  # the temporary files are deleted later
             stage = Usd.Stage.Open(stage.Flatten())
     return stage
 
@@ -261,11 +261,11 @@ def _reason(error: BaseException) -> str:
 
 
 _TYPED = ("physics:", "primvars:displayOpacity", "points", "faceVertex", "holeIndices", "normals")
-"""Beginnings of the names of attributes whose types are checked."""
+"""Name prefixes of the attributes with a type check."""
 
 
 def _check_types(stage: Any) -> None:
-    """Raise a ModelError if a value does not fit the type that the schema of its prim declares."""
+    """Raise a ModelError if an attribute's value has a different type than in the prim's schema."""
     from pxr import Usd
 
     for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
@@ -280,18 +280,18 @@ def _check_types(stage: Any) -> None:
 
 
 def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
-    """Return what values of compatible types share: the kind and the shape of an entry, and whether it is an array."""
+    """Return a key that is equal for compatible types: type and shape of an entry, and True for arrays."""
     name, array = type(value).__name__, np.asarray(value)
     numeric = array.dtype.kind in "biuf" and not name.startswith(("Token", "String"))
     many = name.endswith("Array")
-    kind = "number" if numeric else name[:4]  # the first letters of Quatf and Quatd
+    kind = "number" if numeric else name[:4]  # first letters of Quatf and Quatd
     return kind, many, array.shape[1:] if many else array.shape
 
 
 def _parse(stage: Any) -> dict[str, list[tuple[str, Any]]]:
     from pxr import UsdPhysics
 
-    # renamed in usd-core 26.11, which warns of the old name
+    # usd-core 26.11 warns about the old name
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         found = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])

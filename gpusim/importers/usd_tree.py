@@ -15,7 +15,7 @@ from gpusim.importers.usd_joints import WORLD, UsdJoint, held_pose, rotation_gap
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-# Positions in USD files are single precision. A larger disagreement comes from the author.
+# USD files store positions in single precision. Larger deviations are errors in the file.
 POSITION_TOLERANCE = 1e-4
 ANGLE_TOLERANCE = 1e-3
 
@@ -26,7 +26,7 @@ class Tree:
 
     Attributes:
         order: paths of all bodies that are not merged into others, parents first.
-        carrier: path of a body -> joint that connects the body to its parent. Floating roots have no such joint.
+        carrier: path of a body -> joint that connects the body to its parent (no entry for floating roots).
         roots: path of each root -> number of bodies in its tree, including the root.
         grounded: roots that a joint connects to the world.
     """
@@ -38,7 +38,7 @@ class Tree:
 
 
 def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
-    """Return the joints after replacing each merged body by the body that contains it."""
+    """Return the joints, with merged bodies replaced by the bodies that contain them."""
 
     def end(path: str, frame: Transform) -> tuple[str, Transform]:
         return (path, frame) if path == WORLD else (bodies[path].host, bodies[path].offset * frame)
@@ -98,7 +98,7 @@ def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]],
 def set_base(
     bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
 ) -> list[UsdJoint]:
-    """Return the joints after fixing (True), freeing (False) or keeping (None) the base of each tree."""
+    """Return the joints with the base of each tree fixed (True), floating (False) or as in the file (None)."""
     if fixed_base is True:
         for root in tree.roots:
             if root not in tree.grounded and _is_robot(bodies, joints, root):
@@ -128,7 +128,7 @@ def _base_joint(body: UsdBody, kind: str) -> UsdJoint:
 
 
 def place(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree, report: ImportReport) -> None:
-    """Move bodies to the poses that their joints require, and report moved bodies and loops that do not close."""
+    """Move bodies to poses that satisfy their joints. Report moved bodies and loops that do not close."""
     moved = {}
     for path in tree.order:
         joint = tree.carrier.get(path)

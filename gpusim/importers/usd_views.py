@@ -20,7 +20,7 @@ _NEAR = ("SphereLight", "DiskLight", "RectLight", "CylinderLight")
 _OTHERS = ("DomeLight", "DomeLight_1", "GeometryLight", "PortalLight", "MeshLight")
 _MOST_EXPOSURE = 100.0
 _SQUARE = 90.0
-"""Cone half angle of a light without a cone, degrees."""
+"""Half angle (degrees) of the cone of a light without a cone."""
 
 
 def body_frame(stage: UsdStage, bodies: Mapping[str, UsdBody], path: str) -> tuple[int, Transform]:
@@ -64,7 +64,7 @@ def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
 def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody]) -> None:
     """Add all visible lights, except dome, portal, geometry and mesh lights.
 
-    The intensity is 1 for the strongest distant light and for the strongest light with a position.
+    The strongest distant light and the strongest light with a position get intensity 1.
     """
     found: dict[str, list[tuple[Any, float]]] = {}
     for prim in stage.prims():

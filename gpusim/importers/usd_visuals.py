@@ -53,7 +53,7 @@ def add_visuals(
                 builder.shapes[index] = replace(builder.shapes[index], color=color)
         if len(plain) < len(prims) or _has_hidden(colliders, path, prims):
             for prim in prims:
-                # the viewer draws the shapes of the world next to its visuals
+                # in the world, the viewer draws both shapes and visuals
                 if path != WORLD or prim not in plain:
                     _add(stage, builder, bodies, path, prim)
     stage.report.triangles = sum(map(_triangles, builder.visuals))
@@ -84,7 +84,7 @@ def _body_of(prim: Any, bodies: Mapping[str, UsdBody]) -> str:
 
 
 def _is_plain(stage: UsdStage, prim: Any, collider: Collider | None, body: str) -> bool:
-    """Return whether the viewer can draw the collision shape instead of the prim."""
+    """Return whether the prim's collision shape looks like the prim."""
     if collider is None or not collider.shapes or collider.forms[0][0] == "hull" or collider.body != body:
         return False
     return prim_surface(stage, prim).look == Look()
@@ -118,7 +118,7 @@ def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], 
 
 
 def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] | None:
-    """Return kind, sizes and pose of a basic shape, or None for other prims and for distorted shapes."""
+    """Return kind, sizes and pose of a basic shape, or None for distorted shapes and other prims."""
     scale = np.linalg.norm(matrix[:3, :3], axis=0)
     square = matrix[:3, :3] / scale
     if np.abs(square.T @ square - np.eye(3)).max() > 1e-6 or np.linalg.det(square) < 0.0:
@@ -152,7 +152,7 @@ def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Pie
         mesh, normals = Triangles(points, triangles, np.arange(len(triangles)), triangles), None
         parts = [(np.ones(len(triangles), bool), prim_surface(stage, prim))]
     placed = base.inverse().apply(mesh.points @ matrix[:3, :3].T + matrix[:3, 3])
-    if normals is not None:  # normals of a stretched mesh stay upright on its surface
+    if normals is not None:  # transforms normals with the inverse transpose
         normals = base.inverse().rotate((normals @ np.linalg.inv(matrix[:3, :3])).reshape(-1, 3)).reshape(-1, 3, 3)
     order = slice(None, None, -1) if np.linalg.det(matrix[:3, :3]) < 0.0 else slice(None)
     pieces: list[Piece] = []

@@ -1,4 +1,4 @@
-"""Functions that add machine parts: suspensions, wheels, omni wheels, steering, hitches, tracks, hydraulic arms."""
+"""Functions that add vehicle and excavator parts: suspensions, wheels, steering, hitches, tracks, hydraulic arms."""
 
 from gpusim.machines.arm_cylinders import (
     ArmCylinder,

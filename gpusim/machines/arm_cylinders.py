@@ -1,7 +1,7 @@
 """Hydraulics of arms and undercarriages: pump and line, spool valves, relief valves, cylinders and motors.
 
-The valve has the label of its drive, so that ``sim.control["boom"] = 1`` extends the cylinder or rotates the motor
-forward. The label of the cylinder or motor has the suffix "_cylinder" or "_motor".
+A valve's command has the label of its drive. ``sim.control["boom"] = 1`` extends the cylinder of the drive "boom". The
+labels of cylinders end with "_cylinder", the labels of motors with "_motor".
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from gpusim.machines.holding import (
 from gpusim.machines.planar_arm import Ram, locate
 
 RELIEF_RISE = 2e6
-"""Pressure rise (Pa) from the opening of a port relief valve to the full flow of its spool."""
+"""Pressure (Pa) above the opening pressure at which a port relief valve passes the spool's full flow."""
 HOSE = 2e-4
-"""Volume between a holding valve and the spool, m3."""
+"""Oil volume between a holding valve and the spool, m3."""
 OVERLAP = 0.05
 """Dead band of a spool, as a fraction of its travel."""
 
@@ -45,11 +45,11 @@ class Spool:
     Attributes:
         flow: flow (m3/s) through the fully open supply edge at the pressure drop ``drop``.
         drop: pressure drop (Pa) at which ``flow`` applies.
-        drain: flow gain of the edges to the tank, divided by the gain of the supply edges. ``drain`` also sizes the
-            holding valves. A cylinder with a thick rod can return more oil than it receives. For such a cylinder, set
-            ``drain`` to the area of the piston divided by the area of the ring around the rod.
-        compensated: if True, the flow depends only on the command, not on the load. The pump must then supply ``drop``
-            more than the load pressure.
+        drain: flow gain of the edges to the tank, divided by the gain of the supply edges. ``drain`` also scales the
+            flow gain of holding valves. A cylinder with a thick rod can return more oil than it receives. For a thick
+            rod, set ``drain`` to the area of the piston divided by the area of the ring around the rod.
+        compensated: if True, the flow depends only on the command, not on the load. The pump must supply the load
+            pressure plus ``drop``.
         frequency: natural frequency (rad/s) of the spool.
     """
 
@@ -71,7 +71,7 @@ class PowerPack:
     """A hydraulic circuit with one pump on a line.
 
     Attributes:
-        circuit: the circuit. You can add further components to it.
+        circuit: the hydraulic circuit, to which you can add components.
         line: node of the circuit that supplies the valves.
         pump: index of the pump in the circuit.
     """
@@ -89,8 +89,7 @@ class Drive:
         label: label of the valve's command.
         index: index of the cylinder or motor among the actuators.
         node_a, node_b: nodes of the two chambers of the cylinder, or of the two sides of the motor.
-        port_a, port_b: nodes at the ports of the spool valve. A holding valve separates a port from the node of
-            its chamber.
+        port_a, port_b: nodes at the ports of the spool valve. A holding valve is between a port and a chamber.
         valve: index of the valve.
     """
 
@@ -110,16 +109,16 @@ class ArmCylinder:
     Attributes:
         label: label of the valve's command.
         start, end: parts on which the barrel and the rod are mounted, such as "base" and "boom".
-        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, in the frames of these parts. A pin on the base
-            is in the arm's frame.
+        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, each in the frame of its part. The frame of the
+            base is the arm's frame.
         bore, rod: diameters (m) of the bore and the rod.
         stroke: stroke (m) of the piston.
         spool: the spool valve.
         extension: extension (m) of the rod in the initial pose (default: half of the stroke).
         retracted: distance (m) between the pins when the rod is fully retracted, as alternative to ``extension``.
         holding: counterbalance valves.
-        relief: opening pressure (Pa) of the relief valves. At 2e6 Pa above this pressure, they pass the full flow of
-            the spool. None means no relief valves and no anticavitation valves.
+        relief: opening pressure (Pa) of the relief valves. The relief valves pass the spool's full flow at ``relief`` +
+            2e6 Pa. With ``relief=None``, the drive has neither relief valves nor anticavitation valves.
         back_pressure: initial pressure (Pa) of the chamber that carries no load.
         viscous_friction, dry_friction, piston_mass: friction (N s/m and N) and mass (kg) of the piston.
         dead_volume: minimum volume (m3) of each chamber.
@@ -152,24 +151,24 @@ class ArmCylinder:
     ) -> Lowering:
         """Compute the speed at which the cylinder lowers a load through its holding valve.
 
-        The equations are in ``holding.py``.
+        The docstring of ``holding.py`` contains the equations.
 
-        The method assumes that the pump has enough flow and power and that the relief valves stay closed.
+        The method assumes that the pump has enough flow and power, and that the relief valves stay closed.
 
         Args:
             force: force (N) of the load, positive if the load pressurizes the chamber with the holding valve.
             command: command of the spool, 0 to 1.
-            line_pressure: pressure (Pa) at the spool's inlet (default for a compensated spool: the pressure that the
-                command needs). Below full flow, a pump with ``control="pressure"`` keeps at least its cut-off pressure
-                minus ``band``.
+            line_pressure: pressure (Pa) at the spool's inlet. Default for a compensated spool: the pressure that the
+                command needs. A pump with ``control="pressure"`` supplies at least its cut-off pressure minus ``band``,
+                except at full flow.
             return_pressure: pressure (Pa) of the line to the tank, as in ``add_power_pack``.
 
         Returns:
-            The steady speed and the pressures. ``pump`` is the line pressure that this speed needs.
+            The steady speed and the pressures. ``pump`` is the line pressure required for the speed.
 
         Raises:
-            ModelError: the cylinder does not have exactly one holding valve, the valve does not hold the load,
-                ``line_pressure`` does not open the valve, or a number breaks a rule.
+            ModelError: a number is invalid, or the cylinder does not have exactly one holding valve. The valve must
+                hold the load, and ``line_pressure`` must open the valve.
         """
         element = f"cylinder '{self.label}'"
         valves = holding_valves(element, self.holding)
@@ -196,7 +195,7 @@ class ArmCylinder:
     def _balance(
         self, element: str, valve: HoldingValve, force: float, opening: float, return_pressure: float
     ) -> Balance:
-        """Return the equations for a spool that is open by the fraction ``opening``."""
+        """Return the equations of ``holding.py`` for the spool opening ``opening`` (0 to 1)."""
         spool, sides = spool_of(element, self.spool), self.areas(element)
         areas = sides if valve.chamber == "a" else sides[::-1]
         load = validate.number(element, "force", force) - validate.not_negative(
@@ -229,7 +228,7 @@ def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
 
 
 def holding_pressures(force: float, areas: tuple[float, float], back_pressure: float) -> tuple[float, float]:
-    """Return the chamber pressures (Pa) for a cylinder force ``force`` (N). The lower pressure is ``back_pressure``."""
+    """Return the chamber pressures (Pa) for a cylinder force (N). The unloaded chamber has ``back_pressure``."""
     least = back_pressure * (areas[0] - areas[1])
     if force >= least:
         return (force + back_pressure * areas[1]) / areas[0], back_pressure
@@ -255,13 +254,14 @@ def add_power_pack(
         b: the builder.
         flow, pressure, power, control, margin, band: parameters of the pump, as in ``HydraulicCircuit.add_pump``.
         volume: oil volume (m3) of the line.
-        relief: opening pressure (Pa) of the line's relief valve (default: 1.1 times ``pressure``). At 2e6 Pa above this
-            pressure, the valve passes the flow of the pump.
-        return_pressure: absolute pressure (Pa) of the line to the tank, which prevents cavitation in the cylinders.
+        relief: opening pressure (Pa) of the line's relief valve (default: 1.1 times ``pressure``). The valve passes the
+            pump's flow at ``relief`` + 2e6 Pa.
+        return_pressure: absolute pressure (Pa) of the line to the tank. A higher pressure prevents cavitation in the
+            cylinders.
         label_prefix: prefix of the labels.
 
     Raises:
-        ModelError: a number breaks a rule. ``finalize`` raises a ModelError if the pump feeds no cylinder and no motor.
+        ModelError: a number is invalid. ``finalize`` raises a ModelError if the pump feeds no cylinder and no motor.
     """
     element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
     top, most = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
@@ -296,15 +296,15 @@ def add_arm_cylinders(
         b: the builder.
         arm: from ``add_boom_arm``.
         pack: from ``add_power_pack``.
-        cylinders: one or more for each hinge.
+        cylinders: the cylinders, at least one for each hinge.
         hold: if False, all chambers start at the back pressure of their cylinder.
-        forces: loads that the cylinders hold initially in addition to the arm's weight, as in ``arm.static``.
+        forces: initial loads in addition to the arm's weight, as in ``arm.static``.
 
     Returns:
         The drives by label.
 
     Raises:
-        ModelError: a number breaks a rule, a cylinder cannot reach the initial pose, or no cylinder holds a hinge.
+        ModelError: a number is invalid, a cylinder cannot reach the initial pose, or a hinge has no cylinder.
     """
     if isinstance(cylinders, ArmCylinder) or not cylinders or not all(isinstance(c, ArmCylinder) for c in cylinders):
         rule = f"cylinders = {cylinders!r} are no ArmCylinders"
@@ -337,7 +337,7 @@ def add_arm_cylinders(
 
 
 def _join(arm: BoomArm, c: ArmCylinder) -> float:
-    """Check a cylinder, add it to the analytic model, and return the distance of its pins at zero stroke, m."""
+    """Check a cylinder, add it to the analytic model, and return the distance (m) of its pins at zero stroke."""
     element = f"cylinder '{arm.label_prefix}{c.label}'"
     for name in (c.start, c.end):
         arm.part(name)
@@ -393,17 +393,19 @@ def add_hydraulic_drive(
         displacement: oil volume (m3) per rad of the joint, including gears.
         spool: the spool valve. Command 1 rotates the joint forward.
         label: label of the valve's command.
-        relief: pressure difference (Pa) between the ports at which the relief valves open. At 2e6 Pa above this
-            difference, they pass the full flow of the spool. None means no relief valves and no anticavitation valves.
-        brake_torque: torque (N m) of the brake at ``sim.control["<label>_motor"] = 1``.
-        leakage: leakage (m3/s/Pa) between the ports.
-        viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, on the joint.
-        volume: oil volume (m3) of each side.
-        back_pressure: initial pressure (Pa) of both sides.
+        relief: pressure difference (Pa) between the ports at which the relief valves open. The relief valves pass the
+            spool's full flow at ``relief`` + 2e6 Pa. With ``relief=None``, the drive has neither relief valves nor
+            anticavitation valves.
+        brake_torque: torque (N m) of the brake if ``sim.control["<label>_motor"] = 1``.
+        leakage: leakage flow per pressure difference of the ports, m3/s/Pa.
+        viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, as values at the
+            joint.
+        volume: oil volume (m3) of each side of the motor.
+        back_pressure: initial pressure (Pa) on both sides of the motor.
         axis: index of the joint's coordinate.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: a number is invalid.
     """
     start = validate.not_negative(f"hydraulic drive '{label}'", "back_pressure", back_pressure)
     motor = pack.circuit.add_motor(
@@ -430,14 +432,14 @@ def guard(
         consumer: cylinder or motor, as the circuit's ``add_cylinder`` or ``add_motor`` returns it.
         label: label of the spool's command.
         spool: the spool valve.
-        relief: opening pressure (Pa) of the relief valves. At 2e6 Pa above this pressure, they pass the full flow of
-            the spool. None means no relief valves and no anticavitation valves.
+        relief: opening pressure (Pa) of the relief valves. The relief valves pass the spool's full flow at ``relief`` +
+            2e6 Pa. With ``relief=None``, the drive has neither relief valves nor anticavitation valves.
         holding: counterbalance valves.
-        pressure: initial pressures (Pa) of both sides.
-        crossed: True if the relief valves lead to the other side, False if they lead to the tank.
+        pressure: initial pressures (Pa) on the two sides of the cylinder or motor.
+        crossed: outlet of the relief valves: the other port (True) or the tank (False).
 
     Raises:
-        ModelError: a number breaks a rule, or a holding valve opens below the pressure that it must hold.
+        ModelError: a number is invalid, or a holding valve opens below the pressure that it must hold.
     """
     oil, element = pack.circuit, f"drive '{label}'"
     gain = spool_of(element, spool).gain(element)

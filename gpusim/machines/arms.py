@@ -1,8 +1,8 @@
-"""Arms of excavators and manipulators: links that move in one plane, and bucket linkages.
+"""Arms of excavators and manipulators: links with parallel hinges, and bucket linkages.
 
-All hinges of an arm are parallel. The arm moves in the x-z plane of its frame. Positive angles rotate x towards z. The
-origin of a link's frame is at the link's hinge, and the frame's x axis is along the link. All joint coordinates are
-zero in the initial pose. ``arm_cylinders.py`` adds the cylinders.
+All hinges of an arm are parallel. The arm moves in the x-z plane of its frame. Positive angles rotate x towards z. A
+link's frame has its origin at the hinge, and its x axis along the link. All joint coordinates are zero in the initial
+pose. ``arm_cylinders.py`` adds the cylinders.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpusim.typing import Array, Vector
 AXIS = (0.0, -1.0, 0.0)
 """Hinge axis for which positive angles rotate x towards z."""
 SAMPLES = 65
-"""Number of bucket angles at which a linkage is checked."""
+"""Number of bucket angles at which the builder checks a linkage."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Link:
         length: distance (m) from the link's hinge to the next hinge, or to the tip.
         mass: mass (kg).
         pose: initial angle (rad) relative to the previous link, or to the arm's x axis for the first link.
-        limits: minimum and maximum angle (rad) relative to the previous link.
+        limits: minimum and maximum of the angle (rad) relative to the previous link.
         height, width: size (m) of the bar in the arm's plane and perpendicular to the plane.
         com: center of mass (x, z) (m) in the link's frame (default: the center of the bar).
         inertia: inertia (kg m2) about the center of mass, as in ``add_body`` (default: the inertia of the bar).
@@ -95,7 +95,7 @@ class BoomArm:
         frame: pose of the arm's frame in the base's frame.
         bodies: part name -> body index. Parts are the base, the links, and the rockers and links of bucket linkages.
         joints: link name -> index of its hinge. All hinge coordinates are zero in the initial pose.
-        links: the links, as passed to ``add_boom_arm``.
+        links: the argument ``links`` of ``add_boom_arm``.
         mechanism: the analytic model of the arm.
     """
 
@@ -119,11 +119,11 @@ class BoomArm:
 
         Args:
             turns: joint angles (rad) by link (default: zero).
-            forces: further forces as tuples (part name, point, force). The point (x, z) is in the part's frame (m). The
-                force (x, z) is in the arm's frame (N).
+            forces: forces as tuples (part name, point, force), with the point (x, z) (m) in the part's frame and the
+                force (x, z) (N) in the arm's frame.
 
         Raises:
-            ModelError: a part does not exist, no cylinder holds a hinge, or a linkage cannot reach the pose.
+            ModelError: a part does not exist, a hinge has no cylinder, or a linkage cannot reach the pose.
         """
         values, given = self._turns(turns), [self._checked(one) for one in forces]
         try:
@@ -132,7 +132,7 @@ class BoomArm:
             raise self._open(values) from None
 
     def point(self, part: str, point: tuple[float, float], turns: Mapping[str, float] | None = None) -> Array:
-        """Convert a part's point (x, z) to a position (3,) (m) in the base's frame, at joint angles ``turns`` (rad)."""
+        """Convert a part's point (x, z) (m) to the base's frame (3,), at joint angles ``turns`` (rad)."""
         here = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
         return self.frame.apply((here.real, 0.0, here.imag))
 
@@ -169,7 +169,7 @@ class BoomArm:
         return PointForce(self.part(given[0]), (point[0], point[1]), (force[0], force[1]))
 
     def world(self, b: ModelBuilder, point: complex = 0j, angle: float = 0.0) -> Transform:
-        """Convert a position and an angle in the arm's plane to an initial pose in the world."""
+        """Convert a position and an angle in the arm's plane to a pose in the world."""
         start = Transform() if self.base == WORLD else b.bodies[self.base].xform
         return start * self.frame * Transform.from_axis_angle((point.real, 0.0, point.imag), AXIS, angle)
 
@@ -186,16 +186,16 @@ def add_boom_arm(
     Args:
         b: the builder.
         base: body index, -1 for the world.
-        at: position (m) of the first hinge in the base's frame. The x and z axes of a Transform also define the arm's
-            plane.
+        at: position (m) of the first hinge in the base's frame. A Transform also defines the arm's plane by its x and z
+            axes.
         links: the links in order, from the base to the tip.
-        label_prefix: prefix of the labels of bodies and joints. Each link's label follows the prefix.
+        label_prefix: prefix of the labels of bodies and joints, followed by the name of the link.
 
     Returns:
-        The arm, which ``add_bucket_linkage`` and ``add_arm_cylinders`` extend.
+        The arm, an argument of ``add_bucket_linkage`` and ``add_arm_cylinders``.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: a number is invalid.
     """
     element = f"arm '{label_prefix}'" if label_prefix else "arm"
     b.check_body(element, "base", base)
@@ -232,23 +232,22 @@ def add_bucket_linkage(
 ) -> None:
     """Add a bucket to the end of a link (the stick), with a four-bar linkage of a rocker and a link.
 
-    The last joint of the loop is a planar pin, so that the loop has no redundant constraints. The new
-    parts of the arm are the bucket, "rocker" and "link". For a second bucket, the names of rocker and link start with
-    the name of that bucket.
+    A planar pin closes the loop without redundant constraints. The arm gets the bucket, "rocker" and "link" as parts.
+    For a second bucket, the names of rocker and link start with the bucket's name.
 
     Args:
         b: the builder.
         arm: from ``add_boom_arm``.
         bucket: the bucket, whose hinge is at the end of the stick.
-        at: the rocker's hinge on the stick, (x, z) (m) in the stick's frame, or only x.
-        ear: the link's pin on the bucket, (x, z) (m) in the bucket's frame.
+        at: position of the rocker's hinge, (x, z) (m) in the stick's frame, or only x.
+        ear: position of the link's pin on the bucket, (x, z) (m) in the bucket's frame.
         rocker, link: lengths (m) of the rocker and the link.
         rocker_mass, link_mass: masses (kg) of the rocker and the link.
         stick: name of the arm's link that carries the bucket (default: the last link).
-        below: True if rocker and link meet below the stick (-z), False if they meet above it.
+        below: if True, rocker and link meet below the stick (-z), else above the stick.
 
     Raises:
-        ModelError: a number breaks a rule, or the loop does not close over the travel of the bucket.
+        ModelError: a number is invalid, or the loop does not close at every angle within the bucket's limits.
     """
     if not isinstance(bucket, Link):
         rule = f"bucket = {bucket!r} is no Link"
@@ -313,7 +312,7 @@ def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> Non
 
 
 def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
-    """Add a link, with its hinge at the point ``end`` of ``parent``."""
+    """Add a link with its hinge at the point ``end`` of the link ``parent``."""
     if link.label in arm.bodies:
         raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link its own label")
     arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))
@@ -330,7 +329,7 @@ def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: compl
 
 
 def _add_body(b: ModelBuilder, arm: BoomArm, link: Link, place: Place) -> None:
-    """Add the body of a part, and its visual."""
+    """Add a part's body and visual."""
     com = link.center(f"{arm.element}: link '{link.label}'")
     body = b.add_body(
         link.mass, link.moments(), com=(com.real, 0.0, com.imag),

@@ -1,4 +1,4 @@
-"""The swing of an upper carriage, and outriggers."""
+"""Swing (slewing hinge) of an upper carriage, and outriggers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Swing:
     """The swing of an upper carriage, from :func:`add_swing`.
 
     Attributes:
-        joint: hinge that a motor can drive. The angle is zero in the initial pose and positive counterclockwise, seen
-            from above.
+        joint: index of the hinge. The hinge angle is zero in the initial pose and positive counterclockwise, seen from
+            above.
         brake: index of the brake actuator with the command ``<label>_brake``, or None without a brake.
     """
 
@@ -62,7 +62,7 @@ def add_swing(
         label: label of the joint.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: a number is invalid.
     """
     element = f"swing '{label}'"
     for name, body in (("chassis", chassis), ("upper", upper)):
@@ -98,13 +98,13 @@ class ServoJack:
 
 @dataclass(frozen=True)
 class CylinderJack:
-    """A cylinder that moves an outrigger. The command opens the spool valve: 1 extends the outrigger.
+    """A cylinder that moves an outrigger. The command is the opening of the spool valve. 1 extends the outrigger.
 
     Attributes:
         pack: circuit and line, from ``add_power_pack``.
         bore, rod: diameters (m) of the bore and the rod.
         spool: the spool valve.
-        holding: holding valve, or None. Chamber A supports the machine.
+        holding: holding valve, or None. Chamber A carries the machine's weight.
         relief: opening pressure (Pa) of the relief valves, or None for no relief and anticavitation valves.
         viscous_friction, piston_mass: friction (N s/m) and mass (kg) of the piston.
     """
@@ -124,7 +124,7 @@ class Outrigger:
     """An outrigger, from :func:`add_outrigger`.
 
     Attributes:
-        leg, foot: body indices, which are equal if the foot does not tilt.
+        leg, foot: body indices of leg and foot, equal if the foot cannot tilt.
         slide: joint of the leg. The joint coordinate is the extension (m), initially zero.
         shape: index of the foot's shape.
         drive: the cylinder and its spool valve, or None with a servo.
@@ -157,21 +157,21 @@ def add_outrigger(
     Args:
         b: the builder.
         chassis: body index.
-        at: initial center (m) of the foot's sole, in the chassis' frame. A Transform also sets the direction of the
-            leg.
+        at: initial center (m) of the foot's sole, in the chassis' frame. With a Transform, the leg extends along the
+            frame's -z axis.
         stroke: stroke (m) of the leg. The leg starts at its upper stop.
         foot_radius: radius (m) of the foot.
         jack: the servo or cylinder that moves the leg.
         label: label of the leg, its joint and the command. The label of the foot has the suffix "_foot".
         length: length (m) of the leg above the sole, greater than ``stroke`` (default: 1.5 times ``stroke``).
         leg_mass, foot_mass: masses (kg) of leg and foot.
-        tilt: maximum angle (rad) between foot and leg about both axes perpendicular to the leg. With 0, foot and leg
-            are one body.
+        tilt: maximum tilt (rad) of the foot about each axis perpendicular to the leg. With 0, foot and leg are one
+            body.
         material: material of the foot.
         group: collision group of the foot's shape.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: a number is invalid.
     """
     element = f"outrigger '{label}'"
     b.check_body(element, "chassis", chassis)
@@ -242,7 +242,7 @@ def _cylinder(
     b: ModelBuilder, chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
     pull: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
-    """Add the cylinder along the leg, down to the sole."""
+    """Add the hydraulic cylinder along the leg, down to the sole."""
     areas = piston_areas(element, jack.bore, jack.rod)
     pressure = holding_pressures(pull, areas, 1e6)
     cylinder = jack.pack.circuit.add_cylinder(

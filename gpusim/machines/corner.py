@@ -23,12 +23,12 @@ Springs = Coil | TorsionBar | Sequence[Coil | TorsionBar]
 
 @dataclass(frozen=True)
 class Plan:
-    """Checked springs and limits of a suspension that is not yet in the builder.
+    """Checked springs and limits of a suspension, before the builder adds them.
 
     Attributes:
         linkage: the mechanism.
-        given: the springs, each with the part that it acts on and its preload.
-        laws: the springs in the form of the analytic model.
+        given: the springs, with their parts and preloads.
+        laws: the springs of the analytic model.
         limits: minimum and maximum of the suspension's coordinate.
     """
 
@@ -39,13 +39,13 @@ class Plan:
 
 
 class Corner:
-    """Writer that converts a suspension's points, axes and parts to the world and adds them to the builder.
+    """Converter that adds a suspension's parts to the builder, with points and axes in world coordinates.
 
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
         xform: pose of the corner's frame in the chassis.
-        mirror: whether to mirror the suspension in y.
+        mirror: True to mirror the suspension in y.
         label: prefix of all labels.
         kind: name of the suspension in messages.
     """
@@ -77,7 +77,7 @@ class Corner:
         return arm.ends(self.element, name)
 
     def point(self, point: Array) -> Array:
-        """Convert a point from the corner's frame to the world."""
+        """Convert a point from the corner's frame to world coordinates."""
         return self.frame.apply(self.flip @ point)
 
     def body(self, name: str, solid: Solid, origin: Array | None) -> int:
@@ -112,12 +112,11 @@ class Corner:
         limits: tuple[Any, Any] | None = None,
         second: Array | None = None,
     ) -> int:
-        """Add a joint at a point. A ``parent`` of -1 means the chassis.
+        """Add a joint at a point. The parent -1 is the chassis.
 
         Args:
-            axis: axis in the corner's frame. A mirrored suspension has the mirrored axis. For a rotation, this axis
-                also has the opposite direction.
-            travel: whether the joint is a slide along the axis.
+            axis: axis in the corner's frame. ``mirror`` mirrors the axis, and reverses it for a rotation.
+            travel: if True, the joint is a slide along the axis, else a rotation.
             limits: limits of the joint's coordinates.
             second: second axis of a universal joint.
         """
@@ -158,7 +157,7 @@ class Corner:
         parts: tuple[str, ...],
         hinged: bool = True,
     ) -> Plan:
-        """Check the closure of the loop, the limits of the travel, and the springs."""
+        """Check the loop, the travel and the springs, and return the plan."""
         linkage.check()
         ends = validate.numbers(self.element, "travel", travel, 2, infinite=True)
         if not ends[0] <= 0.0 <= ends[1] or ends[0] == ends[1]:
@@ -171,7 +170,7 @@ class Corner:
             rule = "load is given to more than one spring"
             raise validate.fail(self.element, rule, "give it to one of them, and preloads to the others")
         laws = [_law(linkage, one) for one in given]
-        for k in loaded:  # the others' preloads are known by now
+        for k in loaded:  # needs the preloads of all other springs
             wanted = linkage.spring_share(given[k].load or 0.0) - sum(linkage.slope(law) for law in laws)
             ratio = linkage.ratio(laws[k])
             if abs(ratio) < 1e-6:
@@ -181,7 +180,7 @@ class Corner:
         return Plan(linkage, tuple(given), tuple(laws), (limits[0], limits[1]))
 
     def _checked(self, spring: Any, parts: tuple[str, ...], hinged: bool) -> Coil | TorsionBar:
-        """Check a spring and set the part that it acts on."""
+        """Check a spring and set its part ``on``."""
         if isinstance(spring, TorsionBar) and not hinged:
             raise validate.fail(self.element, "a torsion bar needs a hinge, and a pillar has none", "give a Coil")
         if not isinstance(spring, Coil | TorsionBar):
@@ -217,7 +216,7 @@ class Corner:
                 ends = {"at_a": self.point(np.asarray(spring.top)), "at_b": self.point(np.asarray(spring.foot))}
                 options |= ends | {"bump": spring.bump, "droop": spring.droop, "preload": preload}
                 added.append(self.b.add_spring(self.chassis, bodies[str(spring.on)], **options))
-            else:  # the coordinate falls in rebound
+            else:  # the coordinate decreases in rebound
                 damping = np.asarray(spring.damping, float)
                 options["damping"] = damping[::-1] if damping.ndim else float(damping)
                 options["preload"] = None if preload is None else -preload

@@ -1,13 +1,13 @@
-"""Holding valves, and an analytic model of the speed at which a cylinder with a holding valve lowers a load.
+"""Holding valves, and an analytic model of a cylinder that lowers a load through a holding valve.
 
-A load L moves steadily at speed u, with the viscous friction c. Chamber k carries the load, and the spool feeds the
-other chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
+A load L moves at the constant speed u. c is the viscous friction. Chamber k carries the load, and the spool feeds the
+opposite chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
 
     S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
 
-s is the opening of the spool, and y is the opening of the holding valve. K, K_drain and K_supply are flow gains, and R
-is the valve's ``pilot_ratio``.
+s is the opening of the spool. y is the opening of the holding valve. K, K_drain and K_supply are flow gains. R is the
+valve's ``pilot_ratio``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 from gpusim import validate
 
 FREE_DROP = 3e5
-"""Pressure drop at which a drive's check valve passes the full flow of its spool, Pa."""
+"""Pressure drop at which a drive's check valve passes the spool's full flow, Pa."""
 LAMINAR = 2e5
-"""Pressure drop below which the valves of drives are laminar, Pa."""
+"""Pressure drop below which the flow through a drive's valves is laminar, Pa."""
 RETURN = 4e5
-"""Absolute pressure of the return line, Pa. It prevents cavitation."""
+"""Absolute pressure of the return line, Pa, high enough to prevent cavitation."""
 MOST_PRESSURE, HALVINGS = 1e9, 80
 
 
@@ -38,7 +38,7 @@ def orifice_flow(gain: float, drop: float) -> float:
 
 
 def orifice_drop(gain: float, flow: float) -> float:
-    """Return the pressure drop d (Pa) for a flow Q, from d^4 = (Q/K)^4 (d^2 + LAMINAR^2). See :func:`orifice_flow`."""
+    """Return the pressure drop d (Pa) for a flow Q (m3/s), from d^4 = (Q/K)^4 (d^2 + LAMINAR^2)."""
     square = (flow / gain) ** 2
     return math.sqrt(0.5 * square * (square + math.hypot(square, 2.0 * LAMINAR)))
 
@@ -47,19 +47,19 @@ def orifice_drop(gain: float, flow: float) -> float:
 class HoldingValve:
     """A counterbalance valve (holding valve) on a chamber of a cylinder.
 
-    The valve holds the load until the other chamber is pressurized, even if a hose breaks.
+    The valve holds the load, even if a hose breaks, until the spool pressurizes the opposite chamber.
 
-    The pressure of the other chamber is the pilot pressure. A valve with a fast pilot and a small opening range makes
-    the load oscillate. A wide range and a slow pilot damp the oscillation, but require more pump pressure.
-    ``ArmCylinder.lowering`` computes this pressure. With less pump pressure, the load descends more slowly than
-    commanded. At a pressure drop of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
+    The pilot pressure is the pressure of the opposite chamber. A fast pilot and a small opening range make the load
+    oscillate. A wide opening range and a slow pilot damp the oscillation, but require more pump pressure (see
+    ``ArmCylinder.lowering``). With less pump pressure, the load descends more slowly than commanded. At a pressure drop
+    of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
 
     Attributes:
         pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. ``pressure`` must
-            exceed the chamber pressure of any load.
+            exceed the chamber pressure under every load.
         chamber: chamber with the valve, "a" or "b".
-        pilot_ratio: factor of the pilot pressure (the pressure of the other chamber).
-        opening_range: pressure rise (Pa) from the start of opening to the fully open valve.
+        pilot_ratio: factor of the pilot pressure (pressure of the opposite chamber).
+        opening_range: pressure rise (Pa) between the start of opening and the fully open valve.
         pilot_time: time constant (s) of the damped pilot line, or 0 for no delay.
         time_constant: time constant (s) of the poppet.
     """
@@ -72,7 +72,7 @@ class HoldingValve:
     time_constant: float = 0.005
 
     def check(self, element: str) -> None:
-        """Raise a ModelError if a number breaks a rule."""
+        """Raise a ModelError if a number is invalid."""
         if self.chamber not in ("a", "b"):
             raise validate.fail(element, f"holding.chamber = {self.chamber!r} is none", 'give "a" or "b"')
         for name in ("pressure", "opening_range"):
@@ -96,7 +96,7 @@ def holding_valves(element: str, holding: Any) -> tuple[HoldingValve, ...]:
 
 @dataclass(frozen=True)
 class Lowering:
-    """A load that descends steadily.
+    """A load that descends at constant speed.
 
     Attributes:
         speed: speed (m/s) of the piston, positive.
@@ -112,15 +112,14 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Balance:
-    """The equations of this module for one cylinder and one command.
+    """The equations of ``holding.py`` for one cylinder and one command.
 
     Attributes:
         valve: the holding valve.
-        areas: piston areas (m2) of the carrying and the other chamber.
-        load: force (N) of the load on the carrying chamber.
+        areas: piston areas (m2): chamber that carries the load, opposite chamber.
+        load: force (N) of the load.
         viscous: viscous friction (N s/m).
-        supply, drain, poppet: gains (m3/s/sqrt(Pa)): s K_supply and s K_drain of the spool's open edges, and K of the
-            holding valve.
+        supply, drain, poppet: gains (m3/s/sqrt(Pa)) s K_supply and s K_drain of the spool, and K of the holding valve.
         return_pressure: pressure (Pa) of the line to the tank.
     """
 
@@ -134,7 +133,7 @@ class Balance:
     return_pressure: float
 
     def pressures(self, speed: float) -> tuple[float, float, float]:
-        """Return the pressures (Pa) of the carrying chamber, the other chamber and the pump at a speed (m/s)."""
+        """Return the pressures (Pa) of the loaded chamber, the opposite chamber and the pump at a speed (m/s)."""
         flow = self.areas[0] * speed
         hose = self.return_pressure + orifice_drop(self.drain, flow)
 
@@ -153,7 +152,7 @@ class Balance:
         return carrying(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
 
     def speed(self, most: float, pump: float) -> float:
-        """Return the maximum speed (m/s) that the pump pressure ``pump`` (Pa) allows, but at most ``most``."""
+        """Return the maximum speed (m/s) at the pump pressure ``pump`` (Pa), but at most ``most``."""
         if self.pressures(most)[2] <= pump:
             return most
         low, high = 0.0, most

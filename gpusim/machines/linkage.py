@@ -1,9 +1,8 @@
-"""Analytic model of a suspension: loop in closed form, static equilibrium, and linearized motion about it.
+"""Analytic model of a suspension: loop in closed form, static equilibrium, and linearized motion about the equilibrium.
 
-q is the coordinate of the suspension, and z(q) is the travel of the wheel's center relative to the chassis. V(q) is the
-energy of the springs and of the parts' weights. A ground force F on the wheel balances the suspension if V' = F z'
-(derivatives with respect to q). If the wheel keeps its height, the chassis oscillates with stiffness k, mass m and
-damping c:
+q is the coordinate of the suspension. z(q) is the travel of the wheel's center relative to the chassis. V(q) is the
+energy of the springs and weights. A ground force F on the wheel balances the suspension if V' = F z' (derivatives with
+respect to q). At a constant wheel height, the chassis oscillates with stiffness k, mass m and damping c:
 
     k = V'' - F z'',   m = sum of m_i |x_i' - z'|^2 + w_i' I_i w_i' + m_sprung z'^2,   c = sum of c_j l_j'^2
 
@@ -27,13 +26,13 @@ from gpusim.typing import Array
 STEP = 1e-4
 """Step of finite differences, rad or m."""
 FARTHEST = 4.0
-"""Range in which the equilibrium is searched, rad or m."""
+"""Range of the search for the equilibrium, rad or m."""
 UP = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
 class Move:
-    """Displacement of a rigid part from its initial pose: point x moves to ``turn @ x + shift``."""
+    """Displacement of a rigid part from its initial pose. Point x moves to ``turn @ x + shift``."""
 
     turn: Array
     shift: Array
@@ -44,7 +43,7 @@ class Move:
         return moved
 
     def __matmul__(self, first: Move) -> Move:
-        """Return the composition of two moves, first ``first`` and then this move."""
+        """Return the composition of two displacements: ``first``, then ``self``."""
         return Move(self.turn @ first.turn, self(first.shift))
 
 
@@ -53,7 +52,7 @@ STAY = Move(np.eye(3), np.zeros(3))
 
 
 def turned(axis: Array, angle: float, point: Array) -> Move:
-    """Return a rotation about a unit axis through a point."""
+    """Return the displacement for a rotation about a unit axis through a point."""
     matrix = rotations.matrix_from_quaternion(rotations.quaternion_from_rotation_vector(axis * angle))
     return Move(matrix, point - matrix @ point)
 
@@ -64,14 +63,14 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True)
 class Steering:
-    """A tie rod and the kingpin. ``kingpin`` returns a point on the kingpin and its direction for given moves."""
+    """A tie rod and the kingpin. ``kingpin(moves)`` returns a point on the kingpin and the kingpin's direction."""
 
     kingpin: Callable[[Moves], tuple[Array, Array]]
     inner: Array
     outer: Array
 
     def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
-        """Return the angle and the move of the hub that keep the tie rod's length."""
+        """Return the hub's steering angle (rad) and displacement for a constant length of the tie rod."""
         point, axis, center, across = self._arm(moves)
         radius = np.cross(across, axis)
         offset, length = center - self.inner - rack, self.outer - self.inner
@@ -93,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return data of the steering arm."""
+        """Return point and direction of the kingpin, the arm's foot on the kingpin, and the product kingpin x arm."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -102,13 +101,13 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring as a function of one value: the length of a coil, or the negative coordinate of a torsion bar.
+    """A spring as a function of a value: a coil's length, or a torsion bar's negative coordinate.
 
-    The spring pushes while the value is below ``rest``.
+    The spring pushes if its value is below ``rest``.
 
     Attributes:
-        value: the value as a function of the coordinate and the moves.
-        stiffness, rest: stiffness (N/m or N m/rad), and value without force (m or rad).
+        value: function that returns the value (m or rad) from the coordinate and the displacements of the parts.
+        stiffness, rest: stiffness (N/m or N m/rad), and value at zero force (m or rad).
         damping: mean of bound and rebound damping.
     """
 
@@ -130,14 +129,13 @@ class Spring:
 
 @dataclass(frozen=True)
 class Static:
-    """A suspension at rest under a load, and its small motions about this equilibrium.
+    """A suspension at rest under a load, and small motions about the equilibrium.
 
     Attributes:
-        load: upward force (N) on the wheel's center. If the wheel is a separate body, this is the ground force minus
-            the weight of the wheel.
+        load: upward force (N) on the wheel's center. If the wheel is a separate body, the load is the ground force
+            minus the wheel's weight.
         coordinate: coordinate (rad or m) of the joint ``travel``.
-        travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position. The
-            chassis is lower by the same distance.
+        travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position.
         wheel_rate: change of the load per travel (N/m).
         lengths: length (m) of each coil, or the negative coordinate (rad) of each torsion bar.
         motion_ratios: changes of ``lengths`` per travel.
@@ -161,13 +159,13 @@ class Linkage:
 
     Attributes:
         element: name of the suspension in messages.
-        closing: function of the suspension's coordinate that returns the moves of all parts. The function ignores the
-            steering of the hub, and may raise Unreachable.
+        closing: function of the suspension's coordinate that returns the displacements of all parts without steering,
+            or raises Unreachable.
         solids: mass properties by name of the part.
         center: initial position of the wheel's center.
         gravity: gravitational acceleration (m/s2).
         steering: tie rod and kingpin, or None if the hub does not steer.
-        follow: function that returns the moves of further parts that depend on the move of the steered hub.
+        follow: function that returns the displacements of parts that follow the steered hub.
     """
 
     element: str
@@ -179,7 +177,7 @@ class Linkage:
     follow: Callable[[Moves], Moves] | None = None
 
     def moves(self, q: float, rack: Array | None = None) -> Moves:
-        """Return the moves of all parts. ``rack`` is the displacement (m) of the tie rod's inner end."""
+        """Return the displacements of all parts. ``rack`` is the displacement (m) of the tie rod's inner end."""
         moves = self.closing(q)
         if self.steering is not None:
             moves["hub"] = self.steering.move(moves, np.zeros(3) if rack is None else rack)[1] @ moves["hub"]
@@ -192,10 +190,10 @@ class Linkage:
         return float((self.moves(q)["hub"](self.center) - self.center)[2])
 
     def coordinate(self, travel: float) -> float:
-        """Return the coordinate for a travel.
+        """Return the coordinate (rad or m) for a travel (m).
 
         Raises:
-            ModelError: the linkage does not reach this travel.
+            ModelError: the linkage does not reach the travel.
         """
         last, step = 0.0, math.copysign(0.01, travel)
         try:
@@ -216,7 +214,7 @@ class Linkage:
         return sum(solid.mass for solid in self.solids.values())
 
     def sprung(self, load: float) -> float:
-        """Return the mass (kg) of the chassis that an upward force on the wheel carries."""
+        """Return the part of the chassis' mass (kg) that an upward force on the wheel carries."""
         load = validate.positive(self.element, "load", load)
         if self.gravity == 0.0:
             raise validate.fail(self.element, "a load needs gravity", "give the builder one, or leave the load out")
@@ -283,7 +281,7 @@ class Linkage:
         )
 
     def _rest(self, balance: Callable[[float], float], load: float, limits: tuple[float, float]) -> float:
-        """Return the coordinate nearest to zero at which springs and load are in balance."""
+        """Return the coordinate nearest to zero at which the springs balance the load."""
         start = balance(0.0)
         step = -math.copysign(0.01, start)
         stop, last, value = limits[0] if start > 0.0 else limits[1], 0.0, start
@@ -305,7 +303,7 @@ class Linkage:
         return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))
 
     def mass(self, q: float, dz: float) -> float:
-        """Return the generalized mass (kg m2 or kg) of the parts if the wheel's center keeps its height."""
+        """Return the generalized mass (kg m2 or kg) of the parts at a constant height of the wheel's center."""
         total, (after, before) = 0.0, (self.moves(q + STEP), self.moves(q - STEP))
         for name, part in self.solids.items():
             rate = (after[name](part.com) - before[name](part.com)) / (2.0 * STEP) - dz * UP
@@ -316,7 +314,7 @@ class Linkage:
         return total
 
     def check(self) -> None:
-        """Raise a ModelError if, near the initial pose, the tie rod does not hold the hub or the wheel cannot rise."""
+        """Raise a ModelError if, near the initial pose, the tie rod does not steer the hub or the wheel cannot rise."""
         if self.steering is not None and self.steering.leverage(self.closing(0.0)) < 0.1:
             rule = "the tie rod and its steering arm are in line, so that it does not hold the hub"
             raise validate.fail(self.element, rule, "place its inner or outer end aside")
@@ -339,7 +337,7 @@ def _bend(f: Callable[[float], float], q: float) -> float:
 
 
 def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> Array:
-    """Return ``axis`` or its opposite, such that a positive rotation lifts ``point``.
+    """Return ``axis`` or -``axis``, so that a positive rotation lifts ``point``.
 
     Raises:
         ModelError: neither direction of rotation lifts the point.
@@ -354,7 +352,7 @@ def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> A
 
 
 def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array) -> float:
-    """Return the crank rotation (rad) that restores the initial distance between the crank's end and a moved point.
+    """Return the crank rotation (rad) that keeps the initial distance between the crank's end and a moved point.
 
     Args:
         axis: axis of the crank, a unit vector.
@@ -371,11 +369,11 @@ def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array)
     size = float(np.linalg.norm(way) * np.linalg.norm(crank))
     if abs(side) >= size:
         raise Unreachable
-    # Of the two solutions, take the one on the side of the initial pose.
+    # selects the solution on the side of the initial pose
     bend = math.copysign(math.acos(side / size), -angle_between(axis, crank, built - center))
     return math.remainder(angle_between(axis, crank, way) + bend, 2.0 * math.pi)
 
 
 def angle_between(axis: Array, first: Array, second: Array) -> float:
-    """Return the angle (rad) about a unit axis from ``first`` to ``second``, projected on the plane normal to it."""
+    """Return the angle (rad) about a unit axis from ``first`` to ``second``, in the plane normal to the axis."""
     return math.atan2(float(axis @ np.cross(first, second)), float(first @ second - (axis @ first) * (axis @ second)))

@@ -1,4 +1,4 @@
-"""Forward, left and yaw motion of a platform on omni or mecanum wheels, as weighted sums of the wheels' angles."""
+"""Tendons for a platform on omni or mecanum wheels: forward, left and yaw motion as weighted sums of wheel angles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.machines.omni_wheel import OmniWheel
 
 NAMES = ("forward", "left", "turn")
 SINGULAR = 1e-6
-"""Minimum singular value, relative to the maximum, of the map from platform to wheel speeds."""
+"""Minimum singular value of the map from platform to wheel speeds, relative to its maximum singular value."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class OmniDrive:
 
 
 def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: str = "") -> OmniDrive:
-    """Add tendons for the three motions of a platform. An actuator on a tendon drives all wheels together.
+    """Add three tendons for a platform: forward, left, yaw. An actuator on a tendon drives all wheels together.
 
     For a velocity v of the platform, the wheels' speeds are w = B v (:meth:`OmniWheel.ideal`).
 
@@ -42,7 +42,7 @@ def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: st
         label: prefix of the labels ``forward``, ``left``, ``turn``.
 
     Raises:
-        ModelError: the platform has too few wheels, or its wheels cannot drive one of the three motions.
+        ModelError: the platform has fewer than three wheels, or the wheels cannot drive one of the motions.
     """
     element = f"omni drive '{label}'" if label else "omni drive"
     if len(wheels) < 3 or not all(isinstance(wheel, OmniWheel) for wheel in wheels):

@@ -1,4 +1,4 @@
-"""Omni and mecanum wheels: a hub with free rollers. The outer sides of the rollers form one circle."""
+"""Omni and mecanum wheels: a hub with free rollers whose outer sides form one circle."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gpusim.typing import Vector
 STEEPEST = 1.3
 """Maximum roller angle, rad."""
 THINNEST = 0.05
-"""Minimum radius of a roller's ends relative to its middle."""
+"""Minimum radius of a roller at its ends, relative to the radius at its middle."""
 DEEPEST = 0.02
-"""Maximum drop of the wheel into the gaps, relative to its radius."""
+"""Maximum drop of the wheel at a gap between rollers, relative to the wheel's radius."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class OmniWheel:
 
     Attributes:
         hub: body index.
-        spin: index of the hub's joint, for drives and brakes. At positive speeds, the wheel rolls along its x axis.
+        spin: index of the hub's joint, for drives and brakes. At positive speeds, the wheel rolls along x.
         rollers: body indices of the rollers, starting with the lowest roller.
-        bearings: joint indices of the rollers, in the same order.
+        bearings: joint indices of the rollers, in the order of ``rollers``.
         xform: pose of the wheel's frame in the platform's frame.
         radius, roller_angle: as passed to ``add_omni_wheel`` (m and rad).
-        reach: half of the wheel's rotation (rad) during which one roller carries the load.
+        reach: half of the angle (rad) by which the wheel rotates while one roller carries the load.
     """
 
     hub: int
@@ -45,10 +45,10 @@ class OmniWheel:
     reach: float
 
     def ideal(self, velocity: Vector) -> float:
-        """Return the hub speed (rad/s) for a platform motion. The rollers are massless and do not slip.
+        """Return the hub speed (rad/s) for a platform motion, with massless rollers that do not slip.
 
-        A mecanum wheel at constant speed moves sideways with a small ripple. The returned speed is a mean over the
-        contact of a roller.
+        At constant speed, a mecanum wheel moves sideways with a small ripple. The returned speed is the mean over one
+        roller's contact.
 
         Args:
             velocity: velocity of the platform's origin along the platform's x and y axes (m/s), and the yaw rate
@@ -79,9 +79,9 @@ def add_omni_wheel(
 ) -> OmniWheel:
     """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around the hub.
 
-    With ``gap`` 0, the ends of neighboring rollers meet on the wheel's circle. The hub of an omni wheel then stays at
-    the height ``radius``. The arc of a mecanum roller deviates from the ideal profile by up to 33 um for a wheel of
-    0.1 m with eight rollers.
+    With ``gap=0``, the ends of neighboring rollers meet on the wheel's circle, and the hub of an omni wheel keeps the
+    height ``radius``. The arc of a mecanum roller deviates from the ideal profile by up to 33 um for a wheel of 0.1 m
+    with eight rollers.
 
     Args:
         builder: builder that contains the platform.
@@ -89,23 +89,22 @@ def add_omni_wheel(
         xform: pose of the wheel's frame in the platform's frame. The wheel rolls along x and rotates about y, and z is
             up.
         radius: radius (m) of the wheel, to the outside of the rollers.
-        rollers: number of rollers. Thinner rollers require more rollers.
-        roller_radius: radius (m) at the center of a roller, below half of ``radius``.
-        roller_mass: mass (kg) of each roller, evenly distributed. The direct solver can handle rollers with 1e-5 of the
-            machine's mass.
-        hub_mass: mass (kg) of the hub, a solid disk inside the rollers with the same thickness as the rollers.
+        rollers: number of rollers. Thin rollers require more rollers.
+        roller_radius: radius (m) of a roller at its center, less than half of ``radius``.
+        roller_mass: mass (kg) of each roller, evenly distributed, such as 1e-5 of the machine's mass.
+        hub_mass: mass (kg) of the hub, a solid disk as thick as the rollers.
         label: prefix of the labels. For example, "fl" gives the bodies ``fl_hub`` and ``fl_roller0`` and the joint
             ``fl_spin``.
         roller_angle: angle (rad) from the wheel's x axis to the axis of the roller on the ground, positive towards y.
             Give 0 for omni wheels, pi/4 or -pi/4 for mecanum wheels.
-        gap: gap (m) between the ends of neighboring rollers, along the circle. The wheel drops by gap^2/(8 radius) at
-            each gap.
+        gap: gap (m) between the ends of neighboring rollers, along the circle. At each gap, the wheel drops by gap^2/(8
+            radius).
         bearing_damping: damping (N m s/rad) of the rollers' joints.
         material: material of the rollers.
         color: color of the hub and the rollers. See ``add_shape``.
 
     Raises:
-        ModelError: the rollers cannot close the circle, or a value breaks a rule. The message names the fix.
+        ModelError: the rollers cannot close the circle, or an argument is invalid. The message describes the fix.
     """
     element = f"omni wheel '{label}'"
     reach = _checked_reach(element, radius, rollers, roller_radius, roller_angle, gap)
@@ -155,7 +154,7 @@ def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: flo
 def _checked_reach(
     element: str, radius: float, rollers: int, roller_radius: float, roller_angle: float, gap: float
 ) -> float:
-    """Check the sizes, and return half of the wheel's rotation (rad) during which one roller carries the load."""
+    """Check the sizes, and return half of the angle (rad) by which the wheel rotates on one roller."""
     validate.positive(element, "radius", radius)
     r = validate.positive(element, "roller_radius", roller_radius)
     if 2.0 * r >= radius:
@@ -177,7 +176,7 @@ def _checked_reach(
 
 
 def _half_gap(element: str, gap: float, radius: float) -> float:
-    """Return half of the angle between the ends of neighbors, rad."""
+    """Return half of the angle between the ends of neighboring rollers, rad."""
     if validate.number(element, "gap", gap) < 0.0:
         raise validate.fail(element, f"gap = {gap:g} lets rollers overlap on the ground", "give a gap of 0 or more")
     angle, widest = 0.5 * gap / radius, math.acos(1.0 - DEEPEST)

@@ -13,7 +13,7 @@ from gpusim.typing import Array, Vector
 
 
 def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
-    """Check that two points of a part differ, and return both."""
+    """Check that two points of a part are different, and return the points."""
     first, second = (f"{name}.{field}" if name else field for field, _ in (a, b))
     start, end = (validate.numbers(element, word, point, 3) for word, (_, point) in ((first, a), (second, b)))
     if np.linalg.norm(end - start) < 1e-6:
@@ -27,7 +27,7 @@ class Arm:
 
     Attributes:
         inner: point on the axis of the hinge that connects the arm to the chassis.
-        outer: position of the joint at the end near the hub.
+        outer: position of the joint at the end of the arm near the hub.
         mass: mass (kg).
         radius: radius (m) of the bar.
     """
@@ -81,13 +81,12 @@ class Coil:
         foot: lower end, a point on the part ``on``.
         stiffness: stiffness (N/m).
         damping: damping (N s/m) for both directions, or (bound, rebound).
-        on: name of the part that carries the foot. Default: the first part that the suspension's docstring lists for
-            the foot.
-        load: upward force (N) on the wheel's center for which the initial pose is in equilibrium. The preload follows
-            from this load. If the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's
-            weight.
+        on: name of the part that carries the foot. Default: the first part in the list of the suspension's argument
+            ``spring``.
+        load: upward force (N) on the wheel's center in equilibrium at the initial pose, which defines the preload. If
+            the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's weight.
         preload: alternative to ``load``: initial force (N) that pushes the ends apart.
-        bump, droop: soft stops. Each stop acts beyond a given length of the spring.
+        bump, droop: soft stops that act beyond a given length of the spring.
     """
 
     top: Vector
@@ -120,7 +119,7 @@ class TorsionBar:
 
 @dataclass(frozen=True)
 class TieRod:
-    """A tie rod holds the hub's steering angle. A rack at its inner end steers the hub.
+    """A tie rod between the hub and the chassis, or between the hub and a steering rack.
 
     Attributes:
         inner: position of the end on the chassis or on the rack.
@@ -146,7 +145,7 @@ class Solid:
     inertia: Array = field(repr=False)
 
     def __add__(self, other: Solid) -> Solid:
-        """Return the mass properties of both solids as one rigid body."""
+        """Return the mass properties of two solids as one rigid body."""
         mass = self.mass + other.mass
         com = (self.mass * self.com + other.mass * other.com) / mass
         inertia = np.zeros((3, 3))

@@ -1,9 +1,8 @@
 """Analytic model of an arm with parallel hinges: planar kinematics, and cylinder forces by virtual work.
 
-Points of the plane are complex numbers x + iz. A point p in the frame of part k is at ``o_k + e_k p`` in the arm's
-frame, with |e_k| = 1. The coordinates q are hinge angles from the initial pose, positive from x towards z. L_k(q) are
-the lengths of the cylinders and V(q) is the potential energy of the parts' weights. For forces f on points p(q), the
-cylinder forces F_k satisfy
+Points are complex numbers x + iz. In the arm's frame, point p of part k is at ``o_k + e_k p``, with |e_k| = 1. q are
+the hinge angles from the initial pose, positive from x towards z. L_k(q) are the lengths of the cylinders. V(q) is the
+potential energy of the weights. For forces f on points p(q), the cylinder forces F_k satisfy
 
     sum_k F_k dL_k/dq_i = dV/dq_i - sum f . dp/dq_i      (F_k > 0 pushes)
 """
@@ -23,13 +22,13 @@ BASE = "base"
 STEP = 1e-6
 """Step of central differences, rad."""
 DEAD_CENTER = 1e-3
-"""Minimum lever arm of a cylinder or linkage, relative to its length."""
+"""Minimum lever arm of a cylinder or link, relative to the length of the cylinder or link."""
 Place = tuple[complex, complex]
 Point = tuple[float, float]
 
 
 class PointForce(NamedTuple):
-    """A force on a part: name of the part, point (x, z) (m) in its frame, and force (x, z) (N) in the arm's frame."""
+    """A force on a part: part name, point (x, z) (m) in the part's frame, force (x, z) (N) in the arm's frame."""
 
     part: str
     point: Point
@@ -41,7 +40,7 @@ class ArmStatic:
     """Analytic static equilibrium of an arm.
 
     Attributes:
-        forces: force (N) of every cylinder. A positive force pushes the cylinder's pins apart.
+        forces: force (N) of every cylinder, positive if it pushes the cylinder's pins apart.
         lengths: distance (m) between the pins of every cylinder.
         torques: torque (N m) of the cylinders about every hinge.
     """
@@ -57,7 +56,7 @@ class NotClosed(Exception):
 
 @dataclass(frozen=True)
 class Hinged:
-    """A link: its parent, the hinge's point on the parent, and its initial angle to the parent."""
+    """A link: name of the parent, hinge position on the parent, and initial angle relative to the parent."""
 
     name: str
     parent: str
@@ -96,7 +95,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class Ram:
-    """A cylinder of the analytic model: two parts, and the pin on each part in the frame of that part."""
+    """A cylinder of the analytic model: two parts, and a pin position in the frame of each part."""
 
     name: str
     start: str
@@ -145,7 +144,7 @@ class Mechanism:
         return np.array([abs(end - start) for start, end in ends])
 
     def potential(self, places: Mapping[str, Place], forces: Sequence[PointForce]) -> float:
-        """Return the potential energy (J) of weights and constant forces."""
+        """Return the potential energy (J) of the weights and of the constant forces."""
         pulls = [(mass * self.gravity, locate(places[part], com)) for part, (mass, com) in self.weights.items()]
         pulls += [(complex(*f.force), locate(places[f.part], complex(*f.point))) for f in forces]
         return -float(sum((pull.conjugate() * point).real for pull, point in pulls))
@@ -163,7 +162,7 @@ class Mechanism:
     def static(self, element: str, turns: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
         """Return the static forces of all cylinders.
 
-        Redundant cylinders share the load by the minimum-norm solution.
+        Redundant cylinders share the load (minimum-norm solution).
         """
         lengths = self.lengths(self.places(turns))
         levers, torques = self.slopes(turns, forces)

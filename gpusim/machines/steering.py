@@ -1,13 +1,13 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
-L is the wheelbase, T the distance between the kingpins, and d the steering angle of the bicycle model's front wheel.
-Under Ackermann's condition, all wheels roll about one turning center. It is on the line of the unsteered axle. R is the
+L is the wheelbase. T is the distance between the kingpins. d is the steering angle of the bicycle model's front wheel.
+Under Ackermann's condition, all wheels roll about one turning center on the line of the unsteered axle. R is the
 distance from the center of the unsteered axle to the turning center, positive to the left:
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
-With angled steering arms (a trapezoid), the steering meets Ackermann's condition exactly at one steering angle to each
-side. Parallel arms steer both wheels by d.
+Angled steering arms (a trapezoid) meet Ackermann's condition exactly at one steering angle to each side. Parallel
+steering arms steer both wheels by d.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS = ("ball", "pin")
 STEEPEST = 1.5
 """Maximum angle of the bicycle model's wheel, rad."""
 STEPS = 32
-"""Number of steps of searches along the travel."""
+"""Number of steps of a search along the rack's travel."""
 RACK_RADIUS = 0.02
 """Radius of the drawn rack, m."""
 
@@ -46,7 +46,7 @@ class SteeringRack:
     Attributes:
         label: label of the servo and the joint. The label of the body is ``<label>_rack``.
         rack: body index of the rack.
-        joint: slide of the rack. The slide's coordinate is the travel (m), positive if the wheels point left.
+        joint: slide of the rack. The joint coordinate is the rack's travel (m), positive if the wheels point left.
         servo: index of the servo. The servo's command is the travel (m) of the rack.
         travel: maximum travel (m) to either side.
         arm: length (m) of the steering arms, positive if they point backward.
@@ -73,8 +73,8 @@ class SteeringRack:
             inner: y coordinate (m) of the tie rod's inner end in the corner's frame.
 
         Raises:
-            ModelError: no steering arm meets Ackermann's condition, or the rack's travel is longer than arm and tie rod
-                allow.
+            ModelError: no steering arm meets Ackermann's condition, or the rack's travel is too long for arm and tie
+                rod.
         """
         rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
         start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
@@ -97,7 +97,7 @@ class SteeringRack:
         (``Suspension.steering_angle``) is slightly larger.
 
         Raises:
-            ModelError: a tie rod is too short for this travel, or ``corners`` are not two suspensions with tie rods.
+            ModelError: a tie rod is too short for the travel, or ``corners`` are not two suspensions with tie rods.
         """
         if len(corners) < 2 or any(corner.tie_rod is None for corner in corners):
             rule = "corners are not two suspensions with its tie rods"
@@ -114,7 +114,7 @@ class SteeringRack:
         return tuple(found)
 
     def steering_angle(self, corners: Sequence[Suspension], command: float) -> float:
-        """Return the angle (rad) of the bicycle model's front wheel, from the mean of the wheels' cotangents."""
+        """Return the angle (rad) of the bicycle model's front wheel, from the mean cotangent of the wheel angles."""
         angles = self.angles(corners, command)
         if any(abs(angle) < 1e-12 for angle in angles):
             return 0.0
@@ -173,7 +173,7 @@ def add_steering_rack(
     """Add a steering rack. Add the suspensions afterwards, with ``tie_rod=rack.tie_rod(kingpin, inner)``.
 
     The rack is a body that slides along the chassis' y axis. A position servo moves the rack. The command ``label`` is
-    the rack's travel (m). ``rack.command(corners, angle)`` converts a steering angle (rad) to this command.
+    the rack's travel (m). ``rack.command(corners, angle)`` converts a steering angle (rad) to the travel.
 
     Args:
         b: the builder.
@@ -191,7 +191,7 @@ def add_steering_rack(
         label: label of the joint, the servo and the command.
 
     Raises:
-        ModelError: an argument is invalid, or Ackermann's steering has no wheelbase or track.
+        ModelError: an argument is invalid, or ``mode="ackermann"`` without ``wheelbase`` or ``track``.
     """
     element = f"steering rack '{label}'"
     host = b.check_body(element, "chassis", chassis)
@@ -217,7 +217,7 @@ def add_steering_rack(
     rack = b.add_body(m, (across, along, across), xform=pose, label=f"{label}_rack")
     lying = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
     b.add_visual(rack, "capsule", RACK_RADIUS, 0.6 * wide, xform=lying)
-    left = -math.copysign(1.0, length)  # an arm that points backward steers left if its end moves right
+    left = -math.copysign(1.0, length)  # a rear steering arm steers left if its end moves right
     joint = b.add_joint_prismatic(
         host, rack, axis=(0.0, left, 0.0), at=pose, limit_lower=-reach, limit_upper=reach, label=label
     )
@@ -260,8 +260,7 @@ def add_trailer_hitch(
         b: the builder.
         tractor, trailer: body indices.
         at: position (m) of the hitch in the tractor's frame.
-        kind: "ball" (the trailer yaws, pitches and rolls freely) or "pin" (the trailer only yaws, about an upright
-            bolt).
+        kind: "ball" (free yaw, pitch and roll of the trailer) or "pin" (only yaw, about an upright bolt).
         limit: maximum angle (rad) to either side: the total rotation angle of a ball, the yaw angle of a pin.
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).

@@ -1,9 +1,8 @@
-"""Suspensions of one wheel. Six functions add bodies, joints, springs and a tie rod, and return a ``Suspension``.
+"""Suspensions of one wheel: functions that add bodies, joints, springs and a tie rod, and return a ``Suspension``.
 
 All points are in the corner's frame: x forward, y outward, z up. The frame's origin is at ``xform`` in the chassis.
-``mirror=True`` inverts y, for the right side. The coordinate of the joint ``travel`` is initially zero and increases
-when the wheel rises, on both sides. You can therefore add an anti-roll bar with ``b.add_anti_roll_bar(left.travel,
-right.travel, stiffness)``.
+``mirror=True`` inverts y, for the right side. On both sides, the coordinate of the joint ``travel`` is initially zero
+and increases when the wheel rises. ``b.add_anti_roll_bar(left.travel, right.travel, stiffness)`` adds an anti-roll bar.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ class Suspension:
     """A suspension, from one of the functions of this module.
 
     Attributes:
-        label: bodies, joints and actuators are named ``<label>_<part>``.
-        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. The axes of the hub's
-            frame are initially parallel to the corner's axes, but y points left on both sides.
-        travel: joint whose first coordinate is the coordinate of the suspension. This coordinate is initially zero and
-            increases when the wheel rises.
+        label: prefix of the labels of bodies, joints and actuators: ``<label>_<part>``.
+        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, the axes of
+            the hub's frame are parallel to the corner's axes, except that y points left on both sides.
+        travel: joint whose first coordinate is the suspension's coordinate: initially zero, and increasing when the
+            wheel rises.
         limits: minimum and maximum of the suspension's coordinate.
         bodies: part name -> body index.
         springs: actuator indices of the springs, in the order of the argument ``spring``.
         tie_rod: joint index of the tie rod, or None.
         linkage: the analytic model of the mechanism.
-        laws: the springs in the form of the analytic model.
-        mirror: True if y of the corner's frame points to the right.
+        laws: the springs of the analytic model.
+        mirror: True if the y axis of the corner's frame points to the right.
     """
 
     label: str
@@ -67,9 +66,9 @@ class Suspension:
     mirror: bool
 
     def static(self, load: float) -> Static:
-        """Return the equilibrium under a force (N) on the wheel (``Static.load``), and small motions about it.
+        """Return the equilibrium under a force (N) on the wheel (``Static.load``), and its small oscillations.
 
-        The force acts at the wheel's center along z of the corner's frame, which is assumed to be upright.
+        The force acts at the wheel's center along z of the corner's frame. z must point up.
 
         Raises:
             ModelError: the load is less than the weight of the parts, or presses the suspension onto a stop.
@@ -141,7 +140,7 @@ def add_trailing_arm(
     mirror: bool = False,
     label: str = "trailing_arm",
 ) -> Suspension:
-    """Add a trailing arm, on a hinge along y. Everything else is as in ``add_swing_axle``."""
+    """Add a trailing arm, on a hinge along y. See ``add_swing_axle`` for the arguments."""
     return _arm(Corner(b, chassis, xform, mirror, label, "trailing arm"), Y, arm, hub, spring, travel, tie_rod, kingpin)
 
 
@@ -191,7 +190,7 @@ def add_double_trailing_arm(
     mirror: bool = False,
     label: str = "double_trailing_arm",
 ) -> Suspension:
-    """Add a double trailing arm: two arms on hinges along y, one above the other. See ``add_double_wishbone``."""
+    """Add a double trailing arm: two arms on hinges along y. See ``add_double_wishbone`` for the arguments."""
     corner = Corner(b, chassis, xform, mirror, label, "double trailing arm")
     return _four_bar(corner, Y, lower, upper, hub, spring, travel, tie_rod)
 
@@ -210,7 +209,7 @@ def add_sliding_pillar(
     mirror: bool = False,
     label: str = "sliding_pillar",
 ) -> Suspension:
-    """Add a sliding pillar: the hub slides along a pillar of the chassis. With a tie rod, the hub also rotates.
+    """Add a sliding pillar: the hub slides along a pillar of the chassis, and rotates if it has a tie rod.
 
     Args:
         hub: the wheel's carrier.
@@ -263,11 +262,11 @@ def add_macpherson_strut(
 ) -> Suspension:
     """Add a MacPherson strut: a lower arm on a hinge along x, and a hub that slides on a rod from the chassis.
 
-    With a tie rod, the joint at the arm's outer end is a ball joint, and the kingpin goes from this joint to the top of
+    With a tie rod, the joint at the arm's outer end is a ball joint. The kingpin goes from the ball joint to the top of
     the strut. Without a tie rod, all rotations are about x.
 
     Args:
-        lower: the arm. Torsion bars act on the hinge of this arm.
+        lower: the arm. Torsion bars act on the hinge of the arm.
         top: upper end of the strut's rod, on the chassis.
         foot: point of the hub on the axis of the strut.
         hub: the wheel carrier with the tube of the strut.
@@ -293,7 +292,7 @@ def add_macpherson_strut(
         arm = turned(axis, q, inner)
         ball = arm(outer)
         way = high - ball
-        # Find how far the top slides along the strut, then the hub rotation that brings that point of the strut there.
+        # First finds the slide of the strut, then the hub rotation that aligns the strut with the top.
         half = float(reach @ along)
         inside = half**2 - float(reach @ reach - way @ way)
         if inside <= 0.0:
@@ -417,7 +416,7 @@ def _four_bar(
 
 
 def _finish(corner: Corner, plan: Plan, bodies: dict[str, int], joint: int, tie_rod: TieRod | None) -> Suspension:
-    """Add springs and tie rod, and return the record."""
+    """Add springs and tie rod, and return the Suspension."""
     springs = corner.springs(plan, bodies, joint)
     rod = corner.tie_rod(tie_rod, bodies["hub"])
     return Suspension(

@@ -40,7 +40,7 @@ def lateral_tie_rod(
     angle: float = 0.3,
     rack: int | None = None,
 ) -> TieRod:
-    """Return a tie rod along y from a rack to a steering arm. The rack slides along y, and the kingpin is upright.
+    """Return a tie rod along y from a rack (sliding along y) to a steering arm (on an upright kingpin).
 
     With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the lines
     through the arms meet roughly at the center of the rear axle. Ackermann's condition for the wheel angles is
@@ -50,11 +50,11 @@ def lateral_tie_rod(
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
         length: length (m) of the steering arm, positive if the arm points backward.
-        inner: y coordinate of the tie rod's inner end, less than the kingpin's y by more than 10 % of ``length``.
+        inner: y coordinate (m) of the tie rod's inner end, less than the kingpin's y minus 10 % of ``length``.
         wheelbase: distance (m) from the kingpin back to the rear axle. Default: parallel steering.
         half_track: distance (m) from the kingpin to the vehicle's center plane.
-        angle: steering angle (rad) of the bicycle model at which Ackermann's condition holds exactly, less than pi/2.
-            The cotangent of this angle is the mean of both wheels' cotangents.
+        angle: steering angle (rad) of the bicycle model, less than pi/2, at which Ackermann's condition holds exactly.
+            The cotangent of ``angle`` is the mean cotangent of the wheel angles.
         rack: body index of the rack, as in ``TieRod``.
 
     Raises:
@@ -79,7 +79,7 @@ def lateral_tie_rod(
     inside, outside = ackermann(angle, base, track)
 
     def error(slant: float) -> float:
-        """Return the difference of the rack travels (m) that the inner and the outer wheel's angle need."""
+        """Return the difference (m) between the rack travels for the inner and for the outer wheel's angle."""
         return math.copysign(1.0, arm) * (_rack(rod(slant), start, inside) + _rack(rod(slant), start, -outside))
 
     steps = np.linspace(0.0, 1.0, 21)
@@ -94,10 +94,10 @@ def lateral_tie_rod(
 
 
 def _rack(rod: TieRod, kingpin: Array, turn: float) -> float:
-    """Return the rack position (m) for a rotation of the left wheel about an upright kingpin.
+    """Return the rack position (m) for a rotation of the left wheel about the upright kingpin.
 
     Raises:
-        Unreachable: the rod is too short, or the mechanism would pass a dead point.
+        Unreachable: the tie rod is too short, or the mechanism would pass a dead center.
     """
     steering = Steering(lambda moves: (kingpin, UP), *rod.ends(ELEMENT))
     end = turned(UP, turn, kingpin)(steering.outer)

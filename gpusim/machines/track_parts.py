@@ -41,14 +41,14 @@ class Checked:
 
 @dataclass(frozen=True)
 class Shoe(Checked):
-    """A link with its pad. The shape is a box. The two pins are half a pitch in front of and behind the box's center.
+    """A link with its pad, as a box. The distance between a pin and the box's center is half a pitch.
 
     Attributes:
         size: length along the track, width and thickness (m).
         mass: mass (kg) of one shoe.
         guide: height (m) of the two guide horns. The wheels run between the horns. A shoe with ``guide=0`` has no
             horns.
-        clearance: distance (m) from the wheels to a horn. The simulation is slower if this distance is below
+        clearance: distance (m) from the wheels to a horn. The simulation is slower if ``clearance`` is below
             ``SolverConfig(contact_margin)``.
         material: material of the pad.
         color: color of the whole track, for drawing. See ``add_shape``.
@@ -85,16 +85,15 @@ class Wheel(Checked):
 
 @dataclass(frozen=True)
 class Sprocket(Wheel):
-    """The driven wheel. Its radius follows from the pitch and the number of teeth.
+    """The driven wheel, with a radius from the pitch and the number of teeth.
 
     Attributes:
         at: position of the center.
-        teeth: number of teeth. This many shoes fit around the full circle.
-        engage: "teeth" if teeth push the pins, or "friction" if only the friction of the drum drives the track.
+        teeth: number of teeth, equal to the number of shoes around the full circle.
+        engage: "teeth" (teeth push the pins) or "friction" (only friction on the drum drives the track).
         play: play (m) of a pin between two teeth, to each side.
         mass, width: mass (kg) and width (m).
-        material: material of the drum. Default: low friction (greased) with teeth, a friction coefficient of 0.8
-            without teeth.
+        material: material of the drum. Default: greased with teeth, friction coefficient 0.8 without teeth.
     """
 
     at: Vector
@@ -111,10 +110,10 @@ class Idler(Wheel):
     """The wheel that a spring pushes away from the sprocket.
 
     Attributes:
-        at: requested position of the center. To close the track, the builder shifts the idler by up to a pitch along
-            the line from the sprocket.
+        at: requested position of the center. To close the track, the builder shifts the idler along the line from the
+            sprocket by up to a pitch.
         radius: radius (m). Default: the radius of the sprocket's drum.
-        tension: initial tension (N) of the track. The force of the spring is about twice the tension.
+        tension: initial tension (N) of the track, about half of the spring force.
         stiffness: stiffness (N/m) of the spring.
         damping: damping (N s/m) of the spring.
         travel: maximum travel (m) of the tensioner in each direction.
@@ -162,10 +161,11 @@ class TorsionArm(Checked):
         length: distance (m) from the hinge to the wheel's center.
         stiffness: stiffness (N m/rad) of the torsion bar.
         damping: damping (N m s/rad).
-        load: force (N) of the shoes on the wheel that balances the arm in its initial pose. 0 means no preload.
-        angle: angle (rad) between the forward direction and the line from the wheel up to the hinge. The arm must be a
-            trailing arm, with an angle within about +-1.47 rad.
-        travel: minimum and maximum rotation (rad) from the initial pose. A positive rotation lifts the wheel.
+        load: force (N) of the shoes on the wheel in equilibrium at the initial pose. With ``load=0``, the bar has no
+            preload.
+        angle: angle (rad) between the forward direction and the line from the wheel up to the hinge, within +-1.47 rad.
+            The arm is a trailing arm.
+        travel: minimum and maximum rotation (rad) from the initial pose, positive if the wheel rises.
         mass: mass (kg) of the arm, a bar.
     """
 
@@ -216,7 +216,7 @@ class RoadWheel(Wheel):
 
 @dataclass(frozen=True)
 class Pin(Checked):
-    """Resistance of the track's pins to rotation.
+    """Damping and friction of the track's pins.
 
     Attributes:
         damping: damping (N m s/rad).

@@ -1,7 +1,7 @@
-"""Path of a track around its wheels: a closed polygon of equal links that touch the wheels but do not penetrate them.
+"""Path of a track around its wheels: a closed polygon of equal links that touch the wheels without penetration.
 
-Points are (x, z) in the plane of the track. Links go counterclockwise: in the direction of x at the bottom, with the
-inside of the track to their left.
+Points are (x, z) in the plane of the track. The links are counterclockwise: along +x at the bottom, with the inside of
+the track on the left.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from gpusim import validate
 from gpusim.typing import Array
 
 TOUCH = 1e-9
-"""Angular tolerance for a tangent that a link already follows, rad."""
+"""Angular tolerance for links that already lie on a tangent, rad."""
 LEAST_GAIN = 0.5
-"""Minimum growth of the track, in links, when the idler moves by two pitches."""
+"""Minimum increase of the track length, in links, if the idler moves by two pitches."""
 
 
 @dataclass(frozen=True)
 class Circle:
-    """A wheel: center (x, z) (m), and the distance R (m) from the center to a link that lies on the wheel."""
+    """A wheel: center (x, z) (m), and distance (m) from the center to the line of a link that lies on the wheel."""
 
     x: float
     z: float
@@ -34,9 +34,9 @@ class Path:
     """A closed track.
 
     Attributes:
-        pins: (n + 1, 2) positions (m) of the pins. The last pin repeats the first one.
+        pins: positions (n + 1, 2) (m) of the pins. The last pin is equal to the first pin.
         shift: shift (m) of the idler from the requested position along the tensioner's axis.
-        strands: unit vectors (2, 2) of the links that enter and leave the idler.
+        strands: unit vectors (2, 2) along the links that enter and leave the idler.
         tooth: index of a pin that lies on the sprocket.
     """
 
@@ -48,14 +48,14 @@ class Path:
 
 @dataclass(frozen=True)
 class Wheels:
-    """The wheels that the track goes around.
+    """The wheels inside the track.
 
     Attributes:
-        sprocket: the sprocket. Its radius is the apothem of the polygon of links.
+        sprocket: the sprocket, with the apothem of the polygon of links as radius.
         idler: the idler at its requested position.
         others: road wheels and rollers.
         pitch: length (m) of a link.
-        teeth: number of teeth of the sprocket. Pins on the sprocket are corners of a polygon with this number of sides.
+        teeth: number of teeth of the sprocket. The pins on the sprocket are corners of a polygon with ``teeth`` sides.
     """
 
     sprocket: Circle
@@ -73,7 +73,7 @@ class Wheels:
 
 
 def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
-    """Find the idler's position for a whole number of links. If ``shoes`` is None, use the nearest whole number.
+    """Return the path with the idler shifted for a whole number of links (``shoes``, or None for the nearest).
 
     Raises:
         ModelError: the track is too short or too long for its path.
@@ -111,7 +111,7 @@ def gaps(path: Path, circle: Circle) -> tuple[float, float]:
     """Return the gaps (m) from a wheel to the lower and to the upper run.
 
     Args:
-        path: the convex path, in the order of the links. Links steeper than 60 degrees belong to neither run.
+        path: the convex path. Links steeper than 60 degrees belong neither to the lower nor to the upper run.
         circle: the wheel.
     """
     ways = np.diff(path.pins, axis=0)
@@ -133,7 +133,7 @@ def _fits(wheels: Wheels, move: float, count: int) -> bool:
 
 
 def _mirrored(wheels: Wheels) -> Wheels:
-    """Return the wheels with front and rear exchanged."""
+    """Return the wheels, mirrored in x."""
     turn = [Circle(-c.x, c.z, c.radius) for c in (wheels.sprocket, wheels.idler, *wheels.others)]
     return Wheels(turn[0], turn[1], tuple(turn[2:]), wheels.pitch, wheels.teeth)
 
@@ -157,7 +157,7 @@ def _circles(wheels: Wheels, shift: float) -> list[Circle]:
 
 
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
-    """Return where the track enters the sprocket."""
+    """Return the first pin on the sprocket, the wheel before the sprocket, and the link direction there (rad)."""
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
     for other in others:
@@ -182,7 +182,7 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Return the pins of the track."""
+    """Return the pins of the track for links of one pitch, without closing the last gap."""
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first
@@ -190,7 +190,7 @@ def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
     while True:
         ways = [_tangent(pins[-1], circle, heading) for circle in circles]
         home = math.inf
-        if heading - first > math.pi:  # more than half way around
+        if heading - first > math.pi:  # more than half of the track
             home = _tangent(pins[-1], Circle(end[0], end[1], 0.0), heading)
         aim = min(range(len(ways)), key=ways.__getitem__)
         heading = min(ways[aim], home)
@@ -213,7 +213,7 @@ def _length(wheels: Wheels, shift: float) -> float:
 
 
 def _march(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """Return all pins."""
+    """Return all pins, with interpolation of the last pins to close the track."""
     pins, end, strands = _walk(wheels, shift)
     rest = count + 1 - len(pins)
     last = pins[-1]

@@ -19,7 +19,7 @@ SLOWEST = 1e-3
 
 @dataclass(frozen=True)
 class Track:
-    """A track. Indices and labels refer to the builder of ``add_track``. ``add_builder`` does not update this record.
+    """A track, with indices and labels in the builder of ``add_track``, which ``add_builder`` does not update.
 
     Attributes:
         label: prefix of all labels.
@@ -27,19 +27,18 @@ class Track:
         xform: pose of the track's frame in the chassis.
         pitch: distance (m) between two pins of a shoe.
         teeth: number of teeth of the sprocket.
-        count: number of shoes. With ``surface_speed``, this is the number of links of the path.
+        count: number of shoes. With ``surface_speed``, ``count`` is the number of links of the path.
         shoes: body indices of the shoes in order, with labels ``<label>_shoe0``, ... Empty with ``surface_speed``.
         pins: joint indices of the pins. ``<label>_pin0`` is between the first two shoes.
         sprocket, idler: body indices.
         drive: joint of the sprocket, ``<label>_drive``. Positive speeds drive forward.
-        tension_joint: prismatic joint of the idler, ``<label>_tension``. The joint coordinate increases away from the
-            sprocket. None with ``surface_speed``.
+        tension_joint: prismatic joint of the idler, ``<label>_tension``, or None with ``surface_speed``. The coordinate
+            increases away from the sprocket.
         road: body indices of the road wheels.
-        arms: joints of the road wheels' arms, ``<label>_arm0`` ... The coordinate of an arm increases when its wheel
-            rises.
+        arms: joints of the road wheels' arms, ``<label>_arm0`` ... The joint coordinate increases when the wheel rises.
         rollers: body indices.
-        lowest: z coordinate (m) of the lowest point of the shoes in the initial pose, in the track's frame. If an end
-            wheel is small relative to the links, the links at this wheel can be the lowest.
+        lowest: z coordinate (m) of the lowest point of all shoes in the initial pose, in the track's frame. Shoes at a
+            small end wheel can be lower than the lower run.
         strand_share: initial force on the idler divided by the tension of the track.
         chassis_label: label of the chassis.
     """
@@ -73,11 +72,11 @@ class Track:
         return speed / self.advance
 
     def speed(self, sim: Simulation) -> Array:
-        """Return the mean speed of the shoes along the chassis, (num_worlds,), m/s, from the sprocket's speed."""
+        """Return the shoes' mean speed relative to the chassis, (num_worlds,), m/s, from the sprocket's speed."""
         return self.advance * _read(sim, f"joint.{self.label}_drive.velocity")
 
     def ground_speed(self, sim: Simulation) -> Array:
-        """Return the chassis speed over ground along the track's x axis at the track's origin, (num_worlds,), m/s."""
+        """Return the speed over ground of the track's origin, along the track's x axis, (num_worlds,), m/s."""
         if self.chassis < 0:
             return np.zeros(sim.num_worlds)
         body = f"body.{self.chassis_label}"
@@ -92,8 +91,8 @@ class Track:
     def slip(self, sim: Simulation) -> Array:
         """Return the slip 1 - v/v_track of the chassis, (num_worlds,), or 0 if the track is slower than 1 mm/s.
 
-        The value is instantaneous. ``speed`` and ``ground_speed`` ripple when links reach the sprocket, and the chassis
-        oscillates. To measure the mean slip, average ``speed`` and ``ground_speed`` over the passage of several links.
+        The slip is instantaneous, with ripple from links that reach the sprocket and from oscillations of the chassis.
+        For the mean slip, average ``speed`` and ``ground_speed`` over the passage of several links.
         """
         speed = self.speed(sim)
         moving = np.abs(speed) > SLOWEST
@@ -101,18 +100,18 @@ class Track:
         return lag
 
     def tension(self, sim: Simulation) -> Array:
-        """Return the mean tension of the two runs at the idler, (num_worlds,), N, from the idler's spring force."""
+        """Return the mean tension of the two runs at the idler, (num_worlds,), N, computed from the spring force."""
         self._needs_shoes("tension")
         return _read(sim, f"spring.{self.label}_tension.force") / self.strand_share
 
     def gap(self, sim: Simulation) -> Array:
-        """Return the maximum distance between the two halves of a pin, (num_worlds,), in m."""
+        """Return the maximum separation (m) of a pin joint's two points, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         widest: Array = np.linalg.norm(np.roll(starts, -1, axis=1) - ends, axis=-1).max(axis=1)
         return widest
 
     def length_drift(self, sim: Simulation) -> Array:
-        """Return the relative elongation of the loop through the pins' centers, (num_worlds,)."""
+        """Return the relative elongation of the closed loop of pins, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         middles = 0.5 * (ends + np.roll(starts, -1, axis=1))
         lengths = np.linalg.norm(middles - np.roll(middles, 1, axis=1), axis=-1)

@@ -1,10 +1,10 @@
 """The taut loop: the shape of a track under its tension.
 
-The taut loop maximizes the shift of the idler, for links of equal pitch that do not penetrate the wheels. The Lagrange
-multipliers of the link lengths are the tensions of the links.
+The taut loop has the maximum shift of the idler, for links of equal pitch that do not penetrate the wheels. The
+Lagrange multipliers of the link lengths are the tensions of the links.
 
-The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. The unit of length is
-the pitch.
+The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. All lengths are in
+pitches.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from gpusim.typing import Array
 STIFFNESS, MOST_ROUNDS, MOST_STEPS = 1e3, 12, 50
 """Penalty stiffness, and maximum numbers of outer and inner iterations."""
 CLOSED = 1e-12
-"""Errors of lengths and gaps at which the iteration ends, in pitches."""
+"""Errors of lengths and gaps, in pitches, below which the iteration ends."""
 EXACT, OVERLAP = 1e-10, 1e-7
 """Accepted errors of lengths and gaps, in pitches."""
 LEVEL = 1e-11
-"""Maximum gradient of the merit function at convergence."""
+"""Gradient of the merit function below which Newton's method ends."""
 TOUCHING = 1e-6
 """Minimum force on a link that lies on the idler, relative to the idler's spring force."""
 NEAR = 1e-3
-"""Gap, in pitches, below which a link starts in contact with a wheel."""
+"""Gap, in pitches, below which a link and a wheel touch at the start of the iteration."""
 REACH = 1.0
-"""Maximum distance from the middle of a link to a wheel that it may touch, in pitches."""
+"""Maximum distance, in pitches, between the middle of a link and a wheel that may touch the link."""
 STEP = 1e-6
-"""Step of the differences for Hessians."""
+"""Step of the finite differences for Hessians."""
 
 
 class _Loop:
-    """The optimization problem."""
+    """The optimization problem of the taut loop."""
 
     def __init__(self, wheels: Wheels, path: Path) -> None:
         circles = (wheels.sprocket, wheels.idler, *wheels.others)
@@ -50,7 +50,7 @@ class _Loop:
         first = 2 * np.arange(count)[:, None] + np.arange(2)
         self.places = np.concatenate([first, np.roll(first, -1, axis=0), np.full((count, 1), 2 * count)], axis=1)
         self.tension = np.full(count, 0.5)
-        # A link of a taut chain is pushed outward by half of the angles at its ends, times its tension.
+        # A wheel pushes a link of a taut chain by the tension times half the sum of the angles at the link's ends.
         turns = _turns(pins)
         gaps = self.errors(self.start[self.places])[1]
         self.push = np.where(gaps < NEAR, 0.25 * (turns + np.roll(turns, -1))[:, None], 0.0)
@@ -63,7 +63,7 @@ class _Loop:
         return length - 1.0, np.where(np.abs(far - 0.5) < REACH, side - self.radii, np.inf)
 
     def _frames(self, own: Array) -> tuple[Array, Array, Array]:
-        """Return lengths and directions of the links."""
+        """Return lengths and directions of the links, and the vectors from each link's first pin to the wheels."""
         way = own[..., 2:4] - own[..., :2]
         length = np.hypot(way[..., 0], way[..., 1])
         to = self.centers - own[..., None, :2]
@@ -107,7 +107,7 @@ class _Loop:
         return x
 
     def _derivatives(self, x: Array) -> tuple[Array, Array]:
-        """Return gradient and Hessian in the free unknowns."""
+        """Return gradient and Hessian with respect to the free unknowns."""
         own = x[self.places]
         slope, hessian = np.zeros_like(x), np.zeros((x.size, x.size))
         slope[-1] = -1.0
@@ -127,7 +127,7 @@ def _turns(pins: Array) -> Array:
 
 
 def _solved(hessian: Array, slope: Array) -> Array:
-    """Return Newton's step."""
+    """Return the solution of the linear system of Newton's method."""
     shift = 0.0
     while True:
         shifted = 0.5 * (hessian + hessian.T) + shift * np.eye(slope.size)
@@ -140,7 +140,7 @@ def _solved(hessian: Array, slope: Array) -> Array:
 
 
 def tighten(wheels: Wheels, path: Path) -> Path | None:
-    """Return the taut loop with as many links as the closed loop ``path``, or None if the solve fails."""
+    """Return the taut loop with the number of links of ``path``, or None if the solve fails."""
     loop = _Loop(wheels, path)
     x = loop.start
     for _ in range(MOST_ROUNDS):

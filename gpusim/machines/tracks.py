@@ -1,7 +1,7 @@
 """Tracks: shoes on pins in a closed loop around a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
 
-Hinges (pins) connect the shoes. Teeth and wheels push the shoes by contacts. By default, the ring of pins is solved
-directly. With ``add_track(solver="colored")``, sweeps solve the pins together with the contacts.
+Hinges (pins) connect the shoes. Teeth and wheels push the shoes by contacts. By default, the direct solver solves the
+ring of pins. With ``add_track(solver="colored")``, sweeps solve pins and contacts together.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from gpusim.transform import Transform
 CLEARANCE = 1e-6
 """Initial gap (m) between wheels and shoes."""
 BUSHING = 0.17
-"""Radius of the round part of a shoe about its pin, relative to the pitch."""
+"""Radius of the round end of a shoe at its pin, relative to the pitch."""
 SWINGING = 60.0
-"""Default damping of a pin (1/s)."""
+"""Default damping of a pin, divided by mass * pitch^2 of a shoe, 1/s."""
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 
@@ -76,7 +76,7 @@ class _Plan:
 
     @property
     def bushing(self) -> float:
-        """Radius of the round part of a shoe about its pin, m."""
+        """Radius of the round end of a shoe at its pin, m."""
         return BUSHING * self.pitch
 
     @property
@@ -115,9 +115,9 @@ def add_track(
 ) -> Track:
     """Add a link track to a chassis. Drives and brakes act on the joint ``Track.drive`` of the sprocket.
 
-    All links have the length ``pitch``. The links form an exactly closed loop and penetrate no wheel. The builder
-    shifts the idler until the loop is taut. The track therefore keeps the tension of ``Idler``. Positive speeds of the
-    drive move the chassis along the track's x.
+    Links of the length ``pitch`` form a closed loop that penetrates no wheel. The builder shifts the idler until the
+    loop is taut, so that the track keeps the tension of ``Idler``. Positive speeds of the drive move the chassis along
+    the track's x.
 
     Args:
         builder: builder that contains the chassis.
@@ -132,10 +132,10 @@ def add_track(
         shoes: number of shoes. Default: the number that fits the path.
         pins: resistance of the pins to rotation. Default: a damping that stops oscillations within seconds. ``Pin()``
             has no resistance.
-        surface_speed: True adds no shoes. The wheels grow by the thickness of the shoes and touch the ground. Gears
-            couple the wheels to the sprocket, so that their surfaces move at the speed of the track.
-        solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" closes pins to micrometers,
-            "colored" sweeps pins together with the contacts. See ``ModelBuilder.set_joint_solver``.
+        surface_speed: True adds no shoes: the wheels, with radii larger by the thickness of the shoes, roll on the
+            ground. Gears couple the wheels to the sprocket, so that all wheel surfaces have the speed of the track.
+        solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" (gaps of micrometers) or
+            "colored" (sweeps of pins and contacts). See ``ModelBuilder.set_joint_solver``.
         label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
             ``left_arm0``, and collision groups ``left_shoes``, ``left_wheels``.
 
@@ -187,7 +187,7 @@ def add_track(
 
 
 class _Maker:
-    """Adds the parts of a track to a builder whose world is the chassis."""
+    """Converter that adds the parts of a track to a builder whose world is the chassis."""
 
     def __init__(self, b: ModelBuilder, plan: _Plan, path: track_path.Path, surface: bool) -> None:
         self.b, self.plan, self.path, self.surface = b, plan, path, surface
@@ -215,7 +215,7 @@ class _Maker:
         for k, roller in enumerate(plan.rollers):
             self.wheel(f"roller{k}", -1, roller.at, roller.radius, roller)
         if self.surface:
-            for joint, radius in self.geared:  # surfaces as fast as the pins on the sprocket
+            for joint, radius in self.geared:  # equal speed of wheel surfaces and sprocket pins
                 rate = plan.pitch * plan.sprocket.teeth / (2.0 * math.pi * radius)
                 self.b.add_gear(self.joints["drive"], joint, rate, label=self.b.joints[joint].label)
         else:
@@ -297,7 +297,7 @@ class _Maker:
         self.wheel("idler", carriage, (x, z), plan.idler_radius, one)
 
     def road(self, k: int, wheel: RoadWheel) -> None:
-        """Add a road wheel, with its arm if it has one."""
+        """Add a road wheel, and its arm if given."""
         b, arm, parent = self.b, wheel.arm, -1
         if arm is not None:
             reach = arm.length * np.array([math.cos(arm.angle), math.sin(arm.angle)])
@@ -311,7 +311,7 @@ class _Maker:
                 limit_upper=arm.travel[1], label=f"arm{k}",
             )  # fmt: skip
             self.joints[f"arm{k}"] = joint
-            # The wheel's weight acts at its center, the arm's halfway. The angle rises with the wheel.
+            # The wheel's weight acts at the wheel's center, the arm's weight at half of its length.
             weight = float(np.linalg.norm(b.gravity)) * (wheel.mass + 0.5 * arm.mass)
             torque = (arm.load - weight) * reach[0] if arm.load > 0.0 else 0.0
             b.add_torsion_spring(joint, arm.stiffness, arm.damping, preload=-torque, label=f"bar{k}")
@@ -350,7 +350,7 @@ class _Maker:
                 )
         for k in range(count):
             a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
-            # A full ring of hinges has three redundant constraints. Sweeps tolerate them, the direct solver does not.
+            # A full ring of hinges has three redundant constraints, which only sweeps tolerate.
             closing = k == count - 1 and plan.solver == "direct"
             add = b.add_joint_planar_pin if closing else b.add_joint_revolute
             self.joints[f"pin{k}"] = add(
@@ -366,7 +366,7 @@ def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path | None:
 
 
 def _wheels(plan: _Plan) -> track_path.Wheels:
-    """Return the wheels as circles through the centers of links that lie on the wheels."""
+    """Return the wheels as circles through the centers of the links on them."""
     over = plan.half + CLEARANCE
 
     def circle(at: Any, radius: float) -> track_path.Circle:
@@ -467,7 +467,7 @@ def _check_apart(plan: _Plan) -> None:
 
 
 def _how_to_part(plan: _Plan, one: str, other: str, apart: float, least: float) -> str:
-    """Suggest a fix for two wheels whose centers are closer than the sum of their radii, m."""
+    """Return the fix for two overlapping wheels. ``least`` is the minimum distance of the wheel centers, m."""
     hint = f"move them {1.005 * least:.3g} m apart"  # slightly more, because the number is rounded
     if one != "sprocket":
         return f"{hint}, or give them smaller radii"
@@ -480,7 +480,7 @@ def _how_to_part(plan: _Plan, one: str, other: str, apart: float, least: float) 
 
 
 def _check_road(plan: _Plan, path: track_path.Path) -> None:
-    """Check that no road wheel carries only the upper run."""
+    """Raise a ModelError if a road wheel touches only the upper run."""
     for k, wheel in enumerate(plan.road):
         circle = track_path.Circle(float(wheel.at[0]), float(wheel.at[1]), wheel.radius + plan.half + CLEARANCE)
         lower, upper = track_path.gaps(path, circle)

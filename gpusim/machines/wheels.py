@@ -1,11 +1,10 @@
-"""Wheels (a body on a hinge at the hub, with tire, drive and brake), and drive trains that drive several wheels.
+"""Wheels (body on a hinge of the hub, with tire, drive and brake), and drive trains for several wheels.
 
     v = w R,   m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n
 
-v is the speed of a wheel with the radius R and the spin w. A drive train acts on the sums m and d like open
-differentials. The drive motor distributes its torque evenly to all n wheels, at any wheel speeds. The turn motor
-applies torques of opposite signs to the two sides, through a clutch. An engaged clutch holds d like a locked
-differential, so open the clutch to steer.
+v is the speed of a wheel with radius R and spin w. A drive train acts on m and d like open differentials. The drive
+motor distributes its torque evenly to all n wheels. Through a clutch, the turn motor applies torques of opposite signs
+to the two sides. An engaged clutch holds d like a locked differential. To steer, open the clutch.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {
     "cylinder": lambda radius, width, edge: {"radius": radius, "half_length": 0.5 * width},
     "ellipsoid": lambda radius, width, edge: {"semi_axes": (radius, radius, 0.5 * width)},
 }
-"""Function that returns the sizes of a wheel's shape from radius, width and edge radius (m). The axle is along z."""
+"""Shape -> function that returns the shape's sizes from radius, width and edge radius (m), with the axle along z."""
 RIM = 0.5
-"""Inner radius of the ring that models a wheel's mass, relative to the wheel's radius."""
+"""Inner radius of the ring for a wheel's default inertia, relative to the wheel's radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
 """Length and radius of a turn motor's shaft, m."""
 
@@ -60,7 +59,7 @@ class SpeedDrive:
     Attributes:
         torque: maximum torque (N m).
         gain: gain (N m s/rad).
-        most: maximum speed (rad/s). Commands are limited to +-``most``.
+        most: maximum speed (rad/s), the limit of the command in both directions.
     """
 
     torque: float
@@ -102,9 +101,9 @@ class Wheel:
         body: body index.
         spin: joint between hub and wheel. At positive speeds, the wheel rolls forward, along the hub's x axis.
         shape: index of the shape.
-        radius, width: radius and width (m), as passed to ``add_wheel``.
+        radius, width: radius and width (m).
         drive, brake: actuators ``<label>_drive`` and ``<label>_brake``, or None.
-        stiffness: radial stiffness (N/m) of the tire. inf without a tire.
+        stiffness: radial stiffness (N/m) of the tire, inf without a tire.
     """
 
     label: str
@@ -123,7 +122,7 @@ class Wheel:
         return self.radius - pressed
 
     def rolling_radius(self, load: float = 0.0) -> float:
-        """Return the ratio speed / spin (m) for free rolling: the mean of the free radius and :meth:`height`."""
+        """Return the rolling radius (m), speed / spin in free rolling: mean of the free radius and :meth:`height`."""
         return 0.5 * (self.radius + self.height(load))
 
 
@@ -163,8 +162,8 @@ def add_wheel(
             tire).
         edge_radius: radius (m) of the edge of the shape "wheel". Default: min(width / 2, radius / 4).
         drive: drive of the hinge. The command of the drive is ``<label>_drive``.
-        brake: maximum torque (N m) of the brake. The command ``<label>_brake`` is a fraction of this torque, 0 to 1.
-            0 means no brake.
+        brake: maximum torque (N m) of the brake, or 0 for no brake. The command ``<label>_brake`` (0 to 1) is a
+            fraction of the maximum torque.
         friction: dry friction (N m) of the bearing.
         label: prefix of all labels. Default: the label of the suspension.
         group, mask, color: collision group, mask and color of the shape.
@@ -191,7 +190,7 @@ def add_wheel(
         options["mask"] = mask
     body = b.add_body(m, turning, xform=place, label=f"{label}_wheel")
     spin = b.add_joint_revolute(carrier, body, axis=(0.0, 1.0, 0.0), at=place, friction=friction, label=f"{label}_spin")
-    across = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)  # the shape's axle is its z
+    across = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)  # the axle of the shape is its z axis
     add = getattr(b, f"add_shape_{shape}")
     index = add(body, xform=across, material=material, label=f"{label}_tire", group=group, color=color, **options)
     law = material.law if material is not None else None
@@ -236,7 +235,7 @@ class DriveTrain:
         label: prefix of all labels.
         mean: tendon ``<label>_mean``, the mean spin of all wheels.
         drive: actuator ``<label>_drive`` on the tendon ``mean``.
-        turn: the turn drive, or None.
+        turn: the drive for turning on the spot, or None.
     """
 
     label: str
@@ -247,7 +246,7 @@ class DriveTrain:
 
 @dataclass(frozen=True)
 class TurnDrive:
-    """The drive that rotates the two sides of a drive train in opposite directions.
+    """The drive of a drive train that rotates left and right wheels in opposite directions.
 
     Attributes:
         body: body index of the motor's shaft, ``<label>_turn_shaft``.
@@ -278,28 +277,26 @@ def add_drive_train(
 ) -> DriveTrain:
     """Add a drive train: a motor for all wheels, through open differentials, and a motor for turning on the spot.
 
-    ``drive`` acts on the mean of all wheel spins. While the clutch is engaged, ``turn`` rotates the vehicle on the
-    spot, to the left if positive. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive`` are values at the wheels,
-    after the gearbox. Each of the n wheels gets 1/n of a motor's torque.
+    ``drive`` acts on the mean of all wheel spins. With an engaged clutch, ``turn`` rotates the vehicle on the spot, to
+    the left if positive. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive`` are values after the gearbox, at the
+    wheels. Each of the n wheels gets 1/n of a motor's torque.
 
     Args:
         b: the builder.
         chassis: body that carries the shaft of the turn motor.
         left, right: wheels of each side, the same number on both sides.
-        drive, turn: the two motors, as ``drive`` in ``add_wheel``. The commands of the motors are ``drive`` and
-            ``turn``.
-        clutch: maximum torque (N m) that the clutch transmits, required with ``turn``. The command ``turn_clutch`` is a
-            fraction of this torque, 0 to 1.
-        viscosity: viscous coupling (N m s/rad) between each wheel and the next wheel on the same side, like a
-            limited-slip differential. Without this coupling, the wheels of a side slide at different speeds while the
-            vehicle turns on the spot.
-        shaft_mass: mass (kg) of the turn motor's shaft. The shaft lies crosswise at the chassis' center of mass, or at
-            the chassis' origin if the shapes define the center of mass.
+        drive, turn: the two motors, as ``drive`` in ``add_wheel``, with the commands ``drive`` and ``turn``.
+        clutch: maximum torque (N m) of the clutch, required with ``turn``. The command ``turn_clutch`` (0 to 1) is a
+            fraction of the maximum torque.
+        viscosity: viscous coupling (N m s/rad) between neighboring wheels of a side, like a limited-slip differential.
+            Without this coupling, the wheels of a side slide at different speeds when the vehicle turns on the spot.
+        shaft_mass: mass (kg) of the turn motor's shaft. The shaft is lateral, at the chassis' center of mass (at the
+            chassis' origin if the shapes define the mass).
         label: prefix of all labels, followed by "_".
 
     Raises:
-        ModelError: there are no wheels, the sides have different numbers of wheels, a wheel is repeated, or ``turn``
-            has no clutch.
+        ModelError: wheels are missing or repeated, the sides have different numbers of wheels, or ``turn`` has no
+            clutch.
     """
     element = f"drive train '{label}'" if label else "drive train"
     host = b.check_body(element, "chassis", chassis)
@@ -346,7 +343,7 @@ def _turn_drive(
     mass: float,
     before: str,
 ) -> TurnDrive:
-    """Add a motor on a shaft, and the clutch between the shaft and the difference of the sides."""
+    """Add a motor on a shaft, and the clutch between the shaft and the tendon ``difference``."""
     start = Transform() if chassis == WORLD else b.bodies[chassis].xform
     middle = np.zeros(3) if chassis == WORLD else np.nan_to_num(np.asarray(b.bodies[chassis].com, float))
     place = Transform(start.apply(middle), start.rotation)

@@ -1,1 +1,1 @@
-"""Meshes: files, convex hulls, pieces for drawing, and triangles of curved shapes."""
+"""Meshes: mesh files, convex hulls, triangles for drawing, and triangles of curved shapes."""

@@ -16,23 +16,22 @@ from gpusim.meshes.welding import welded_mesh
 from gpusim.typing import Array
 
 FOLDER = "decompositions"
-"""Subfolder of the cache folder."""
+"""Subfolder of gpusim's cache folder."""
 MOST_PARTS, CONCAVITY = 32, 0.05
 
 
 def decompose_mesh(
     element: str, mesh: Any, scale: Any = 1.0, *, max_parts: int = MOST_PARTS, concavity: float = CONCAVITY
 ) -> list[Array]:
-    """Return the vertices (n, 3), in m, of convex parts that together approximate a mesh.
+    """Return the vertices (n, 3), m, of each convex part. All parts together approximate the mesh.
 
-    The result is cached on disk by a hash of the mesh, so each mesh is decomposed only once.
+    A cache on disk stores the result for each mesh.
 
     Args:
         element: name for error messages.
         mesh, scale: see ``add_shape_triangle_mesh``.
         max_parts: maximum number of parts, 1 or more.
-        concavity: CoACD's threshold, 0.01 (many parts) to 1 (few parts). CoACD stops when all parts deviate less than
-            this threshold from their hulls.
+        concavity: CoACD's threshold for the deviation of parts from their hulls, 0.01 (many parts) to 1 (few parts).
 
     Raises:
         ModelError: the mesh is invalid, coacd is not installed or fails, or an argument is out of range.
@@ -46,7 +45,7 @@ def decompose_mesh(
     make = _maker(element, vertices, triangles, int(max_parts), limit)
     try:
         parts = np.load(cached(name, make, f"convex parts of {element}"))
-    except CompileError:  # the cache folder is not writable
+    except CompileError:  # cache folder is not writable
         parts = np.load(io.BytesIO(make(Path())))
     return [parts[key] for key in sorted(parts.files)]
 

@@ -13,12 +13,12 @@ from gpusim.typing import Array
 Color = tuple[float, float, float]
 _GLTF = (".glb", ".gltf")
 _ROUGHEST = 1.0
-"""Roughness that trimesh gives a DAE file without shininess."""
+"""Roughness from trimesh for DAE files without shininess."""
 
 
 @dataclass(frozen=True)
 class Paint:
-    """Color and look of one part of a mesh. ``color`` (sRGB, 0 to 1) is the mean color of a texture, or may be None."""
+    """Color and look of one part of a mesh. ``color`` is a color or a mean texture color (sRGB, 0 to 1), or None."""
 
     color: Color | None = None
     look: Look = Look()
@@ -26,12 +26,12 @@ class Paint:
 
 @dataclass(frozen=True, eq=False)
 class Coat:
-    """All data of a file about the surface of one part of a mesh.
+    """Surface of one part of a mesh: all surface data in the file.
 
     Attributes:
         paint: color and look of the part.
-        uv: (n, 2) texture coordinates of the part's vertices, v upward. None without a texture.
-        colors: (m, 3, 3) colors of the triangles' corners, sRGB, uint8. None if ``paint`` has the color.
+        uv: (n, 2) texture coordinates of the part's vertices, v upward, or None without a texture.
+        colors: (m, 3, 3) colors of the triangles' corners, sRGB, uint8, or None to use the color of ``paint``.
     """
 
     paint: Paint = Paint()
@@ -40,13 +40,13 @@ class Coat:
 
 
 Textures = dict[tuple[Any, ...], Texture]
-"""Decoded textures of a file, by image, factor and transparency."""
+"""Cache of a file's decoded textures, by image, factor and transparency."""
 
 
 def coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
-    """Return the surface data of a ``trimesh.Trimesh`` that was read from a file with this suffix.
+    """Return the surface data of a ``trimesh.Trimesh`` from a file with the suffix ``suffix``.
 
-    If these data are invalid, return an empty Coat.
+    Invalid surface data give an empty Coat.
     """
     try:
         return _coat_of(mesh, suffix, textures)
@@ -70,14 +70,14 @@ def _coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
 
 
 def _colored(mesh: Any, suffix: str) -> Coat:
-    """Return the colors that a file gives for vertices or faces."""
+    """Return the vertex colors or face colors of a file."""
     if mesh.visual.kind == "face":
         return _with_colors(np.repeat(mesh.visual.face_colors[:, None], 3, axis=1), Paint(), suffix)
     return _with_colors(np.asarray(mesh.visual.vertex_colors)[mesh.faces], Paint(), suffix)
 
 
 def _with_colors(corners: Array, paint: Paint, suffix: str) -> Coat:
-    """Return a coat with colors of the corners (m, 3, 3 or 4), uint8, or with one color if all are equal."""
+    """Return a Coat with corner colors (m, 3, 3 or 4), uint8, or with one color if all corners have the same color."""
     rgb = np.ascontiguousarray(corners[..., :3])
     if suffix in _GLTF:
         rgb = np.rint(255.0 * _encoded(rgb / 255.0)).astype(np.uint8)
@@ -93,7 +93,7 @@ def _simple(visual: Any, material: Any, textures: Textures) -> Coat:
     opacity = _number(material.kwargs.get("d"), 1.0) * (1.0 - _number(material.kwargs.get("tr"), 0.0))
     metallic, roughness = (material.kwargs.get(name) for name in ("pm", "pr"))
     look = Look(
-        alpha=opacity if 0.0 < opacity < 1.0 else None,  # files with 0 mean 1
+        alpha=opacity if 0.0 < opacity < 1.0 else None,  # in files, 0 means opaque (1)
         roughness=None if roughness is None else _number(roughness, 0.5),
         metallic=None if metallic is None else _number(metallic, 0.0),
     )
@@ -109,7 +109,7 @@ def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Co
     rgb = _encoded(rgba[:3]) if gltf else rgba[:3]
     opaque = gltf and str(material.alphaMode or "OPAQUE") != "BLEND"
     look = Look(
-        alpha=float(rgba[3]) if 0.0 < rgba[3] < 1.0 and not opaque else None,  # DAE files with 0 mean 1
+        alpha=float(rgba[3]) if 0.0 < rgba[3] < 1.0 and not opaque else None,  # in DAE files, 0 means opaque (1)
         roughness=_finish(material, "roughnessFactor", 1, gltf),
         metallic=_finish(material, "metallicFactor", 2, gltf),
     )
@@ -120,9 +120,9 @@ def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Co
 
 
 def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
-    """Return the roughness or metallic value, times the mean of its texture if there is one."""
+    """Return the roughness or metallic value, times the mean value of its texture if given."""
     value = getattr(material, name)
-    if not gltf:  # from shininess; trimesh returns the square of the roughness
+    if not gltf:  # trimesh's value (from shininess) is the squared roughness
         unknown = value is None or (name == "roughnessFactor" and value == _ROUGHEST) or name == "metallicFactor"
         return None if unknown else float(np.sqrt(value))
     picture = material.metallicRoughnessTexture
@@ -145,7 +145,7 @@ def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Te
 
 
 def _textured(visual: Any, texture: Texture, look: Look) -> Coat:
-    """Return a coat with a texture."""
+    """Return a :class:`Coat` with a texture."""
     uv = getattr(visual, "uv", None)
     if uv is None or not np.all(np.isfinite(uv)):
         return Coat(Paint(texture.mean(), look))
@@ -153,7 +153,7 @@ def _textured(visual: Any, texture: Texture, look: Look) -> Coat:
 
 
 def _encoded(linear: Array) -> Array:
-    """Return sRGB from linear colors, 0 to 1, with the gamma of the viewer's shaders."""
+    """Convert linear colors to sRGB, 0 to 1, with the gamma of the viewer's shaders."""
     encoded: Array = np.clip(linear, 0.0, 1.0) ** (1.0 / 2.2)
     return encoded
 

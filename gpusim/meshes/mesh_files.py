@@ -9,18 +9,18 @@ from typing import Any
 from gpusim import validate
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
-"""Suffixes of mesh files that can be read. Archives are left out because they can expand to any size."""
+"""Suffixes of readable mesh files, without archives, which can expand to any size."""
 
 
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
-    """Read a file as one ``trimesh.Trimesh``, or as a list of its parts in the frame of the file.
+    """Read a file as one ``trimesh.Trimesh``, or as a list of parts in the frame of the file.
 
-    The vertices of a DAE file are scaled by the unit that the file gives.
+    DAE files give their length unit, which scales the vertices to m.
 
     Args:
         element: name for error messages.
         path: STL, OBJ, PLY, OFF, GLB, GLTF or DAE file (DAE needs pycollada).
-        parts: keep the file's parts separate.
+        parts: if True, return a list of parts, else one mesh.
 
     Raises:
         ModelError: the file is missing, the suffix is unknown, trimesh is not installed, or trimesh cannot read the
@@ -38,16 +38,16 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
         ) from None
     try:
         with warnings.catch_warnings():
-            # Pillow warns of textures above 89 megapixels, which need too much memory. Skip them.
+            # Skip textures above 89 megapixels (Pillow's warning), which need too much memory.
             warnings.filterwarnings("error", "Image size")
-            # processing would drop the file's normals
+            # processing would delete the file's normals
             loaded: Any = trimesh.load(path, force="scene" if parts else "mesh", process=not parts)
         found = _parts(loaded) if parts else [loaded]
         for mesh in found:
             mesh.apply_scale(_unit(mesh))
         if not sum(len(mesh.vertices) for mesh in found):
             raise ValueError("it holds no vertices")
-    except Exception as error:  # trimesh does not document what its many readers raise
+    except Exception as error:  # trimesh's readers raise undocumented errors
         raise validate.fail(
             element, f"the mesh file {path} cannot be read ({error})", "give an STL, OBJ or PLY file that trimesh reads"
         ) from None
@@ -61,7 +61,7 @@ def _unit(mesh: Any) -> float:
 
 
 def _parts(scene: Any) -> list[Any]:
-    """Return the meshes of a ``trimesh.Scene`` in its frame."""
+    """Return the meshes of a ``trimesh.Scene`` in the frame of the scene."""
     meshes = []
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]

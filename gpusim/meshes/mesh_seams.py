@@ -1,6 +1,6 @@
-"""Flush triangle meshes of one body. Where two meshes share vertices, each one has the other's triangles as neighbors.
+"""Seams between triangle meshes of a body: triangles that share vertices become neighbors across meshes.
 
-The contact code then finds no rim at the seam between the meshes, so no shape catches there.
+Seams between neighbors have no rim, so sliding shapes do not catch on them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gpusim.meshes.welding import repeated
 from gpusim.typing import Array
 
 _SHARE = 1e-4
-"""Two vertices are one if their distance is at most this fraction of the mesh's extent, and at most SEAM_REACH."""
+"""Maximum distance of equal vertices, as a fraction of the mesh's extent. The distance is at most SEAM_REACH (m)."""
 _WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0])
 
 
 def with_mesh_seams(shapes: Sequence[ShapeSpec]) -> list[ShapeSpec]:
-    """Return the shapes. Triangle meshes with shared vertices become neighbors if the same shapes can touch them."""
+    """Return the shapes, with triangle meshes of a body as neighbors if their groups, masks and vertices are equal."""
     on: dict[tuple[int, int | str, int], list[int]] = {}
     for i, shape in enumerate(shapes):
         if isinstance(shape.params.get("tree"), TriangleTree):
@@ -38,7 +38,7 @@ def with_mesh_seams(shapes: Sequence[ShapeSpec]) -> list[ShapeSpec]:
 
 
 class _Placed:
-    """A mesh with its vertices in the body's frame."""
+    """A triangle mesh with vertices in the body's frame."""
 
     def __init__(self, shape: ShapeSpec) -> None:
         self.shape = shape
@@ -51,12 +51,12 @@ class _Placed:
         return bool(np.all((other.low <= self.high + self.reach) & (other.high >= self.low - self.reach)))
 
     def near_box(self, other: _Placed, reach: float) -> Array:
-        """Return the vertices in the bounding box of another mesh."""
+        """Return the indices of vertices in the bounding box of another mesh."""
         inside = np.all((self.vertices >= other.low - reach) & (self.vertices <= other.high + reach), axis=1)
         return np.flatnonzero(inside)
 
     def part_of_one(self, other: _Placed) -> bool:
-        """Return whether both are one mesh with several materials. Such shapes have been neighbors from the start."""
+        """Return whether both shapes belong to one mesh with several materials, and so are already neighbors."""
         if self.shape.xform != other.shape.xform or self.tree.solid == len(self.tree.triangles):
             return False
         ours = self.tree.vertices[self.tree.triangles[self.tree.solid :]]
@@ -64,7 +64,7 @@ class _Placed:
         return bool(np.isin(ours.reshape(-1, 9) @ _WEIGHTS, theirs.reshape(-1, 9) @ _WEIGHTS).any())
 
     def joined(self, others: Sequence[_Placed]) -> ShapeSpec:
-        """Return the shape with the triangles of other meshes that share a vertex with this mesh as neighbors."""
+        """Return the shape, with triangles of ``others`` that share a vertex with this mesh as neighbors."""
         from scipy.spatial import KDTree  # slow to import
 
         tree, count, reach = self.tree, len(self.tree.triangles), self.reach
@@ -100,9 +100,9 @@ class _Placed:
         return replace(self.shape, params={"tree": build_tree(vertices, triangles[kept], chosen[kept])})
 
     def _covered(self, t: int, others: Array) -> bool:
-        """Return whether the center of triangle t is on another triangle (n, 3, 3) that faces the other way.
+        """Return whether an opposite triangle of ``others`` (n, 3, 3) touches the center of triangle t.
 
-        The wall between two closed meshes is such a triangle. No shape can touch it.
+        No shape can touch the wall between two closed meshes.
         """
         corner = self.vertices[self.tree.triangles[t]]
         normal, normals = (np.cross(x[..., 1, :] - x[..., 0, :], x[..., 2, :] - x[..., 0, :]) for x in (corner, others))

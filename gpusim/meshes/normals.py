@@ -1,4 +1,4 @@
-"""Normals of triangle meshes that keep sharp edges."""
+"""Smooth normals of triangle meshes, except at sharp edges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.typing import Array
 def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) -> Array:
     """Return smooth normals at the three corners of each triangle, (3 * triangles, 3).
 
-    A corner's normal is the weighted mean of the normals of the triangles at the same vertex.
+    A corner's normal is a weighted mean of the normals of all triangles at the vertex.
     """
     corners = vertices[triangles]
     faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

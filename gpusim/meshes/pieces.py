@@ -1,4 +1,4 @@
-"""Triangles for drawing: checked, without seams, facing outward, one piece per material."""
+"""Triangles for drawing, in one piece per material: checked, without seams, facing outward."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.meshes.polytope import solid
 from gpusim.typing import Array
 
 _BACKWARD = -0.2
-"""A corner's normal points inward if the cosine of its angle to the face's normal is below this value."""
+"""Cosine of the angle between corner normal and face normal below which the corner normal points inward."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +26,10 @@ class Piece:
     Attributes:
         vertices: (n, 3) in m, in the frame of the visual, without duplicates.
         triangles: (m, 3) indices, counterclockwise seen from outside if ``closed``.
-        closed: whether the triangles enclose a volume: each edge has a triangle on both sides.
-        color: sRGB, 0 to 1, or None if the file has no color. With a texture or colored corners, it is the mean color.
+        closed: True if the triangles enclose a volume: each edge has a triangle on both sides.
+        color: sRGB, 0 to 1, the mean color of a texture or of colored corners, or None without a color in the file.
         look: transparency, finish and texture.
-        normals: (m, 3, 3) unit normals at the corners of the triangles. None lets the viewer compute the normals.
+        normals: (m, 3, 3) unit normals at the corners of the triangles, or None for normals from the viewer.
         uv: (m, 3, 2) texture coordinates of the corners, v upward, or None.
         colors: (m, 3, 3) colors of the corners, sRGB, uint8, or None.
     """
@@ -46,7 +46,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """Triangles as stored in a file, with the attributes of Piece."""
+    """Triangles of a mesh before checks and merging, with the attributes of Piece."""
 
     vertices: Array
     triangles: Array
@@ -57,7 +57,7 @@ class _Sheet:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Return a key of the material."""
+        """Return a key that is equal for sheets of the same material."""
         return self.paint, self.normals is None, self.uv is None, self.colors is None
 
 
@@ -66,8 +66,8 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
 
     Args:
         element: name for error messages.
-        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces,
-            which is returned unchanged.
+        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces
+            (returned unchanged).
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
         uv: texture coordinates (v upward) of the vertices, (n, 2), or of the triangles' corners, (m, 3, 2). Only for
             ``mesh`` = (vertices, triangles).
@@ -114,10 +114,10 @@ def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
 
 
 def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sheet:
-    """Return one part of a file that trimesh has read."""
+    """Return one part of a file from trimesh as a sheet."""
     vertices, triangles = _checked(element, part.vertices, part.faces)
     coat = coat_of(part, suffix, textures)
-    # trimesh keeps a file's normals in this cache; asked for them, it would also compute missing ones
+    # trimesh's cache contains only normals from the file. The property would compute missing normals.
     normals = part._cache["vertex_normals"] if "vertex_normals" in part._cache else None
     if normals is not None and len(normals) != len(vertices):
         normals = None
@@ -126,7 +126,7 @@ def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sh
 
 
 def _at_corners(element: str, name: str, value: Any, vertices: Array, triangles: Array, count: int) -> Array | None:
-    """Convert values of vertices or corners to values of corners, (m, 3, count)."""
+    """Convert vertex values or corner values to corner values (m, 3, count)."""
     if value is None:
         return None
     array = validate.array(element, value)
@@ -166,7 +166,7 @@ def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]
 
 
 def _joined(sheets: list[_Sheet]) -> list[_Sheet]:
-    """Merge sheets of one material, since robot files often hold hundreds of sheets."""
+    """Merge sheets of the same material, since robot files often have hundreds of sheets."""
     by_kind: dict[tuple[Any, ...], list[_Sheet]] = {}
     for sheet in sheets:
         by_kind.setdefault(sheet.kind, []).append(sheet)
@@ -186,7 +186,7 @@ def _concatenated(arrays: list[Array | None]) -> Array | None:
 
 
 def _piece(sheet: _Sheet, factors: Array) -> Piece:
-    """Merge equal vertices so that normals are smooth across seams, and drop degenerate triangles."""
+    """Merge equal vertices, for smooth normals across seams, and delete degenerate triangles."""
     places, back = np.unique(sheet.vertices * factors, axis=0, return_inverse=True)
     corners = back.reshape(-1)[sheet.triangles]
     mirrored = bool(np.prod(factors) < 0.0)
@@ -210,7 +210,7 @@ def _piece(sheet: _Sheet, factors: Array) -> Piece:
 
 
 def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:
-    """Return unit normals, flipped outward on a closed surface, or None if a normal has length 0."""
+    """Return unit normals, outward on a closed surface, or None if a normal has length 0."""
     length = np.linalg.norm(normals, axis=2, keepdims=True)
     if not np.all(np.isfinite(length)) or np.any(length < 1e-6):
         return None
@@ -223,6 +223,6 @@ def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:
 
 
 def _is_closed(corners: Array, count: int) -> bool:
-    """Return whether every edge is used equally often in both directions."""
+    """Return whether each edge occurs equally often in both directions."""
     start, end = corners.reshape(-1), np.roll(corners, -1, axis=1).reshape(-1)
     return bool(len(corners)) and np.array_equal(np.sort(start * count + end), np.sort(end * count + start))

@@ -1,6 +1,6 @@
 """Convex polytopes from points: hull, flat faces as polygons, vertex reduction, mass properties.
 
-SciPy's Qhull is imported only when a hull is built, so that other models start faster.
+The module imports SciPy's Qhull on first use, so that models without hulls start faster.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from gpusim.description.shape_kinds import Faces
 from gpusim.typing import Array
 
-# Triangles whose corners lie this close to one plane (fraction of the extent) form one face. Meshes are often stored
-# in float32, and a face split by round-off would carry no stable contact.
+# Maximum distance of the triangles of a face from a plane, as a fraction of the extent. Round-off of float32 files must
+# not split a face, because contacts on split faces are unstable.
 FLAT = 1e-6
-# A body thinner than this fraction of its extent is flat and has no hull.
+# Minimum thickness of a hull, as a fraction of the extent.
 THIN = 1e-7
 _BATCH = 16
 
@@ -48,7 +48,7 @@ def convex_hull(points: Array) -> tuple[Array, Faces]:
 
 
 def _scaled(points: Array) -> tuple[Array, float]:
-    """Return the points centered and scaled to extent 1, and the extent (m)."""
+    """Return the points, centered and scaled to extent 1, and the original extent (m)."""
     extent = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
     if len(points) < 4 or not extent > 0.0:
         raise FlatPointsError
@@ -77,13 +77,13 @@ def _outward(points: Array, hull: Any) -> Array:
 
 
 def _flat_groups(points: Array, triangles: Array, neighbors: Array) -> list[Array]:
-    """Group triangles that lie in one plane."""
+    """Return groups of triangles that are in one plane."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
     cross = np.cross(b - a, c - a)
     area = np.linalg.norm(cross, axis=1)
     group = np.full(len(triangles), -1)
     groups: list[Array] = []
-    # Equal areas are ordered by index, so that the same points always give the same faces.
+    # Orders equal areas by index, so that the result is reproducible.
     for seed in np.argsort(-area, kind="stable"):
         if group[seed] >= 0:
             continue
@@ -102,12 +102,12 @@ def _flat_groups(points: Array, triangles: Array, neighbors: Array) -> list[Arra
 
 
 def _in_plane(corners: Array, origin: Array, normal: Array, cross: Array) -> bool:
-    # The second condition keeps the back of a thin body from joining its front.
+    # The second condition separates the front and the back of a thin body.
     return bool(np.abs((corners - origin) @ normal).max() < FLAT) and float(cross @ normal) >= 0.0
 
 
 def _outlines(triangles: Array) -> list[list[int]]:
-    """Return the outline of a group of triangles if it is one loop of vertices, else the triangles."""
+    """Return the outline of each group of triangles, or the triangles if the outline is not one loop."""
     edges = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     border = {a: b for a, b in edges if (b, a) not in edges}
     start = min(border, default=-1)
@@ -119,7 +119,7 @@ def _outlines(triangles: Array) -> list[list[int]]:
 
 
 def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
-    """Remove vertices that belong to only two faces, since they lie on an edge."""
+    """Remove vertices of only two faces, which are on an edge."""
     count: dict[int, int] = {}
     for loop in loops:
         for v in loop:
@@ -128,7 +128,7 @@ def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
 
 
 def _normal(polygon: Array) -> Array:
-    """Return the unit normal by Newell's method, which uses all corners."""
+    """Return the unit normal of a polygon by Newell's method."""
     arms = polygon - polygon[0]
     total = np.cross(arms[1:-1], arms[2:]).sum(axis=0)
     unit: Array = total / np.linalg.norm(total)
@@ -136,7 +136,7 @@ def _normal(polygon: Array) -> Array:
 
 
 def hull_points(points: Array) -> Array:
-    """Return the points that are corners of the convex hull, before faces are merged.
+    """Return the points that are corners of the convex hull, before the merging of faces.
 
     Raises:
         FlatPointsError: fewer than four points, or all points in one plane.
@@ -147,9 +147,9 @@ def hull_points(points: Array) -> Array:
 
 
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
-    """Return up to ``count`` corners that approximate a hull, and the largest gap (m) to the hull.
+    """Return up to ``count`` corners that approximate a hull, and the maximum distance (m) from the hull.
 
-    The greedy method starts from a simplex.
+    The algorithm is greedy and starts from a simplex.
     """
     from scipy.spatial import ConvexHull
 
@@ -159,7 +159,7 @@ def fewer_points(points: Array, count: int) -> tuple[Array, float]:
         equations = ConvexHull(scaled[kept]).equations
         outside = scaled @ equations[:, :3].T + equations[:, 3]
         worst = outside.max(axis=1)
-        # One candidate per face: its farthest corner, without duplicates.
+        # One candidate per face: the farthest corner, without duplicates.
         candidates = np.unique(outside.argmax(axis=0))
         candidates = candidates[worst[candidates] > FLAT]
         order = candidates[np.argsort(-worst[candidates], kind="stable")]
@@ -171,7 +171,7 @@ def fewer_points(points: Array, count: int) -> tuple[Array, float]:
 
 
 def _simplex(points: Array) -> list[int]:
-    """Return the indices of four points."""
+    """Return the indices of four points that span a large tetrahedron."""
     first = int(np.argmin(points[:, 0]))
     arms = points - points[first]
     second = int(np.argmax(np.linalg.norm(arms, axis=1)))
@@ -184,8 +184,8 @@ def _simplex(points: Array) -> list[int]:
 def solid(vertices: Array, triangles: Array) -> tuple[float, Array, Array]:
     """Return volume (m3), center of mass (3,) in m, and inertia about the center (3, 3) in m5, for density 1.
 
-    The closed surface is split into tetrahedra from an inner point to each triangle. Tonon (2004) gives the same result
-    as a formula in the coordinates of the corners.
+    The solid is a sum of tetrahedra from an inner point to each triangle. Tonon (2004) gives an equivalent formula in
+    corner coordinates.
     """
     origin = vertices.mean(axis=0)
     a, b, c = (vertices[triangles[:, k]] - origin for k in range(3))

@@ -12,15 +12,15 @@ from gpusim import validate
 from gpusim.typing import Array
 
 _PIXEL_SCALE, _KEYS, _NO_DATA = 33550, 34735, 42113
-"""Tags of GeoTIFF: size of a pixel, keys of the coordinate system, and the number that marks a missing height."""
+"""Tags of GeoTIFF: size of a pixel, keys of the coordinate system, number for missing heights."""
 _MODEL_TYPE, _GEOGRAPHIC = 1024, 2
-"""Key of a coordinate system, and its value for a system in degrees."""
+"""GeoTIFF key of the coordinate system's type, and the key's value for coordinates in degrees."""
 
 
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
-    """Return the heights (rows, columns), and the cell size (dx, dy) if the file gives one, else None.
+    """Return the heights (rows, columns), and the cell size (dx, dy) from the file, or None.
 
-    Rows run from low to high y.
+    The first row is at the lowest y.
 
     For a PNG, heights range from 0 (black) to 1 (white). For other sources, heights are the stored numbers. A missing
     height is NaN.
@@ -31,8 +31,8 @@ def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] 
             north, at the highest y. The first row of an array or .npy file is at the lowest y.
 
     Raises:
-        ModelError: the file is missing, of no known kind or unreadable, its reader is not installed, a height is
-            infinite, or the source is not a grid of numbers with at least 2 rows and 2 columns.
+        ModelError: the file is missing, unreadable or of an unknown type, a package is not installed, or a height is
+            infinite. The source must be a grid of numbers with at least 2 rows and 2 columns.
     """
     if not isinstance(source, str | os.PathLike):
         return _grid(element, "the array", source), None
@@ -51,7 +51,7 @@ def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] 
         raise validate.fail(
             element, f"reading {path} needs {package}, which is not installed", 'pip install "gpusim[terrain]"'
         ) from None
-    except Exception as error:  # the readers do not document what they raise
+    except Exception as error:  # readers raise undocumented errors
         raise validate.fail(element, f"the terrain file {path} cannot be read ({error})", "give a whole file") from None
     return _grid(element, path, heights), cell
 
@@ -75,7 +75,7 @@ def _read_tiff(path: str) -> tuple[Array, tuple[float, float] | None]:
     heights = stored.astype(np.float64)
     if missing is not None:
         mark = float(str(missing).strip("\0 "))
-        if stored.dtype.kind == "f":  # files round the decimal mark in different ways
+        if stored.dtype.kind == "f":  # tolerance for rounded decimals in files
             with np.errstate(over="ignore"):
                 mark = float(stored.dtype.type(mark))
         heights[heights == mark] = np.nan

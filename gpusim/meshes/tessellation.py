@@ -1,4 +1,4 @@
-"""Triangle meshes of round shapes, for drawing and for checks."""
+"""Triangle meshes of round shapes, for drawing and tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpusim.typing import Array
 
 
 def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
-    """Make a closed surface of revolution about z from a profile that runs upward.
+    """Return a closed surface of revolution about z from a profile with increasing z.
 
     Args:
         radius, z: points of the profile, each (n,) in m.
@@ -25,7 +25,7 @@ def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
 
 
 def rings_mesh(rings: Array) -> tuple[Array, Array]:
-    """Make a closed surface through rings of points (n, segments, 3) around z, ordered upward."""
+    """Return a closed surface through rings of points (n, segments, 3) around z, from bottom to top."""
     n, segments = rings.shape[:2]
     vertices = np.concatenate([rings.reshape(-1, 3), rings[0].mean(axis=0)[None], rings[-1].mean(axis=0)[None]])
     low, high = n * segments, n * segments + 1
@@ -41,7 +41,7 @@ def rings_mesh(rings: Array) -> tuple[Array, Array]:
 
 
 def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """Merge coincident points and drop triangles whose corners are no longer distinct."""
+    """Merge coincident points, and delete triangles with fewer than three different corners."""
     scale = float(np.abs(vertices).max()) or 1.0
     _, first, back = np.unique(np.round(vertices / scale, 12), axis=0, return_index=True, return_inverse=True)
     triangles = back.reshape(-1)[triangles]
@@ -54,6 +54,6 @@ def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
 
 
 def arc(radius: float, start: float, end: float, count: int) -> tuple[Array, Array]:
-    """Return points of a circular arc in the (radius, z) plane. Angles (rad) are measured from +radius towards +z."""
+    """Return points of a circular arc in the (radius, z) plane, with angles (rad) from +radius towards +z."""
     angle = np.linspace(start, end, count)
     return radius * np.cos(angle), radius * np.sin(angle)

@@ -62,5 +62,5 @@ def _pixels(element: str, name: str, source: Any) -> Any:
                 converted = image.convert("RGBA" if transparent else "RGB")
         smaller = -(-max(converted.size) // LARGEST)
         return np.array(converted.reduce(smaller) if smaller > 1 else converted)
-    except Exception as error:  # Pillow's readers raise many kinds
+    except Exception as error:  # Pillow's readers raise many error types
         raise validate.fail(element, f"{name} cannot be read ({error})", "give a PNG or JPEG file") from None

@@ -1,9 +1,9 @@
 """Tables of a triangle mesh for collisions and rays: neighbors of edges and vertices, and a tree of boxes.
 
-The tables are int32. All worlds share one set of tables. The boxes of the tree are rounded outward to a grid of 65535
-steps along each side of the mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The
-nodes are in depth-first order, so a traversal needs no stack. In all other cases, the traversal continues at the next
-node. A negative link marks a leaf: the link is -1 minus the leaf's index.
+All worlds share the int32 tables. Box sides are rounded outward to a grid with 65535 steps along each side of the
+mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The nodes are in depth-first
+order, so a traversal needs no stack. A leaf has the link -1 minus the leaf's index. All other nodes link to the node
+after their subtree, for traversals that skip the subtree.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ import numpy as np
 from gpusim.typing import Array
 
 LEAF = 4
-"""Triangles in a leaf."""
+"""Number of triangles in a leaf."""
 GRID = 65535
 _ROOM = 1e-6
 """Margin of boxes against round-off, in steps of the grid."""
 _MOST_SHARING = 8
-"""Maximum number of triangles at one edge that the search for neighbors compares."""
+"""Maximum number of triangles at an edge that the search for neighbors compares."""
 
 
 @dataclass(frozen=True)
 class TriangleTree:
-    """Tables of a mesh, see the docstring of this module.
+    """Tables of a mesh for collisions and rays.
 
     Attributes:
         vertices: (v, 3) in m.
         triangles: (t, 3), in the order of the leaves.
-        beyond: (t, 3). For each edge k (corner k to k + 1), the vertex of the neighbor triangle that is not on the
-            edge, or -1 at a rim.
+        beyond: (t, 3) opposite vertex of the neighbor triangle at each edge k (corner k to k + 1), or -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
-        solid: number of triangles in the tree. These triangles come first in ``triangles``.
+        solid: number of triangles in the tree, which are the first rows of ``triangles``.
     """
 
     vertices: Array
@@ -47,12 +46,12 @@ class TriangleTree:
     solid: int
 
     def numbers(self) -> Array:
-        """Pack all integer tables into one array, in the order that the kernels expect."""
+        """Return all integer tables in one array, in the order of the kernels."""
         parts = (np.array([self.solid]), self.triangles, self.beyond, self.fan_start, self.nodes, self.fan)
         return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
 
     def near(self, low: Array, high: Array) -> Array:
-        """Return the indices of triangles whose leaf overlaps a box, ascending."""
+        """Return the ascending indices of triangles in leaves that overlap a box."""
         lower, step = self.grid
         first = np.clip(np.floor((low - lower) / step) - 1, 0, GRID)
         last = np.clip(np.ceil((high - lower) / step) + 1, 0, GRID)
@@ -64,7 +63,7 @@ class TriangleTree:
             found.append(-1 - link[link < 0])
             inner = at[link >= 0]
             below = self.nodes[inner + 1, 3]
-            # The left child is the next node. The right child follows the left one's subtree.
+            # The left child is the next node. The right child is after the left child's subtree.
             at = np.concatenate([inner + 1, np.where(below < 0, inner + 2, below)])
         leaf = np.sort(np.concatenate(found))
         number = (LEAF * leaf[:, None] + np.arange(LEAF)).ravel()
@@ -72,7 +71,7 @@ class TriangleTree:
 
     @cached_property
     def grid(self) -> tuple[Array, Array]:
-        """Return the lower corner and the step sizes of the boxes' grid, each (3,) in m."""
+        """Return the lower corner and the step sizes (m) of the grid for boxes, (3,) each."""
         return grid_of(self.vertices)
 
     @cached_property
@@ -84,19 +83,19 @@ class TriangleTree:
 
 
 def grid_of(vertices: Array) -> tuple[Array, Array]:
-    """Return the lower corner and the step sizes of the grid, each (3,) in m."""
+    """Return the lower corner and the step sizes (m) of the grid for boxes of ``vertices``, (3,) each."""
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)
     return lower, step_of(lower, upper)
 
 
 def step_of(lower: Array, upper: Array) -> Array:
-    """Return the step sizes of the grid (m), (3,). No step size is zero, even for a flat mesh."""
+    """Return the step sizes of the grid (3,), m, above zero even for a flat mesh."""
     extent = upper - lower
     return np.maximum(extent, max(1e-6 * float(extent.max()), 1e-12)) / GRID
 
 
 def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
-    """Return the tables that :meth:`TriangleTree.numbers` packed into one array."""
+    """Return the tables from the array of :meth:`TriangleTree.numbers`."""
     solid = int(numbers[0])
     nodes = 2 * -(-solid // LEAF) - 1
     sizes = [3 * triangles, 3 * triangles, len(vertices) + 1, 4 * nodes]
@@ -105,13 +104,13 @@ def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
 
 
 def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -> TriangleTree:
-    """Make the tables of a mesh. Neighbors must share vertices, so merge equal vertices before this call.
+    """Return the tables of a mesh whose equal vertices are already merged.
 
     Args:
         vertices: (v, 3) in m.
         triangles: (t, 3) indices.
-        chosen: (t,) bool, which triangles belong to the shape. All other triangles belong to shapes that continue this
-            shape. Default: all.
+        chosen: (t,) bool, True for triangles of this shape, False for triangles of neighboring shapes. Default: True
+            for all triangles.
     """
     if chosen is not None:
         vertices, triangles, chosen = _with_neighbors(vertices, triangles, chosen)
@@ -128,7 +127,7 @@ def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -
 
 
 def _with_neighbors(vertices: Array, triangles: Array, chosen: Array) -> tuple[Array, Array, Array]:
-    """Leave out the triangles that share no vertex with a chosen triangle."""
+    """Remove triangles that share no vertex with a triangle of this shape."""
     touched = np.zeros(len(vertices), dtype=bool)
     touched[triangles[chosen]] = True
     near = touched[triangles].any(axis=1)
@@ -139,7 +138,7 @@ def _with_neighbors(vertices: Array, triangles: Array, chosen: Array) -> tuple[A
 
 
 def _morton_codes(vertices: Array, triangles: Array) -> Array:
-    """Return a number for each triangle."""
+    """Return the Morton code of each triangle's center."""
     lower = vertices.min(axis=0)
     size = float((vertices.max(axis=0) - lower).max())
     scale = ((1 << 20) - 1) / size
@@ -190,7 +189,7 @@ def _nodes(vertices: Array, triangles: Array) -> Array:
 
 
 def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, low: Array, high: Array) -> None:
-    """Fill the boxes of the leaves."""
+    """Set the boxes of the leaves."""
     if not index.size:
         return
     number = np.minimum(LEAF * first[:, None] + np.arange(LEAF), len(triangles) - 1)
@@ -218,13 +217,13 @@ def _neighbors(vertices: Array, triangles: Array) -> Array:
 
 
 def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
-    """Return sorted keys of all edges of triangles, and their order."""
+    """Return sorted keys of all triangle edges, and the indices of the sorted edges."""
     here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
     key = np.minimum(here, there).astype(np.int64) * vertices + np.maximum(here, there)
     if vertices * vertices * len(key) >= 2**63:
         order = np.argsort(key, kind="stable")
         return key[order], order
-    # Sorting numbers in place is faster than sorting their indices, and needs less memory.
+    # In-place sorting is faster than argsort and needs less memory.
     key *= len(key)
     key += np.arange(len(key))
     key.sort()
@@ -234,7 +233,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return for each edge the opposite vertex of the neighbor with the smallest bend, (e, n)."""
+    """Return the opposite vertex of the neighbor with the minimum bend, for each edge."""
     from_edge = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - from_edge
     away = vertices[tips] - from_edge

@@ -1,4 +1,4 @@
-"""Triangles for collisions: checked, with one vertex per position, without degenerate and repeated triangles."""
+"""Triangles for collisions: checked, with merged vertices, without degenerate and repeated triangles."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gpusim.meshes.pieces import mesh_triangles
 from gpusim.typing import Array
 
 WELD = 1e-7
-"""Before a comparison, vertices are rounded to this fraction of the mesh's extent (the resolution of float32)."""
+"""Rounding step of vertices before comparisons, as a fraction of the mesh's extent (float32 resolution)."""
 _THIN = 1e-7
-"""A triangle is degenerate if its height, divided by its longest edge, is below this."""
+"""Minimum height of a triangle divided by its longest edge. Thinner triangles are degenerate."""
 _CHUNK = 1 << 16
 _PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 
 
 def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array, Array]:
-    """Return vertices (n, 3) in m, triangles (m, 3), and a mask of the given triangles that were kept.
+    """Return vertices (n, 3) in m, triangles (m, 3), and a mask of the original triangles, True if kept.
 
     Args:
         element: name for error messages.
@@ -46,7 +46,7 @@ def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array
 
 
 def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """Merge vertices whose rounded positions are equal, and drop vertices without triangles."""
+    """Merge vertices with equal rounded positions, and delete vertices without triangles."""
     if not len(triangles):
         return vertices, triangles
     used = np.zeros(len(vertices), dtype=bool)
@@ -58,20 +58,20 @@ def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
     _, kept, back = np.unique(_mixed(*places.T), return_index=True, return_inverse=True)
     if len(kept) == len(places):
         return vertices, triangles
-    if not np.array_equal(places[kept][back], places):  # two places with one key
+    if not np.array_equal(places[kept][back], places):  # two positions with the same hash
         _, kept, back = np.unique(places, axis=0, return_index=True, return_inverse=True)
     return vertices[kept], back.reshape(-1).astype(np.int32)[triangles]
 
 
 def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
-    """Drop triangles without an area, and triangles with the same three vertices as an earlier triangle."""
+    """Delete triangles without an area, and triangles with the vertices of an earlier triangle."""
     if not len(triangles):
         return vertices, triangles, np.zeros(0, dtype=bool)
     kept = np.concatenate([_has_area(vertices[part]) for part in chunks(triangles)])
     kept[repeated(triangles)] = False
     if not kept.all():
         triangles = triangles[kept]
-        # Dropped triangles may leave vertices behind.
+        # deletes vertices of deleted triangles
         used = np.zeros(len(vertices), dtype=bool)
         used[triangles] = True
         vertices, triangles = vertices[used], (np.cumsum(used, dtype=np.int32) - 1)[triangles]
@@ -79,7 +79,7 @@ def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
 
 
 def chunks(triangles: Array) -> list[Array]:
-    """Split triangles (n, 3) into smaller arrays, so that computations on them need little memory."""
+    """Split triangles (n, 3) into smaller arrays, for computations with little memory."""
     return np.array_split(triangles, -(-len(triangles) // _CHUNK)) if len(triangles) else []
 
 

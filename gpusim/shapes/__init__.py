@@ -1,6 +1,6 @@
-"""Shapes for contacts, rays and masses. Add one with ``builder.add_shape_<name>(body, ...)``.
+"""Shapes for contacts, rays and masses. ``builder.add_shape_<name>(body, ...)`` adds a shape.
 
-Each kind of shape has one file, and importing this package registers all kinds:
+Each shape type has one file. Importing this package registers all shape types:
 
 * plane (half space below z = 0), height field, triangle mesh, terrain from files: on the world or a kinematic body
 * sphere, ellipsoid, superellipsoid, box, wheel (axle z, one contact point with a convex shape)

@@ -1,4 +1,4 @@
-"""Barrel: an arc revolved about an axis, the shape of the rollers in omni and mecanum wheels."""
+"""Barrel: solid of revolution of an arc, for the rollers of omni and mecanum wheels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _LEAST_END = 1e-6
-"""Smallest radius of the flat ends, as a fraction of the radius in the middle."""
+"""Minimum radius of the flat ends, as a fraction of the radius in the middle."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -29,17 +29,17 @@ def _opening(params: Params) -> float:
 
 
 def _slices(params: Params) -> tuple[Array, Array, Array]:
-    """Return the radii, axial positions and thicknesses (m) of disks whose mass properties add up to the barrel's."""
+    """Return radii, axial positions and thicknesses (m) of disks that together have the barrel's mass properties."""
     bow, half = float(params["arc_radius"]), _opening(params)
     angle = half * _NODES
-    # Subtract the arc's drop from the middle radius. This stays accurate for a nearly straight arc.
+    # middle radius minus the drop of the arc, which is accurate for nearly straight arcs
     radius = float(params["radius"]) - 2.0 * bow * np.sin(0.5 * angle) ** 2
     return radius, bow * np.sin(angle), half * bow * _WEIGHTS * np.cos(angle)
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the axis minus the barrel's radius at that height."""
+    """Distance of a point from the axis, minus the barrel's radius at the height of the point."""
 
     radius: float
     half: float
@@ -93,7 +93,7 @@ class Barrel(Round):
         return math.hypot(end_radius(params), params["half_length"])
 
     def curvature(self, params: Params) -> float:
-        """Return 1/sqrt(radius arc_radius), the geometric mean of both curvatures of the side at z = 0."""
+        """Return 1/sqrt(radius arc_radius), the geometric mean of the two curvatures of the side at z = 0."""
         return 1.0 / math.sqrt(float(params["radius"]) * float(params["arc_radius"]))
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -103,7 +103,7 @@ class Barrel(Round):
         return revolve(r - (bow - float(params["radius"])), z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the hits on the side by Newton's method, inside the bounding cylinder."""
+        """Find the hits of rays on the side by Newton's method, inside the bounding cylinder."""
         side = _Side(*self.size_values(params))
         s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
@@ -134,12 +134,13 @@ def add_shape_barrel(
 ) -> int:
     """Add a barrel about the origin with axis z: a roller whose profile is an arc of radius ``arc_radius``.
 
-    Rollers around a wheel of radius R, each with ``arc_radius`` R, touch the ground like one circle.
+    Rollers with ``arc_radius`` R around a wheel of radius R touch the ground like a circle.
 
     Args:
         body: body index, -1 for the world.
         radius: radius at the center (m), above zero.
-        arc_radius: radius of the arc (m), at least ``radius``. If both are equal, the shape is a ball with flat ends.
+        arc_radius: radius of the arc (m), at least ``radius``. With ``arc_radius`` equal to ``radius``, the shape is a
+            ball with flat ends.
         half_length: half of the length (m), above zero. The radius of the flat ends must be above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
@@ -147,7 +148,7 @@ def add_shape_barrel(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     element = shape_element(self, label)
     params = validate.positives(element, radius=radius, arc_radius=arc_radius, half_length=half_length)

@@ -15,7 +15,7 @@ from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
-# The bits of corner k give its signs: bit 0 for x, bit 1 for y, bit 2 for z.
+# Bits 0, 1, 2 of the corner index are the signs of x, y, z.
 CORNERS = np.array([[1.0 if k >> axis & 1 else -1.0 for axis in range(3)] for k in range(8)])
 SIDES = np.array([[1, 3, 7, 5], [0, 4, 6, 2], [2, 6, 7, 3], [0, 1, 5, 4], [4, 5, 7, 6], [0, 2, 3, 1]])
 """Corners of the sides +x, -x, +y, -y, +z, -z, counterclockwise seen from outside."""
@@ -23,7 +23,7 @@ SIDES = np.array([[1, 3, 7, 5], [0, 4, 6, 2], [2, 6, 7, 3], [0, 1, 5, 4], [4, 5,
 
 @register
 class Box(ShapeType):
-    """Box about the shape frame's origin with edges along the axes. Parameter ``half_extents`` (3,)."""
+    """Box about the shape frame's origin with edges along the axes. The parameter is ``half_extents`` (3,)."""
 
     name: ClassVar[str] = "box"
     number: ClassVar[int] = 3
@@ -37,7 +37,7 @@ class Box(ShapeType):
         return [float(h) for h in params["half_extents"]]
 
     def tile(self, params: Params) -> float:
-        """Return the smallest half extent."""
+        """Return the minimum half extent."""
         return float(np.min(params["half_extents"]))
 
     def volume(self, params: Params) -> float:
@@ -45,7 +45,7 @@ class Box(ShapeType):
         return 8.0 * float(np.prod(params["half_extents"]))
 
     def inertia(self, params: Params) -> Array:
-        """Return V (hy^2 + hz^2)/3 about x, and similarly about y and z."""
+        """Return the inertia per density: V (hy^2 + hz^2)/3 about x, and similarly about y and z."""
         squares = np.square(params["half_extents"])
         moments: Array = np.diag(self.volume(params) / 3.0 * (squares.sum() - squares))
         return moments
@@ -92,7 +92,7 @@ def add_shape_box(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     element = shape_element(self, label)
     half = validate.numbers(element, "half_extents", half_extents, 3)

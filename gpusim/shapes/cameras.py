@@ -30,18 +30,18 @@ def add_camera(
 
     Args:
         body: body index, -1 for the world.
-        xform: camera frame in the body frame: x to the right and y up in the image. The camera looks along -z, as in
-            MuJoCo, OpenGL and USD.
+        xform: camera frame in the body frame, as in MuJoCo, OpenGL and USD: x to the right and y up in the image, view
+            along -z.
         fov_y: vertical field of view (rad), above 0 and below pi.
         label: unique name, default ``camera<index>``.
-        target: point in the body frame (m) that the camera looks at. The body's z axis points up in the image. The
-            target replaces the rotation of ``xform``.
+        target: point in the body frame (m) that the camera looks at, with the body's z axis up in the image. ``target``
+            replaces the rotation of ``xform``.
 
     Returns:
         The camera's index.
 
     Raises:
-        ModelError: a value breaks a rule. The message names the camera, the rule and the fix.
+        ModelError: a value is invalid. The message names the camera, the rule and the fix.
     """
     name = self._new_label("camera", label, len(self.cameras))
     element = f"camera '{name}'"
@@ -73,30 +73,30 @@ def add_light(
 ) -> int:
     """Add a light that moves with a body.
 
-    The lights of a model replace the viewer's key light. The light of the viewer's sky remains. The motion with and
-    without lights is bit-identical.
+    The lights of a model replace the viewer's key light, but not the sky light. The motion with and without lights is
+    bit-identical.
 
     Args:
-        kind: one of "directional" (like the sun), "point", "spot" and "headlight". A headlight shines from the camera
-            of each image, without a shadow. A headlight ignores body, position and direction.
+        kind: "directional" (like the sun), "point", "spot" or "headlight". A headlight shines from the camera of each
+            image, without shadow. A headlight has no body, position and direction.
         body: body index, -1 for the world.
         position: position of a point or spot light in the body frame (m).
         direction: direction of a directional or spot light in the body frame, of any nonzero length.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb".
         intensity: brightness relative to the viewer's key light, at least 0.
-        attenuation: coefficients (a, b, c) of a point or spot light. At a distance of d m, the intensity is multiplied
-            by 1 / (a + b d + c d^2).
-        cutoff: half the angle of a spot's cone (rad), at most pi / 2.
-        exponent: exponent of a spot light. The light falls off with cos(angle to the spot's axis) to this power.
-        shadow: cast shadows. The viewer draws only the shadow of the first light that casts shadows, with parallel
-            rays.
+        attenuation: coefficients (a, b, c) of a point or spot light. The factor of the intensity at a distance of d m
+            is 1 / (a + b d + c d^2).
+        cutoff: half angle of a spot light's cone (rad), at most pi / 2.
+        exponent: exponent of a spot light. The factor of the intensity is cos(angle to the axis)^exponent.
+        shadow: True for a light that casts shadows. The viewer draws only the shadow of the first light that casts
+            shadows, with parallel rays.
         label: unique name, default ``light<index>``.
 
     Returns:
         The light's index.
 
     Raises:
-        ModelError: a value breaks a rule. The message names the light, the rule and the fix.
+        ModelError: a value is invalid. The message names the light, the rule and the fix.
     """
     name = self._new_label("light", label, len(self.lights))
     element = f"light '{name}'"
@@ -130,7 +130,7 @@ def _attenuation(element: str, value: Any) -> tuple[float, float, float]:
 
 
 def _looking_at(element: str, position: Array, target: Array) -> Transform:
-    """Return the frame at ``position`` whose -z axis points at ``target``, with z up in the picture."""
+    """Return the frame at ``position`` with -z towards ``target``, and the body's z axis up in the image."""
     back = position - target
     length = float(np.linalg.norm(back))
     if length < 1e-9:

@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 @register
 class Capsule(Round):
-    """Segment from -half_length to +half_length along z, inflated by ``radius``."""
+    """Points within ``radius`` of the segment from -half_length to +half_length along z."""
 
     name: ClassVar[str] = "capsule"
     number: ClassVar[int] = 2
@@ -39,7 +39,7 @@ class Capsule(Round):
     def inertia(self, params: Params) -> Array:
         """Return the inertia of the cylinder and the half balls.
 
-        The mass centers of the half balls are 3/8 r beyond the cylinder's ends.
+        The centers of mass of the half balls are 3/8 r beyond the cylinder's ends.
         """
         r, half = float(params["radius"]), float(params["half_length"])
         cylinder, ball = self._volumes(params)
@@ -58,7 +58,7 @@ class Capsule(Round):
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the first entry into the tube or one of the two balls, or for a ray from inside, the last exit."""
+        """Find the first entry of each ray into tube or balls, or the last exit if the ray starts inside."""
         radius, half = float(params["radius"]), float(params["half_length"])
         tube, low, high, span = (Span(line.start.size) for _ in range(4))
         tube.cut_tube(line, radius)
@@ -93,14 +93,14 @@ def add_shape_capsule(
     Args:
         body: body index, -1 for the world.
         radius: radius of the tube and of both round ends (m), above zero.
-        half_length: half the length of the segment (m), without the round ends, above zero.
+        half_length: half of the segment's length (m), without the round ends, above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     params = validate.positives(shape_element(self, label), radius=radius, half_length=half_length)
     return self.add_shape("capsule", body, params, xform, material, label, group, mask, density, color)

@@ -1,7 +1,7 @@
-"""Ray casting against shapes: code shared by the shapes' ``cast`` methods. Kernels use cuda_kernels/rays/ray.cuh.
+"""Ray casting against shapes, for the shapes' ``cast`` methods. The CUDA code is in cuda_kernels/rays/ray.cuh.
 
-The planar faces of a convex shape clip a line exactly. For smooth surfaces without a closed form, Newton's method
-starts outside of the shape. On a convex function, Newton's method never overshoots the first root.
+Planar faces of convex shapes clip a line exactly. For smooth surfaces without a closed form, Newton's method starts
+outside of the shape. Newton's method never overshoots the first root of a convex function.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ MOST_WALKS = 64
 
 
 class Span:
-    """The segment of each line inside a convex shape, and the faces where the segment begins and ends.
+    """Segment of each line inside a convex shape, and the faces at the ends of the segment.
 
     Attributes:
         enter, leave: start and end of the segment along the line (m), (n,). The segment is empty if enter > leave.
-        enter_face, leave_face: faces at the start and the end, (n,). ROUND_SIDE means no planar face.
+        enter_face, leave_face: face numbers at start and end of the segment, (n,), ROUND_SIDE if not a planar face.
     """
 
     def __init__(self, lines: int) -> None:
@@ -32,7 +32,7 @@ class Span:
         self.enter_face, self.leave_face = np.full(lines, ROUND_SIDE), np.full(lines, ROUND_SIDE)
 
     def clear(self, where: Array) -> None:
-        """Make the segments of the chosen lines empty."""
+        """Make the segments of the lines in the mask ``where`` empty."""
         self.enter, self.leave = np.where(where, np.inf, self.enter), np.where(where, -np.inf, self.leave)
 
     def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
@@ -54,7 +54,7 @@ class Span:
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
     def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
-        """Keep the points of the lines with |p + s d| <= radius. Do not change the lines marked in ``whole``."""
+        """Keep the points of the lines with |p + s d| <= radius, except for lines in the mask ``whole``."""
         within = square * (radius * radius) - aside
         hit, half = within >= 0.0, np.sqrt(within)
         enter, leave = (-along - half) / square, (half - along) / square
@@ -78,11 +78,11 @@ class Span:
 
     @property
     def empty(self) -> Array:
-        """Return which lines miss the shape."""
+        """Return a mask (n,), True for lines that miss the shape."""
         return np.asarray(~(self.enter <= self.leave))
 
     def first_end(self, start: Array) -> tuple[Array, Array]:
-        """Return where each ray first crosses an end of its segment, and the face at this end."""
+        """Return the ray parameter (m) of the first segment end on each ray, and the face at this end."""
         entering = self.enter >= start
         s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
         return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)
@@ -95,14 +95,14 @@ class Side(Protocol):
         """Return values (n,) at points (n, 3), and gradients (n, 3)."""
 
     def flat(self, points: Array, face: Array) -> Array:
-        """Return which points on faces of the bounding shape are also on the shape, (n,)."""
+        """Return a mask (n,), True for points on faces of the bounding shape that are also on the shape."""
 
 
 def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
     """Find the first root from ``start`` (outside) to ``end``, along the line (sign 1) or against it (sign -1).
 
     Returns:
-        The roots, or sign times infinity if a line has no root.
+        The roots (m along the line), or ``sign`` times infinity for lines without a root.
     """
     s, found = sign * start, np.full(start.size, np.inf)
     going = np.isfinite(s)
@@ -124,9 +124,9 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
 
 
 def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """Return the first hits on a shape with a smooth side, and their faces, as ``Span.first_end`` does.
+    """Return the first hits on a shape with a smooth side, and their faces, like ``Span.first_end``.
 
-    ``bounds`` is the span of the bounding shape.
+    ``bounds`` is the ray's span inside the bounding shape.
     """
     met = ~bounds.empty & (bounds.leave >= line.start)
     s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)
@@ -144,7 +144,7 @@ def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
 
 
 def face_normals(face: Array) -> Array:
-    """Return normals of the faces 2 k and 2 k + 1 of a box, (n, 3). The normals for ROUND_SIDE are arbitrary."""
+    """Return outward normals (n, 3) of box faces: 2 k for +axis k, 2 k + 1 for -axis k. ROUND_SIDE gives any normal."""
     known = np.maximum(face, 0)
     out = np.zeros((face.size, 3))
     out[np.arange(face.size), known // 2 % 3] = np.where(known % 2 == 1, -1.0, 1.0)
@@ -152,7 +152,7 @@ def face_normals(face: Array) -> Array:
 
 
 def normals(face: Array, round_normals: Array) -> Array:
-    """Return the face normal for rays that hit a planar face, otherwise the normal of the smooth side."""
+    """Return normals at the hits: of the planar face if a ray hits one, else of the smooth side."""
     return np.where((face == ROUND_SIDE)[:, None], round_normals, face_normals(face))
 
 

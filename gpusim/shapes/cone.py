@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the axis minus the cone's radius at that height."""
+    """Distance of a point from the axis, minus the cone's radius at the height of the point."""
 
     radius: float
     half: float
@@ -35,7 +35,7 @@ class _Side:
     def flat(self, points: Array, face: Array) -> Array:
         """Return whether points lie on the base."""
         x, y = points[:, :2].T
-        return np.asarray((face == 5) & (x * x + y * y <= self.radius**2))  # face 5 is below, see cut_slab
+        return np.asarray((face == 5) & (x * x + y * y <= self.radius**2))  # face 5: base, see cut_slab
 
 
 @register
@@ -49,7 +49,7 @@ class Cone(Round):
     ray_file: ClassVar[str] = "cone.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return base area times a third of the height."""
+        """Return the volume: base area times a third of the height."""
         return 2.0 / 3.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
 
     def center(self, params: Params) -> Array:
@@ -73,7 +73,7 @@ class Cone(Round):
         return revolve(np.array([r, 0.0]), np.array([-half, half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the hits on the side by Newton's method, inside the bounding cylinder."""
+        """Find the hits of rays on the side by Newton's method, inside the bounding cylinder."""
         side = _Side(float(params["radius"]), float(params["half_length"]))
         s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
@@ -105,7 +105,7 @@ def add_shape_cone(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     params = validate.positives(shape_element(self, label), radius=radius, half_length=half_length)
     return self.add_shape("cone", body, params, xform, material, label, group, mask, density, color)

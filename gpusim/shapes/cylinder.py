@@ -81,7 +81,7 @@ def add_shape_cylinder(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     params = validate.positives(shape_element(self, label), radius=radius, half_length=half_length)
     return self.add_shape("cylinder", body, params, xform, material, label, group, mask, density, color)

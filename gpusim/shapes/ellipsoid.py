@@ -33,7 +33,7 @@ def mean_curvature(semi_axes: Array) -> float:
 
 @register
 class Ellipsoid(Round):
-    """Solid (x/a)^2 + (y/b)^2 + (z/c)^2 <= 1. Parameter ``semi_axes`` (3,)."""
+    """Solid (x/a)^2 + (y/b)^2 + (z/c)^2 <= 1. The parameter is ``semi_axes`` (3,)."""
 
     name: ClassVar[str] = "ellipsoid"
     number: ClassVar[int] = 6
@@ -58,7 +58,7 @@ class Ellipsoid(Round):
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the largest semi-axis."""
+        """Return the maximum semi-axis."""
         return float(np.max(params["semi_axes"]))
 
     def curvature(self, params: Params) -> float:
@@ -71,7 +71,7 @@ class Ellipsoid(Round):
         return vertices * params["semi_axes"], triangles
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Stretch the rays to the space in which the ellipsoid is a unit ball, and cast them against this ball."""
+        """Scale the rays so that the ellipsoid becomes a unit ball, and cast them against the ball."""
         axes, span = np.asarray(params["semi_axes"]), Span(line.start.size)
         unit = Line(line.origin / axes, line.direction / axes, line.start)
         span.cut_ball(unit, 0.0, 1.0)
@@ -103,7 +103,7 @@ def add_shape_ellipsoid(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     params: dict[str, Any] = {"semi_axes": check_semi_axes(shape_element(self, label), semi_axes)}
     return self.add_shape("ellipsoid", body, params, xform, material, label, group, mask, density, color)

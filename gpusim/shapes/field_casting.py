@@ -1,4 +1,4 @@
-"""Ray casting against height fields. Kernels walk cell by cell, see cuda_kernels/rays/height_field.cuh."""
+"""Ray casting against height fields. The CUDA code (cuda_kernels/rays/height_field.cuh) goes from cell to cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BOTTOM = 5
 
 
 class _Ground:
-    """Ground heights under points of rays.
+    """Heights of the terrain under points of rays.
 
     Args:
         heights: heights of the grid points, (rows, columns), in m.
@@ -27,7 +27,7 @@ class _Ground:
         self.rate = line.direction[:, :2] / self.spacing
 
     def places(self, start: Array, end: Array) -> Array:
-        """Return sorted ray parameters (n, m): ``start``, the crossings with triangle borders, and ``end``."""
+        """Return sorted ray parameters (n, m): ``start``, crossings with triangle edges seen from above, ``end``."""
         grid = [(np.arange(n + 1) - self.at[:, k, None]) / self.rate[:, k, None] for k, n in enumerate(self.last)]
         diagonal = np.arange(-self.last[1], self.last[0] + 1)
         apart, rate = self.at[:, 0] - self.at[:, 1], self.rate[:, 0] - self.rate[:, 1]
@@ -37,7 +37,7 @@ class _Ground:
         return np.sort(np.concatenate([within, start[:, None], end[:, None]], axis=1), axis=1)
 
     def triangles(self, s: Array) -> tuple[Array, Array]:
-        """Return ground heights (n, m) at ray parameters ``s``, and the rise per column and per row (n, m, 2)."""
+        """Return terrain heights (n, m) at ray parameters ``s``, and height differences per column, row (n, m, 2)."""
         place = np.clip(self.at[:, None] + s[..., None] * self.rate[:, None], 0.0, self.last)
         i, j = np.moveaxis(np.minimum(place.astype(int), self.last - 1), -1, 0)
         x, y = place[..., 0] - i, place[..., 1] - j
@@ -57,7 +57,7 @@ def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple
     walls.cut_half(base - line.origin[:, 2], -line.direction[:, 2], _BOTTOM)
     met = ~walls.empty & (walls.leave >= line.start)
     start = np.where(met, np.maximum(walls.enter, line.start), 0.0)
-    # A rising ray leaves the ground above the highest point, so stop there.
+    # Above the highest point, a rising ray cannot hit the terrain.
     top = (heights.max() - line.origin[:, 2]) / line.direction[:, 2] + 1.0
     end = np.where(line.direction[:, 2] > 0.0, np.minimum(walls.leave, np.maximum(top, start)), walls.leave)
     s = ground.places(start, np.where(met, end, 0.0))

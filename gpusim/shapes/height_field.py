@@ -18,21 +18,21 @@ from gpusim.typing import Array, Vector
 
 _CREASE = 75.0
 _NEAR = 0.9963
-"""Cosine of 5 degrees. If all normals are within 5 degrees of one normal, one manifold is enough."""
+"""Cosine of 5 degrees. A field needs only one manifold if all normals are within 5 degrees of one normal."""
 _FLAT = 1e-6
-"""Minimum rise of a triangle above its neighbor's plane that counts as a valley, as a fraction of dx + dy."""
+"""Minimum rise of a triangle above its neighbor's plane for a valley, as a fraction of dx + dy."""
 _BAND = 256
-"""Number of rows of heights that are processed together."""
+"""Number of grid rows in one computation."""
 _SKIRT = 0.08
-"""Maximum depth of the drawn walls below the lowest point, as a fraction of the field's longer side."""
+"""Maximum depth of drawn walls below the lowest point, as a fraction of the field's longer side."""
 
 
 @register
 class HeightField(Unmovable):
     """Solid from z = ``base`` up to ``heights`` (rows, columns) above a grid centered on the shape frame's origin.
 
-    Column j lies at x = (j - (columns - 1)/2) dx, row i at y = (i - (rows - 1)/2) dy. Each cell is split into two
-    triangles along the diagonal from (i, j) to (i + 1, j + 1).
+    Column j lies at x = (j - (columns - 1)/2) dx, row i at y = (i - (rows - 1)/2) dy. Each cell has two triangles, with
+    the diagonal from (i, j) to (i + 1, j + 1).
     """
 
     name: ClassVar[str] = "height_field"
@@ -48,7 +48,7 @@ class HeightField(Unmovable):
         return [float(columns), float(rows), *(float(s) for s in params["spacing"]), float(params["base"])]
 
     def sizes(self, params: Params) -> Array:
-        """Return ``size_values``, and the lowest and the highest z, which the bounding box needs in every step."""
+        """Return ``size_values``, and the minimum and maximum z for the bounding box."""
         size, heights = super().sizes(params), params["heights"]
         size[5:7] = min(float(heights.min()), size[4]), max(float(heights.max()), size[4])
         return size
@@ -76,10 +76,10 @@ class HeightField(Unmovable):
         return math.inf
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 if there are no valleys or all normals are within 5 degrees of the first one, else MANIFOLDS."""
+        """Return 1 without valleys or if all normals are within 5 degrees of the first normal, else MANIFOLDS."""
         heights, spacing = params["heights"], params["spacing"]
         first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
-        # Bands of rows keep the memory small. They share a row of cells.
+        # Bands of rows need less memory. Neighboring bands share a row of cells.
         bands = [heights[k : k + _BAND + 1] for k in range(0, len(heights) - 1, _BAND - 1)]
         if all(np.all(_normals(band, spacing)[0] @ first >= _NEAR) for band in bands if len(band) > 1):
             return 1
@@ -99,13 +99,13 @@ class HeightField(Unmovable):
         return vertices, triangles.astype(np.int32)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the surface, and walls for drawing. The walls end at the base or at the depth ``_SKIRT``."""
+        """Return the surface and walls for drawing. The walls extend down to the base or to the depth ``_SKIRT``."""
         vertices, triangles = self.mesh(params)
         rows, columns = params["heights"].shape
         low, high = vertices.min(axis=0), vertices.max(axis=0)
         bottom = max(float(params["base"]), low[2] - _SKIRT * max(high[0] - low[0], high[1] - low[1]))
         number = np.arange(rows * columns).reshape(rows, columns)
-        # Counterclockwise seen from above, so that the walls face outward.
+        # counterclockwise seen from above, for walls that face outward
         upper = vertices[np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])]
         lower = np.column_stack([upper[:, :2], np.full(len(upper), bottom)])
         here = np.arange(len(upper))
@@ -115,7 +115,7 @@ class HeightField(Unmovable):
         return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Cast rays against the triangles of the field. Over a triangle, a ray's height above the ground is linear."""
+        """Cast rays against the triangles. Over a triangle, a ray's height above the ground is linear."""
         return cast_field(params["heights"], params["spacing"], float(params["base"]), line)
 
 
@@ -131,7 +131,7 @@ def _normals(heights: Array, spacing: Array) -> tuple[Array, Array]:
 def _has_valley(heights: Array, spacing: Array) -> bool:
     dx, dy = spacing
     (right_x, right_y), (left_x, left_y) = _normals(heights, spacing)[1]
-    # Rise of the neighbor triangle above this one's plane, across a diagonal, a side along y and a side along x.
+    # rise of a triangle above its neighbor's plane, across a diagonal, an edge along y and an edge along x
     rises = (
         dx * (right_x - left_x),
         dx * (left_x[:, 1:] - right_x[:, :-1]),
@@ -158,8 +158,8 @@ def add_shape_height_field(
 
     Args:
         body: -1 for the world, or a kinematic body.
-        heights: z of the grid points in the shape frame, (rows, columns), m. At least 2 rows and 2 columns. Rows run
-            along y, columns along x.
+        heights: z of the grid points in the shape frame, (rows, columns), m, at least (2, 2). The row index increases
+            with y, the column index with x.
         spacing: distance (dx, dy) between columns and between rows (m), above zero.
         base: z of the bottom (m), not above the lowest height. Default: lowest height minus the field's longer side.
         xform, material, label, group, mask, color: see ``add_shape``.

@@ -26,7 +26,7 @@ MOST_VERTICES = 256
 
 @register
 class Hull(ShapeType):
-    """Convex polytope. Parameters ``vertices`` (n, 3) in the shape frame and ``faces``."""
+    """Convex polytope. The parameters are ``vertices`` (n, 3) in the shape frame and ``faces``."""
 
     name: ClassVar[str] = "hull"
     number: ClassVar[int] = 8
@@ -45,7 +45,7 @@ class Hull(ShapeType):
         return faces
 
     def tile(self, params: Params) -> float:
-        """Return half of the smallest width along a face normal."""
+        """Return half of the minimum width along a face normal."""
         along = params["vertices"] @ params["faces"].normal.T
         return 0.5 * float(np.ptp(along, axis=0).min())
 
@@ -97,9 +97,9 @@ def add_shape_hull(
 
     Args:
         body: body index, -1 for the world.
-        vertices: points in the shape frame, (n, 3), m. There must be at least four points, not all in one plane.
+        vertices: at least four points in the shape frame, (n, 3), m, not all in one plane.
         xform, material, label, group, mask, density, color: see ``add_shape``.
-        max_vertices: maximum number of vertices, 4 to 256. A hull with more vertices is simplified, with a warning
+        max_vertices: maximum number of vertices, 4 to 256. The builder simplifies hulls with more vertices, and warns
             about the error.
 
     Returns:
@@ -139,13 +139,13 @@ def add_shape_mesh(
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: see ``add_shape_hull``.
-        convex: "hull" for one convex hull, or "decompose" for one hull for each convex part of a concave mesh.
-            "decompose" needs triangles and the extra ``decompose``. gpusim stores the parts in its cache folder.
+        convex: "hull" for one convex hull, or "decompose" for a hull of each convex part of a concave mesh. "decompose"
+            needs triangles and the extra ``decompose``. The cache folder stores the parts.
         max_parts: maximum number of parts of a decomposition.
 
     Returns:
-        The shape's index. A decomposition returns the index of its first part. The other parts of the decomposition
-        have the next indices, and their labels are ``<label>_1``, ``<label>_2``, ...
+        The shape's index. For a decomposition, the result is the index of the first part. The other parts have the next
+        indices, and the labels ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the file cannot be read, its points span no volume, or the decomposition fails.

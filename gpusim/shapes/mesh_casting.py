@@ -1,4 +1,4 @@
-"""Ray casting against triangle meshes. The kernels walk the same tree, see cuda_kernels/rays/triangle_mesh.cuh."""
+"""Ray casting against triangle meshes. The CUDA code (cuda_kernels/rays/triangle_mesh.cuh) uses the same tree."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gpusim.meshes.triangle_tree import LEAF, TriangleTree
 from gpusim.typing import Array
 
 _INSIDE = 1e-12
-"""Tolerance at a triangle's edges, as a fraction of the triangle, so that no ray passes between two triangles."""
+"""Tolerance at a triangle's edges, as a fraction of the triangle, against rays that pass between two triangles."""
 
 
 def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
-    """Cast rays, as in ``ShapeType.cast``."""
+    """Cast rays against a mesh, as in ``ShapeType.cast``."""
     count = line.start.size
     s, normal = np.full(count, np.inf), np.tile([0.0, 0.0, 1.0], (count, 1))
     for i in range(count):
@@ -51,7 +51,7 @@ def _met_leaves(tree: TriangleTree, origin: Array, direction: Array, start: floa
 
 
 def _on_triangles(tree: TriangleTree, number: Array, origin: Array, direction: Array) -> tuple[Array, Array]:
-    """Return where the line hits each triangle (Moeller, Trumbore 1997), or inf, and the triangles' normals."""
+    """Return the line parameter at each triangle (Moeller, Trumbore 1997), inf without a hit, and the normals."""
     corner = tree.vertices[tree.triangles[number]]
     e, f = corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]
     p = np.cross(direction, f)

@@ -1,4 +1,4 @@
-"""Builder methods for shapes of any kind, for collision pairs and for collision groups."""
+"""Builder methods for shapes of any type, collision pairs and collision groups."""
 
 from __future__ import annotations
 
@@ -35,29 +35,28 @@ def add_shape(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a shape of a registered kind. Prefer ``add_shape_<kind>``, which checks ``params``.
+    """Add a shape of a registered type. Prefer ``add_shape_<kind>``, which checks ``params``.
 
     Args:
-        kind: registered name of the kind of shape, such as "box".
+        kind: registered shape type, such as "box".
         body: body index, -1 for the world.
-        params: checked parameters of this kind of shape.
+        params: checked parameters of the shape type.
         xform: shape frame in the body frame.
         material: surface and bulk properties, default ``Material()``.
         label: unique name, default ``shape<index>``.
         group: name of the shape's group (see ``set_group_collision``), or group bits.
         mask: bits of the groups that the shape collides with. Shapes a and b collide if ``a.group & b.mask`` and
-            ``b.group & a.mask`` are both nonzero. Shapes of one body never collide. Shapes of welded bodies and of
-            bodies that share a joint collide only after ``add_collision_pair``. A joint to the world prevents
-            collisions with the world only if it is fixed. Free joints, latches, tendons and wrapped ropes do not
-            prevent collisions.
+            ``b.group & a.mask`` are both nonzero. Shapes of one body never collide. Welded bodies, and bodies that a
+            joint connects, collide only after ``add_collision_pair``. Joints that do not prevent collisions: free
+            joints, latches, tendons, wrapped ropes, and all joints to the world except fixed joints.
         density: density for a body without a given mass (kg/m3). Default: the material's density.
-        color: for drawing, sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the body's color.
+        color: color for drawing, sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the body's color.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule, or a dynamic body gets a plane, height field or triangle mesh.
+        ModelError: a value is invalid, or a dynamic body gets a plane, height field or triangle mesh.
     """
     name = self._new_label("shape", label, len(self.shapes))
     element = shape_element(self, name)
@@ -87,7 +86,7 @@ def add_shape(
 
 @builder_method
 def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-    """Make two shapes collide regardless of groups and joints. You can give a material for this pair.
+    """Make two shapes collide regardless of groups and joints, optionally with their own contact material.
 
     Args:
         shape_a, shape_b: indices of shapes on two bodies.
@@ -97,8 +96,8 @@ def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material:
         The pair's index.
 
     Raises:
-        ModelError: a shape is unknown, both shapes belong to one body, no force can move either of the two bodies, or
-            the pair already exists.
+        ModelError: a shape is unknown, both shapes belong to one body, neither of the two bodies is dynamic, or the
+            pair already exists.
     """
     return _add_pair(self, shape_a, shape_b, True, _check_material("add_collision_pair", material))
 
@@ -123,14 +122,13 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
 def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, collide: bool) -> None:
     """Set whether shapes of two named groups collide. By default all groups collide.
 
-    Masks, joints and collision pairs still apply. A later call for the same two groups replaces an earlier call.
+    Masks, joints and collision pairs still apply. A second call for the same groups replaces the first call.
 
     Args:
         group_a: group name, as in ``group=`` of shapes.
-        group_b: name of another group, or the same name for shapes inside the group. With None, the rule applies to
-            ``group_a`` and all shapes, including shapes of ``group_a`` and of unnamed groups. A rule for two names
-            takes precedence.
-        collide: whether the shapes collide.
+        group_b: name of another group, or the same name for shapes inside the group. If ``group_b`` is None, the rule
+            applies to all shapes. Rules for two names take precedence over rules with None.
+        collide: True if shapes of the two groups collide.
 
     Raises:
         ModelError: a group is not a name, or ``collide`` is neither True nor False. ``finalize`` raises a ModelError
@@ -165,7 +163,7 @@ def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, 
             f"no force moves {builder.body_label(first.body)} or {builder.body_label(second.body)}",
             "leave the pair out, or give a shape of a body that can move",
         )
-    for pair in builder.pairs:  # robots list thousands, so compare without building sets
+    for pair in builder.pairs:  # fast comparison, since robots have thousands of pairs
         if (pair.shape_a == a and pair.shape_b == b) or (pair.shape_a == b and pair.shape_b == a):
             listed = "add_collision_pair" if pair.collide else "exclude_collision_pair"
             raise validate.fail(element, f"the pair is listed already, by {listed}", "list it once")

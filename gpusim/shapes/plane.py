@@ -16,7 +16,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 DRAWN = 100.0
-"""Half of the edge of the drawn square, m."""
+"""Half of the edge length of the drawn square, m."""
 
 
 @register
@@ -43,7 +43,7 @@ class Plane(Unmovable):
         return corners, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where the rays cross z = 0, from above or from below."""
+        """Find the points at which rays cross z = 0, from above or from below."""
         span = Span(line.start.size)
         span.cut_half(line.origin[:, 2], line.direction[:, 2], 0)
         return span.first_end(line.start)[0], np.broadcast_to((0.0, 0.0, 1.0), line.origin.shape)

@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 @register
 class Sphere(Round):
-    """Ball about the shape frame's origin. Parameter ``radius``."""
+    """Ball about the shape frame's origin. The parameter is ``radius``."""
 
     name: ClassVar[str] = "sphere"
     number: ClassVar[int] = 1
@@ -77,7 +77,7 @@ def add_shape_sphere(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     params: dict[str, Any] = {"radius": validate.positive(shape_element(self, label), "radius", radius)}
     return self.add_shape("sphere", body, params, xform, material, label, group, mask, density, color)

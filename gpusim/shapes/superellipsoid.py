@@ -23,7 +23,7 @@ EXPONENT_MIN, EXPONENT_MAX = 0.1, 1.9
 
 
 def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
-    """Return (a^p + b^p)^(1/p) of non-negative numbers, and the derivatives with respect to a and b."""
+    """Return (a^p + b^p)^(1/p) for non-negative a and b, and the derivatives with respect to a and b."""
     most = np.maximum(a, b)
     known = most > 0.0
     share = np.where(known, np.minimum(a, b), 0.0) / np.where(known, most, 1.0)
@@ -37,7 +37,7 @@ def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Convex function: nested power norms of the point minus 1."""
+    """Convex function: nested power norms of the point, minus 1."""
 
     a: float
     b: float
@@ -56,7 +56,7 @@ class _Side:
         return norm - 1.0, np.where(part < 0.0, -by, by) / axes
 
     def flat(self, points: Array, face: Array) -> Array:
-        """Return False: the bounding box has no common face with the shape."""
+        """Return False, since the shape has no planar face."""
         return np.zeros(face.shape, bool)
 
 
@@ -104,11 +104,11 @@ class Superellipsoid(Round):
         return _farthest(_farthest(a, b, e2), c, e1)
 
     def curvature(self, params: Params) -> float:
-        """Return the curvature of the ball that has the same volume as the ellipsoid with these semi-axes."""
+        """Return the curvature of the ball with the volume of an ellipsoid with the same semi-axes."""
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make rings of constant height."""
+        """Return a mesh whose vertices lie on rings of constant height."""
         a, b, c, e1, e2 = self.size_values(params)
         up = np.linspace(-0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1)
         around = 2.0 * math.pi * np.arange(segments) / segments
@@ -168,15 +168,15 @@ def add_shape_superellipsoid(
     Args:
         body: body index, -1 for the world.
         semi_axes: half of the extents (a, b, c) along x, y, z (m), above zero.
-        exponents: exponents (e1, e2), 0.1 to 1.9. e1 shapes the outline in the side view, e2 the outline in the view
-            along z. An exponent near 0 gives a rectangle, 1 an ellipse, near 2 a rhombus.
+        exponents: exponents (e1, e2), 0.1 to 1.9. e1 determines the outline in the side view, e2 the outline in the
+            view along z. An exponent near 0 gives a rectangle, 1 an ellipse, and near 2 a rhombus.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     element = shape_element(self, label)
     powers = validate.numbers(element, "exponents", exponents, 2)

@@ -35,26 +35,25 @@ def add_terrain(
 ) -> int:
     """Add terrain from a file or an array of heights, centered on the shape frame's origin.
 
-    The terrain ends at its rim. Bodies that leave the terrain fall. Heights that are NaN, or that a GeoTIFF marks as
-    missing, are holes.
+    Bodies that leave the terrain at its rim fall. NaN heights, and heights that a GeoTIFF marks as missing, are holes.
 
     Args:
         source: .png (8 or 16 bits), .tif (GeoTIFF) or .npy file, or an array (rows, columns). The first row of a PNG or
             GeoTIFF is at the highest y. The first row of an array or .npy file is at the lowest y. PNG and TIFF files
             need the extra ``terrain``.
-        cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF, except
-            if it is in degrees.
-        size: length of the whole terrain along x and y (m), in place of ``cell``.
+        cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF, if not in
+            degrees.
+        size: alternative to ``cell``: length of the whole terrain along x and y (m).
         height: height in m per unit of the source's values. The values of a PNG are from 0 (black) to 1 (white).
         hole: height that fills holes (m). Default: holes stay open.
         body: -1 for the world, or a kinematic body.
         xform, label, group, mask, color: see ``add_shape``.
         material: see ``add_shape``, or a list of materials with ``material_index``.
-        material_index: index of the material of each cell, (rows - 1, columns - 1). Rows run from low to high y.
+        material_index: index of the material of each cell, (rows - 1, columns - 1), starting at the lowest y.
 
     Returns:
-        The index of the shape: a height field, or a triangle mesh if there are open holes or several materials. With
-        several materials, this is the index of the first of several shapes (see ``add_shape_triangle_mesh``).
+        The index of the shape: a height field, or a triangle mesh for terrain with open holes or several materials.
+        With several materials, the result is the index of the first shape (see ``add_shape_triangle_mesh``).
 
     Raises:
         ModelError: the file cannot be read, ``cell`` and ``size`` are missing, or a value is invalid.
@@ -105,7 +104,7 @@ def _cell(
 
 
 def _triangles(heights: Array, dx: float, dy: float) -> tuple[tuple[Array, Array], Array]:
-    """Return a mesh of the cells without holes, and the cell of each triangle."""
+    """Return a mesh of all cells without holes, and the cell index of each triangle."""
     rows, columns = heights.shape
     x, y = np.meshgrid((np.arange(columns) - 0.5 * (columns - 1)) * dx, (np.arange(rows) - 0.5 * (rows - 1)) * dy)
     hole = np.isnan(heights)

@@ -1,4 +1,4 @@
-"""Triangle mesh: a surface of triangles that forces do not move, such as a quarry, a building or a truck bed."""
+"""Triangle mesh: a surface on the world or a kinematic body, such as a quarry, a building or a truck bed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 _NEAR = 0.9963
-"""Cosine of 5 degrees. If all normals are within 5 degrees of one normal, one manifold is enough."""
+"""Cosine of 5 degrees. A mesh needs only one manifold if all normals are within 5 degrees of one normal."""
 
 
 @register
 class TriangleMesh(Unmovable):
     """Surface of triangles.
 
-    Both sides of each triangle collide, so the mesh may be closed or open. Parameter ``tree``.
+    Both sides of each triangle collide, so the mesh may be closed or open. The parameter is ``tree``.
     """
 
     name: ClassVar[str] = "triangle_mesh"
@@ -53,7 +53,7 @@ class TriangleMesh(Unmovable):
         return vertices
 
     def faces(self, params: Params) -> Faces:
-        """Return the integer tables of the mesh in place of faces."""
+        """Return the integer tables of the mesh, instead of faces."""
         return Faces(vertex=params["tree"].numbers())
 
     def radius(self, params: Params) -> float:
@@ -67,7 +67,7 @@ class TriangleMesh(Unmovable):
         return box_corners(size[:3], size[3:6])
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 if all normals are within 5 degrees of the first one, or of its opposite, otherwise MANIFOLDS."""
+        """Return 1 if all normals are within 5 degrees of the first normal or its opposite, else MANIFOLDS."""
         vertices, triangles = params["tree"].vertices, params["tree"].triangles
         first = _normals(vertices[triangles[:1]])[0]
         for part in chunks(triangles):
@@ -108,8 +108,8 @@ def add_shape_triangle_mesh(
     """Add a mesh that collides as triangles, for the world or a kinematic body.
 
     Both sides of every triangle collide, so the mesh may be closed or open, and the order of the corners does not
-    affect contacts. A penetrating shape is pushed out to the side that contains more than half of its thickness. Equal
-    vertices are merged. Sliding shapes do not catch on edges between triangles.
+    affect contacts. Contacts push a penetrating shape out to the side with more than half of the shape's thickness. The
+    builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
 
     Args:
         body: -1 for the world, or a kinematic body.
@@ -117,20 +117,20 @@ def add_shape_triangle_mesh(
             ``(vertices, triangles)``, or an object with ``vertices`` and ``faces``.
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, label, group, mask, color: see ``add_shape``.
-        material: see ``add_shape``, or a list of materials with ``material_index``. Each material that occurs gets a
-            separate shape. Sliding shapes do not catch on edges between these shapes.
-        material_index: for each triangle, the index of its material, (triangles,).
+        material: see ``add_shape``, or a list of materials with ``material_index``. Each material gets a separate
+            shape. Sliding shapes do not catch on the seams.
+        material_index: index of the material of each triangle, (triangles,).
 
     Returns:
-        The shape's index. With several materials, this is the index of the first shape. The shapes of the other
-        materials have the next indices, and their labels are ``<label>_1``, ``<label>_2``, ...
+        The shape's index. With several materials, the result is the index of the first shape. The other shapes have the
+        next indices, and the labels ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or
             no triangle has an area.
 
     Warns:
-        UserWarning: triangles were dropped, because they have no area or repeat another one.
+        UserWarning: the builder dropped triangles without area or repeated triangles.
     """
     element = shape_element(self, label)
     self.check_movable(element, "triangle_mesh", self.check_body(element, "body", body))

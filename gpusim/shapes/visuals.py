@@ -15,7 +15,7 @@ from gpusim.transform import Transform
 
 _METHOD = "add_shape_"
 _NO_SIZES = frozenset("self body xform material label group mask density max_vertices color".split())
-"""Parameters of ``add_shape_<kind>`` that do not affect the form, or that ``add_visual`` also has."""
+"""Parameters of ``add_shape_<kind>`` that are not sizes."""
 
 
 @builder_method
@@ -35,26 +35,26 @@ def add_visual(
 ) -> int:
     """Add a visual to a body. The viewer draws the visual instead of the body's shapes.
 
-    Visuals have no contacts and no mass, so the motion with and without visuals is bit-identical. A body may have
-    several visuals. For a body without visuals, the viewer draws the shapes, or else a solid estimated from the
-    inertia. For the world, the viewer draws both visuals and shapes.
+    Visuals have no contacts and no mass. The motion with and without visuals is bit-identical. A body may have several
+    visuals. For a body without visuals, the viewer draws the shapes, or else a solid estimated from the inertia. For
+    the world, the viewer draws both visuals and shapes.
 
     Args:
         body: body index, -1 for the world.
-        kind: kind of a shape ("box", "sphere", "cylinder", "capsule", ...), or "mesh". A "plane" is drawn in place of
-            the body's plane shapes.
+        kind: shape type ("box", "sphere", "cylinder", "capsule", ...), or "mesh". A "plane" replaces the body's plane
+            shapes in the viewer.
         sizes, params: the size arguments of ``add_shape_<kind>``, in order or by name. For example, ``add_visual(body,
-            "box", (0.1, 0.2, 0.3))`` draws a box with these half extents. ``add_visual(body, "mesh", mesh, scale)``
-            draws the mesh itself, not its hull. ``mesh`` is the path of a file that trimesh reads (STL, OBJ, PLY, DAE,
-            ..., needs the extra ``urdf``), ``(vertices, triangles)``, or an object with ``vertices`` and ``faces``.
-            Vertices are (n, 3), triangles (m, 3), counterclockwise seen from outside. ``scale`` converts the unit of
-            the mesh to m.
+            "box", (0.1, 0.2, 0.3))`` draws a box with half extents of 0.1, 0.2 and 0.3 m. ``add_visual(body, "mesh",
+            mesh, scale)`` draws the mesh itself, not its hull. ``mesh`` is the path of a file that trimesh reads (STL,
+            OBJ, PLY, DAE, ..., needs the extra ``urdf``), ``(vertices, triangles)``, or an object with ``vertices`` and
+            ``faces``. Vertices are (n, 3), triangles (m, 3), counterclockwise seen from outside. ``scale`` converts the
+            unit of the mesh to m.
         xform: frame of the visual in the body frame.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the colors and textures of the mesh file, or
             the body's color in the viewer. With ``texture``, ``color`` multiplies the image's colors.
         label: unique name, default ``visual<index>``.
-        alpha: opacity, 0 (invisible) to 1. Below 0.5, camera sensors see through the visual, and it casts no shadow.
-            Default: the value of the mesh file, or 1.
+        alpha: opacity, 0 (invisible) to 1. Below 0.5, the visual casts no shadow, and camera sensors see through the
+            visual. Default: the value of the mesh file, or 1.
         roughness: 0 (mirror) to 1 (chalk). Default: the value of the mesh file, or 0.55.
         metallic: 0 (paint, plastic) to 1 (bare metal). Default: the value of the mesh file, or 0.
         texture: image on the surface: a :class:`gpusim.Texture`, the path of a PNG or JPEG file, or an array.
@@ -63,7 +63,7 @@ def add_visual(
         The visual's index.
 
     Raises:
-        ModelError: a value breaks a rule, or a file cannot be read.
+        ModelError: a value is invalid, or a file cannot be read.
     """
     name = self._new_label("visual", label, len(self.visuals))
     element = f"visual '{name}'"
@@ -85,7 +85,7 @@ def add_visual(
 
 
 class _Scratch(ModelBuilder):
-    """Builder that only runs the checks of a shape."""
+    """Builder that checks the parameters of a shape without adding the shape."""
 
     element_word: ClassVar[str] = "visual"
 

@@ -1,4 +1,4 @@
-"""Wheel: a disk with a round edge and a single contact point with a convex shape."""
+"""Wheel: a disk with a round edge, which has one contact point with a convex shape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the disk minus the radius of the edge, a convex function."""
+    """Convex function: distance from the disk, minus the radius of the edge."""
 
     disk: float
     edge: float
@@ -42,7 +42,7 @@ class _Side:
 
 @register
 class Wheel(Round):
-    """Disk of radius ``radius - edge_radius`` in the plane z = 0, inflated by ``edge_radius``. The axle is z."""
+    """Points within ``edge_radius`` of a disk of radius ``radius - edge_radius`` in the plane z = 0 (axle along z)."""
 
     name: ClassVar[str] = "wheel"
     number: ClassVar[int] = 10
@@ -61,7 +61,7 @@ class Wheel(Round):
         """Return the integrals over z of pi rho^4/2 (about the axle) and pi rho^4/4 + pi rho^2 z^2 (about x, y)."""
         e = float(params["edge_radius"])
         d = float(params["radius"]) - e
-        # Integrals over z of rho^4 and of rho^2 z^2, from those of powers of sqrt(e^2 - z^2).
+        # Integrals over z of rho^4 and rho^2 z^2, from integrals of powers of sqrt(e^2 - z^2).
         fourth = (
             2.0 * d**4 * e
             + 2.0 * math.pi * d**3 * e**2
@@ -109,20 +109,20 @@ def add_shape_wheel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a wheel: a disk with a round edge and axle z. A wheel has one contact point with a convex shape.
+    """Add a wheel: a disk with a round edge and axle z, which has one contact point with a convex shape.
 
     Args:
         body: body index, -1 for the world.
         radius: outer radius (m), above zero.
-        edge_radius: radius of the rounded edge (m), from 0 to below ``radius``. A sharp edge (0) has no volume, so its
-            body needs a mass.
+        edge_radius: radius of the rounded edge (m), from 0 to below ``radius``. A wheel with a sharp edge (0) has no
+            volume, so the body needs a mass.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axle with ``xform``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: a value is invalid.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Drawn parts of a model: meshes with colors, and their poses in each frame.
+"""Drawn parts of a model: meshes with colors, and poses for each frame of an animation.
 
 The package gpusim.stage uses only NumPy and SciPy.
 

@@ -27,8 +27,8 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
     """Return the drawn parts of all actuators of a model.
 
     Raises:
-        UnknownNameError: an actuator type selects an unknown picture.
-        ModelError: an actuator lacks a parameter that its picture needs.
+        UnknownNameError: the attribute ``picture`` of an actuator type is unknown.
+        ModelError: an actuator lacks a parameter that the drawing needs.
     """
     pieces: list[Part | Span] = []
     for actuator in model.actuators:
@@ -45,7 +45,7 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
 
 
 def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
-    """Return both bodies, the attachment points relative to the centers of mass (m), and the initial distance (m)."""
+    """Return bodies, attachment points relative to the centers of mass (m), and initial distance (m) of an actuator."""
     p = actuator.params
     a, b = int(p["body_a"]), int(p["body_b"])
     places = [
@@ -57,7 +57,7 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
 
 
 def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a coil."""
+    """Return the coil of a spring."""
     a, b, point_a, point_b, length = _ends(model, actuator)
     length = max(length, 0.3 * float(actuator.params.get("rest_length", 0.0)), 1e-6)
     radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
@@ -79,13 +79,13 @@ def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[P
 
 
 def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return barrel, rod and gland, and a pin at each end."""
+    """Return a hydraulic cylinder: barrel, rod, gland, and a pin at each end."""
     a, b, point_a, point_b, _ = _ends(model, actuator)
     p = actuator.params
     shortest, longest = (float(p["length_offset"]) + float(p[f"stroke_{end}"]) for end in ("min", "max"))
     bore = math.sqrt(p["area_a"] / math.pi)
     rod = math.sqrt(max(p["area_a"] - p["area_b"], 0.2 * p["area_a"]) / math.pi)
-    grow = max(1.0, 0.022 * longest / bore)  # draw thin cylinders wider to keep them visible
+    grow = max(1.0, 0.022 * longest / bore)  # keeps thin cylinders visible
     bore, rod = 1.18 * grow * bore, min(grow * rod, 0.85 * bore)
     barrel = max(0.9 * (shortest - _buried(machine, b, point_b)), 0.35 * longest)
     owner = b if b != WORLD else a
@@ -108,13 +108,13 @@ def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec)
 
 
 def _buried(machine: MachineParts, body: int, point: Array) -> float:
-    """Return the length (m) of the rod inside the body that the rod moves."""
+    """Return the length (m) of the rod that is hidden inside the rod's body."""
     solid = None if body == WORLD else machine.solids[body]
     return float(solid.half.min()) if solid is not None and solid.holds(point) else 0.0
 
 
 def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
-    """Return the direction of a cylinder's pins in the world frame."""
+    """Return the direction of a hydraulic cylinder's pins in the world frame."""
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
             axis: Array = joint_frames(joint).axes_a[:, 2]
@@ -123,7 +123,7 @@ def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
 
 
 def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a motor in front of the joint, fixed to the parent: a cylinder with a flange."""
+    """Return a motor (cylinder with flange) in front of the joint, fixed to the parent."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)
@@ -154,4 +154,4 @@ _DRAWERS: dict[str, Callable[[Model, MachineParts, ActuatorSpec], list[Part | Sp
     "motor_can": _motor_can,
     "torsion_coil": _torsion_coil,
 }
-"""Picture name -> function that draws the picture, see ``ActuatorType.picture``."""
+"""``ActuatorType.picture`` -> function that returns the drawn parts."""

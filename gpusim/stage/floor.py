@@ -1,4 +1,4 @@
-"""Grounds: the planes of a model, and an added floor if the model has no horizontal plane."""
+"""Drawn ground planes: the planes of a model, or an added floor if no plane is horizontal."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from gpusim.stage.solids import attachments
 from gpusim.typing import Array
 
 _PATCH = 8.0
-"""Half the edge length of the square that shows a tilted plane, relative to the machine's size."""
+"""Half edge length of the drawn square of a tilted plane, relative to the machine's size."""
 _MARGIN = 0.02
 """Gap between the added floor and the lowest point, relative to the machine's size."""
 _LEVEL = 1e-3
-"""Maximum tilt (sine) of a plane that is drawn to the horizon. Other planes are drawn as squares."""
+"""Maximum tilt (sine) of planes that the viewer draws up to the horizon. Planes with more tilt are squares."""
 _SAME = 1e-6
-"""Maximum gap (m) and angle (sine) between two planes that count as one."""
+"""Maximum distance (m) and angle (sine) of coincident planes."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """Plane that is drawn.
+    """Drawn plane.
 
     Attributes:
         body: index of the body that the plane is fixed to, -1 for the world.
         point: point on the plane, relative to the body's center of mass, in body axes (m).
         axes: two axes in the plane, and the plane's normal, as columns in body axes (3, 3).
-        level: whether the plane is horizontal and drawn to the horizon.
-        solid: whether the plane is a shape or visual of the model, not the floor that the viewer adds.
-        half: half the edge length of the drawn square (m). Level planes do not use this value.
-        finish: color of a visual plane, or None to draw the viewer's ground with grid lines.
+        level: True for a horizontal plane, which is drawn up to the horizon.
+        solid: True for a shape or visual of the model, False for the floor that the viewer adds.
+        half: half edge length of the drawn square (m), only for planes that are not level.
+        finish: color of a visual plane, or None for the viewer's ground with grid lines.
         texture: image on a visual plane, projected along the normal.
     """
 
@@ -58,7 +58,7 @@ class Ground:
     def seen_from(self, height: float) -> bool:
         """Return whether the plane is drawn for a camera at ``height`` (m) above the plane.
 
-        A camera below the plane sees it only if it is a level plane of the model.
+        A camera below the plane sees only level planes of the model.
         """
         return height >= 0.0 or (self.solid and self.level)
 
@@ -72,13 +72,13 @@ def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
 def find_grounds(
     model: Model, parts: list[Part], machine: MachineParts, up: Array, visuals: bool = True
 ) -> list[Ground]:
-    """Return the planes of a model, and an added floor if none of them is level.
+    """Return the planes of a model, and an added floor if no plane is level.
 
     Args:
         parts: all drawn parts of the model.
-        machine: drawn parts for bodies without shapes.
+        machine: drawn parts of bodies without shapes.
         up: unit vector against gravity.
-        visuals: draw a visual plane instead of a collision plane if the planes coincide.
+        visuals: if True, a visual plane replaces a coincident collision plane.
     """
     planes = [shape for shape in model.shapes if shape_type(shape.kind).picture == "ground"]
     pictures = [visual for visual in model.visuals if visuals and shape_picture(visual) == "ground"]
@@ -102,7 +102,7 @@ def _coincide(shape: ShapeSpec, picture: VisualSpec) -> bool:
 
 
 def _looking(ground: Ground, picture: VisualSpec) -> Ground:
-    """Return a ground with the look of a visual."""
+    """Return the ground with the look of a visual plane."""
     finish, texture = visual_finish(picture), picture.look.texture
     if texture is not None and texture.is_cube:
         mixed = np.multiply(finish.color, texture.mean())
@@ -113,7 +113,7 @@ def _looking(ground: Ground, picture: VisualSpec) -> Ground:
 
 
 def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, up: Array) -> Ground:
-    """Return the ground of a plane."""
+    """Return the ground for a plane shape."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:
@@ -125,7 +125,7 @@ def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, u
 
 
 def _edge(ground: Ground, up: Array) -> float:
-    """Return the height (m) of the lowest corner of a square on the world."""
+    """Return the height (m) of the lowest corner of a tilted plane's square."""
     x, y, _ = np.abs(up @ ground.axes)
     return float(ground.point @ up - ground.half * (x + y)) if ground.body == WORLD else math.inf
 

@@ -11,7 +11,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Frames:
-    """Poses of instances. A mesh point p is at ``position + R (scale * p)``, with the rotation R of ``quaternion``.
+    """Poses of instances. Mesh point p is at ``position + R (scale * p)``, with the rotation R of ``quaternion``.
 
     Attributes:
         position: positions (instances, 3) in the world frame (m).
@@ -25,7 +25,7 @@ class Frames:
 
     @classmethod
     def from_transforms(cls, transforms: Array) -> Frames:
-        """Split affine transforms (instances, 3, 4) of a stage. The first three columns must be perpendicular."""
+        """Split affine transforms (instances, 3, 4) with perpendicular first three columns."""
         from scipy.spatial.transform import Rotation
 
         scale = np.linalg.norm(transforms[:, :, :3], axis=1)

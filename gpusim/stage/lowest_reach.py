@@ -18,12 +18,12 @@ from gpusim.typing import Array
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
-"""In a loop, maximum drop of a link below its parent, relative to the distance from its joint to its center of mass."""
+"""Maximum drop of a link in a loop below its parent, relative to the distance from joint to center of mass."""
 
 
 @dataclass(frozen=True)
 class _Branch:
-    """Joint that connects ``body`` to ``parent``, on the shortest path to the world."""
+    """Joint between ``body`` and ``parent`` on the shortest path to the world."""
 
     joint: JointSpec
     parent: int
@@ -33,10 +33,9 @@ class _Branch:
 
 
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
-    """Return a height along ``up`` (m) below which no swinging body can move. Return inf if no body swings.
+    """Return the minimum height along ``up`` (m) that swinging bodies can reach, or inf without swinging bodies.
 
-    Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. The arm is the
-    distance from the link's joint to its center of mass.
+    Bodies guided by an actuator with commands, a slider or a vertical hinge count as fixed.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -66,7 +65,7 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
-    """Return one branch per body, starting near the world, and the set of bodies in loops."""
+    """Return one branch per body, from the world outward, and the set of bodies in loops."""
     at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:
@@ -106,7 +105,7 @@ def _way_up(body: int, above: dict[int, int]) -> set[int]:
 
 
 def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
-    """Return the distance (m) from a body's center of mass to its end on the side opposite to the joint."""
+    """Return the distance (m) from a body's center of mass to the end farthest from the joint."""
     solid = machine.solids[body]
     length = float(np.linalg.norm(hold))
     own = 0.0 if solid is None else solid.reach(hold / length) if length > 0.0 else float(solid.half.max())
@@ -134,7 +133,7 @@ def _turns_upright(model: Model, branch: _Branch, up: Array) -> bool:
 
 
 def _guided(model: Model) -> set[int]:
-    """Return the bodies that an actuator with commands acts on, and the bodies of sliding joints."""
+    """Return the bodies of sliding joints and the bodies that an actuator with commands moves."""
     guided: set[int] = set()
     for actuator in model.actuators:
         p = actuator.params

@@ -1,4 +1,4 @@
-"""Drawn parts for bodies without shapes and visuals: solids, rods to attachment points, pins, balls and guides."""
+"""Drawn parts of joints, and of bodies without shapes: solids, rods to attachment points, pins, balls, rails."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from gpusim.stage.solids import Solid, Surroundings, attachments, solid_of, surr
 from gpusim.typing import Array
 
 _LINK = 0.04
-"""Radius of a rod as a share of its length."""
+"""Radius of a rod, as a fraction of its length."""
 _THINNEST = 0.011
-"""Minimum half extent of a solid as a share of the machine's size, to keep it visible."""
+"""Minimum half extent of a visible solid, as a fraction of the machine's size."""
 _LINK_LEAST, _LINK_MOST = 0.008, 0.025
 
 
@@ -41,13 +41,14 @@ class MachineParts:
 
     Args:
         model: the model.
-        pictures: parts of the drawn visuals. For joints whose child body has a visual, only ropes and rods are drawn.
+        pictures: parts of the drawn visuals. If a joint's child has a visual, only ropes and rods of the joint are
+            drawn.
 
     Attributes:
         pictured: indices of the bodies with visuals, without the world.
-        solids: solid that is drawn for each body, or None for a body with shapes or visuals.
+        solids: drawn solid of each body, or None for a body with shapes or visuals.
         center: center (3,) of the machine in the initial poses, in the world frame (m).
-        size: half the diagonal of the machine's bounding box in the initial poses (m).
+        size: half diagonal of the machine's bounding box in the initial poses (m).
     """
 
     def __init__(self, model: Model, pictures: Sequence[Part] = ()) -> None:
@@ -73,13 +74,13 @@ class MachineParts:
         return self._around[body].points
 
     def link_radius(self, length: float) -> float:
-        """Return the radius of a rod with this length (m)."""
+        """Return the radius (m) of a rod with the length ``length`` (m)."""
         return min(max(_LINK * length, _LINK_LEAST * self.size), _LINK_MOST * self.size)
 
     def thickness(self, body: int, point: Array, axis: Array) -> float:
         """Return half of a body's width (m) along ``axis`` at a point.
 
-        The axis is in body axes. The point is relative to the center of mass, in body axes (m).
+        ``axis`` and the point (m, relative to the center of mass) are in body axes.
         """
         solid = None if body == WORLD else self.solids[body]
         least = _LINK_LEAST * self.size
@@ -109,7 +110,7 @@ class MachineParts:
             self.parts.append(Part(BALL, body, np.eye(3) * radius, point, finish.darker(0.85)))
 
     def _add_spoke(self, body: int, solid: Solid) -> None:
-        """Add a bar across a disk to make the rotation visible."""
+        """Add a bar across a disk, which makes the rotation visible."""
         radius, _, half = solid.half
         bar = np.array([0.78 * radius, 0.09 * radius, half + 0.03 * radius])
         self.parts.append(box_part(body, np.zeros(3), solid.axes, bar, body_finish(body).darker(0.6)))
@@ -129,7 +130,7 @@ class MachineParts:
         drawer_of(joint, picture, drawers)(joint)
 
     def pin_size(self, joint: JointSpec) -> tuple[float, float]:
-        """Return the radius and the half length (m) of the pin that shows a joint's axis."""
+        """Return the radius and the half length (m) of the drawn pin on a joint's axis."""
         frames = joint_frames(joint)
         widths = [
             self.thickness(body, point - com_of(self._model, body), axes[:, 2])
@@ -150,7 +151,7 @@ class MachineParts:
             self._add_bearing(frames.point_a, frames.axes_a, radius, half)
 
     def _add_bearing(self, point: Array, axes: Array, radius: float, half: float) -> None:
-        """Add two bearing disks on the world at the ends of a pin."""
+        """Add two bearing disks, fixed to the world, at the ends of a pin."""
         for side in (-1.0, 1.0):
             center = point + side * (half + 0.1 * radius) * axes[:, 2]
             self.parts.append(cylinder_part(WORLD, center, axes[:, 2], 2.2 * radius, 0.6 * radius, FIXTURE))
@@ -173,7 +174,7 @@ class MachineParts:
             self.parts.append(cylinder_part(body, point - com_of(self._model, body), axis, radius, half, PIN))
 
     def _add_guide(self, joint: JointSpec) -> None:
-        """Add a rail on each side of a body that slides on the world, or one rail if it slides on another body."""
+        """Add a rail on each side of a body that slides on the world, or one rail for a slide on another body."""
         frames = joint_frames(joint)
         axis = frames.axes_a[:, 2]
         low, high = self._travel(joint)
@@ -194,7 +195,7 @@ class MachineParts:
                 self.parts.append(cylinder_part(WORLD, foot, axis, 2.2 * radius, 1.2 * radius, FIXTURE))
 
     def _travel(self, joint: JointSpec) -> tuple[float, float]:
-        """Return the slider coordinates of both ends of a rail (m), from the joint's limits or the machine's size."""
+        """Return the slider coordinates (m) of the ends of a rail, from the joint's limits or the machine's size."""
         solid = None if joint.child == WORLD else self.solids[joint.child]
         own = solid.reach(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
         start = _coordinate(self._model, joint)
@@ -207,7 +208,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the slider coordinate of a vertical rail at the machine's lowest point (m), or inf for other rails."""
+        """Return the slider coordinate (m) at the height of the machine's lowest point, or inf if not vertical."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
@@ -225,7 +226,7 @@ class MachineParts:
         self.spans.append(Span(ROD, joint.parent, joint.child, point_a, point_b, radius, finish, joint.child))
 
     def _add_wrapped_rope(self, joint: JointSpec) -> None:
-        """Add the pieces of a wrapped rope, and a sheave if its cylinder is not drawn."""
+        """Add the pieces of a wrapped rope, and a sheave if no shape shows the wrapping cylinder."""
         path: WrappedPath = joint.params["path"]
         wrap, index = path.wrap, sum(span.path >= 0 for span in self.spans) // (ARC_PIECES + 2)
         bodies, radius = (path.body_a, path.body_b), 0.5 * _LINK_LEAST * self.size
@@ -239,7 +240,7 @@ class MachineParts:
 
 
 def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:
-    """Return the center (3,) and half the diagonal (m) of the machine's bounding box in the initial poses."""
+    """Return the center (3,) and half diagonal (m) of the machine's bounding box in the initial poses."""
     places = []
     for body, spec in enumerate(model.bodies):
         center, solid = spec.xform.apply(spec.com), solids[body]

@@ -19,7 +19,7 @@ class Finish:
         roughness: roughness from 0.05 (mirror) to 1 (chalk).
         metal: metalness from 0 (paint, rubber, wood) to 1 (bare metal).
         alpha: opacity, 0 to 1.
-        dimmed: whether the brightness is limited.
+        dimmed: True if the brightness is limited.
     """
 
     color: tuple[float, float, float]
@@ -29,7 +29,7 @@ class Finish:
     dimmed: bool = False
 
     def linear(self) -> tuple[float, float, float]:
-        """Return the linear color for light computation: the sRGB color to the power of 2.2, as in the shaders."""
+        """Return the linear color for lighting: sRGB color to the power of 2.2, as in the shaders."""
         r, g, b = (c**2.2 for c in self.color)
         return r, g, b
 
@@ -44,15 +44,15 @@ def _hex(text: str) -> tuple[float, float, float]:
     return r, g, b
 
 
-# Neighbors differ in hue and lightness, so that the parts of a machine are distinguishable without color.
+# Neighbors in the list differ in hue and lightness, so parts are distinguishable without color vision.
 PALETTE = tuple(
     Finish(_hex(code))
     for code in ("e3a02c", "3a76b4", "c75437", "5f9e87", "8a6fb0", "d8c27a", "496378", "d98b8b", "88b04b", "a9bccb")
 )
 FIXTURE = Finish(_hex("6a737b"), roughness=0.6)
-"""Fixtures that connect a machine to the world."""
+"""Finish of fixtures that connect a machine to the world."""
 STATIC = Finish(_hex("b9b4aa"), roughness=0.85)
-"""Shapes of the world: walls, ramps, tables."""
+"""Finish of the world's shapes: walls, ramps, tables."""
 TERRAIN = Finish(_hex("a8a48c"), roughness=0.95)
 PIN = Finish(_hex("5a636b"), roughness=0.4, metal=0.5)
 CHROME = Finish(_hex("dfe3e6"), roughness=0.22, metal=0.9)
@@ -64,9 +64,9 @@ MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
 
 _SHINIEST = 0.05
 BRIGHT, BRIGHTER = 0.45, 0.25
-"""Brightness limit of a mesh color (linear), and the remaining share of the brightness above this limit."""
+"""Brightness limit of a mesh color (linear), and factor of the brightness above the limit."""
 DIMMED_GROUND = 0.55
-"""Factor on the brightness of a ground that has a visual."""
+"""Brightness factor of a ground with a visual."""
 
 
 def dimmed(color: Array) -> Array:
@@ -77,7 +77,7 @@ def dimmed(color: Array) -> Array:
 
 
 def with_look(finish: Finish, look: Look) -> Finish:
-    """Return the finish with the values that a visual's look defines."""
+    """Return the finish, with the values from a visual's look."""
     alpha = finish.alpha if look.alpha is None else look.alpha
     roughness = finish.roughness if look.roughness is None else max(look.roughness, _SHINIEST)
     metal = finish.metal if look.metallic is None else look.metallic
@@ -85,5 +85,5 @@ def with_look(finish: Finish, look: Look) -> Finish:
 
 
 def body_finish(body: int) -> Finish:
-    """Return the finish of a body by index. -1 is the world."""
+    """Return the finish of a body (index, -1 for the world)."""
     return STATIC if body < 0 else PALETTE[body % len(PALETTE)]

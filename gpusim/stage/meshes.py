@@ -1,4 +1,4 @@
-"""Triangle meshes with normals: unit shapes that each instance scales, and individual meshes."""
+"""Triangle meshes with normals: individual meshes, and unit shapes with a scale for each instance."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class TriangleMesh:
     """Indexed mesh with a normal at each vertex. Triangles are counterclockwise seen from outside.
 
     Attributes:
-        positions: vertex positions (n, 3), m. Each instance scales the positions of a unit shape.
+        positions: vertex positions (n, 3), m, or multiples of each instance's scale for unit shapes.
         normals: unit normals (n, 3) of the vertices.
         triangles: vertex indices (m, 3).
-        texcoords: texture coordinates (n, 3), or None without a texture. A row is (u, v, 0), or a direction in a cube
-            map.
+        texcoords: texture coordinates (n, 3), or None without a texture. Each row is (u, v, 0), or a direction (3,) in
+            a cube map.
         colors: vertex colors (n, 3), sRGB, uint8, or None to use the instances' colors.
     """
 
@@ -48,33 +48,33 @@ class TriangleMesh:
 
 @dataclass(frozen=True)
 class MeshSource:
-    """Mesh that is created on first use, for a given number of segments per circle."""
+    """Mesh that is created on first use, with a given number of segments per circle."""
 
     key: str
     make: Callable[[int], TriangleMesh] = field(compare=False)
     round: bool = field(default=True, compare=False)
-    """Whether the number of segments changes the mesh."""
+    """True if the mesh depends on the number of segments."""
     open: bool = field(default=False, compare=False)
-    """Whether the mesh is open."""
+    """True if the mesh is an open surface."""
     texture: Texture | None = field(default=None, compare=False)
     """Texture of the surface."""
     colored: bool = field(default=False, compare=False)
-    """Whether the vertices have colors."""
+    """True if the vertices have colors."""
 
     @property
     def dressed(self) -> bool:
-        """Whether the surface has more than one color."""
+        """True if the surface has more than one color."""
         return self.colored or self.texture is not None
 
 
 @lru_cache(maxsize=512)
 def coarse_points(source: MeshSource) -> Array:
-    """Return the vertices (n, 3) of a mesh with few segments, to estimate its extent."""
+    """Return the vertices (n, 3) of a mesh with few segments, for an estimate of the extent."""
     return source.make(12).positions
 
 
 def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> TriangleMesh:
-    """Return a mesh with smooth normals. Edges sharper than ``crease`` (degrees) stay sharp, see corner_normals."""
+    """Return a mesh with smooth normals, except at edges sharper than ``crease`` (degrees)."""
     return from_corners(vertices, triangles, corner_normals(vertices, triangles, crease))
 
 
@@ -92,14 +92,14 @@ def from_corners(
     hashes = np.zeros(len(vertex), dtype=np.uint64)
     factors = np.random.default_rng(1).integers(1 << 63, size=16, dtype=np.uint64) * 2 + 1
     for column, factor in zip(np.concatenate(names, axis=1).T, factors, strict=False):
-        hashes += column.astype(np.int64).astype(np.uint64) * factor  # five times faster than rows
+        hashes += column.astype(np.int64).astype(np.uint64) * factor  # five times faster than np.unique on rows
     _, kept, back = np.unique(hashes, return_index=True, return_inverse=True)
     others = (None if values is None else values[kept] for values in (texcoords, colors))
     return TriangleMesh(vertices[vertex[kept]], normals[kept], back.reshape(-1, 3).astype(np.int32), *others)
 
 
 def _source(kind: ShapeType, params: Params) -> MeshSource:
-    """Return the mesh of a shape."""
+    """Return the mesh of a shape without a texture."""
     numbers = (f"{number:g}" for value in params.values() for number in np.ravel(value))
     name = " ".join(numbers) if kind.stretched_by else _digest(*kind.mesh(params))
 
@@ -107,7 +107,7 @@ def _source(kind: ShapeType, params: Params) -> MeshSource:
         return _joined([smooth_mesh(*surface) for surface in kind.surfaces(params, segments)])
 
     round = kind.picture == "round"
-    # Large meshes need seconds, so make those that do not depend on the segments once.
+    # Meshes that do not depend on the segments are created once, since large meshes need seconds.
     once = cache(lambda: make(0))
     return MeshSource(f"{kind.name} {name}", make if round else lambda _: once(), round, kind.two_sided)
 
@@ -159,7 +159,7 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
 def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) -> tuple[MeshSource, Array]:
     """Return the mesh of a shape or visual, and its scale factors (3,) along the axes of its frame.
 
-    Do not use this function for grounds. With a texture, the scale is 1.
+    Grounds do not use this function. With a texture, the scale is 1.
     """
     kind = shape_type(shape.kind)
     if texture is not None:
@@ -191,12 +191,12 @@ def _texture_key(texture: Texture | None) -> str:
 
 @lru_cache(maxsize=512)
 def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = False) -> MeshSource:
-    """Return the mesh for one piece (material) of a visual. Equal pieces share a mesh.
+    """Return the mesh of one piece (material) of a visual. Equal pieces share a mesh.
 
     Args:
         piece: triangles of the piece.
-        texture: replaces the piece's own texture.
-        colored: whether the vertices have the colors of the piece.
+        texture: texture that replaces the piece's texture, or None.
+        colored: True if the vertices have the colors of the piece.
     """
     if texture is not None and piece.uv is None and not texture.is_cube:
         texture = replace(texture, mapping=PROJECTED)

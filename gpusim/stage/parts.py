@@ -1,7 +1,7 @@
-"""Parts are fixed to one body, and spans connect points of two bodies.
+"""Drawn objects: parts (fixed to one body) and spans (between points of two bodies).
 
-A *part* is a mesh at a fixed pose in a body. A *span* is a mesh along the line between two points, or along a section
-of this line. Examples are springs, ropes, and the barrels and rods of cylinders. Body -1 is the world.
+A *part* is a mesh at a fixed pose in a body. A *span* is a mesh along a line between two points, or along a section of
+the line. Springs, ropes, barrels and rods of cylinders are spans. Body -1 is the world.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Part:
 class Span:
     """Mesh of length 1 along z that is stretched along the line from point a to point b.
 
-    ``start`` and ``end`` are pairs (length, share). Each pair defines a distance from point a: length (m) + share *
-    (line length). The mesh reaches from the distance of ``start`` to the distance of ``end``. By default, the mesh
-    covers the whole line. With ``start`` = (-0.3, 1), it covers the last 0.3 m.
+    ``start`` and ``end``, the ends of the mesh, are pairs (length, share). A pair defines a distance from point a:
+    length (m) + share * (line length). By default, the mesh covers the whole line. With ``start`` = (-0.3, 1), the mesh
+    covers the last 0.3 m.
 
     Attributes:
         mesh: the mesh.
@@ -62,9 +62,9 @@ class Span:
         point_a, point_b: end points (3,) relative to the centers of mass, in body axes (m).
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
-        owner: index of the body to which segmentation images assign this span.
+        owner: index of the span's body in segmentation images.
         path: index of the wrapped path that contains this span, -1 for none.
-        piece: index of the path point at which the line starts. Only spans of a path use this index.
+        piece: index of the path point at the start of the line, for spans of a path.
     """
 
     mesh: MeshSource
@@ -82,7 +82,7 @@ class Span:
 
 
 def com_of(model: Model, body: int) -> Array:
-    """Return a body's center of mass (3,) in the body frame, m. The world's is zero."""
+    """Return a body's center of mass (3,) in the body frame, m (zero for the world)."""
     return np.zeros(3) if body == WORLD else np.asarray(model.bodies[body].com, dtype=float)
 
 
@@ -92,7 +92,7 @@ def world_place(model: Model, body: int, point: Array) -> Array:
 
 
 def frame_in_world(model: Model, poses: Poses, body: int, xform: Transform, world: int) -> tuple[Array, Array]:
-    """Convert a frame from the body frame to the world frame. Return its position (m) and axes (columns)."""
+    """Return position (m) and axes (columns) of a frame in a body, converted to the world frame."""
     rotation = poses.rotation[world, body]
     position: Array = poses.position[world, body] + rotation @ (xform.position - com_of(model, body))
     return position, rotation @ xform.matrix()
@@ -111,10 +111,10 @@ def is_hinge(joint: JointSpec) -> bool:
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
-    """Return the function that draws a joint or an actuator with this ``picture``.
+    """Return the function for the attribute ``picture`` of a joint type or actuator type.
 
     Raises:
-        UnknownNameError: no function draws this ``picture``.
+        UnknownNameError: ``picture`` is unknown.
     """
     if picture not in drawers:
         raise unknown_name(f"picture of {spec.element},", picture, drawers)

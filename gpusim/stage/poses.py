@@ -28,7 +28,7 @@ class Poses:
 
     @classmethod
     def of(cls, source: Any, worlds: Sequence[int] = (0,)) -> Poses:
-        """Create poses of the chosen worlds from a Simulation or MotionPlayer in its current state."""
+        """Create poses of chosen worlds from the current state of a Simulation or MotionPlayer."""
         state = source.read_state()
         return cls.from_state(state["position"], state["orientation"], worlds)
 

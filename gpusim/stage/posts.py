@@ -14,7 +14,7 @@ from gpusim.stage.parts import Part, cylinder_part, is_hinge
 from gpusim.typing import Array
 
 _LOW = 4.0
-"""Minimum height of a hinge with a post, relative to half the length of the hinge's pin."""
+"""Minimum height of a hinge with a post, relative to half of the pin's length."""
 _ASLANT = 0.5
 
 
@@ -45,6 +45,6 @@ def posts(model: Model, machine: MachineParts, grounds: list[Ground], up: Array)
 
 
 def behind(axis: Array) -> Array:
-    """Return ``axis`` or ``-axis``, so that it points away from the usual camera positions (front, right, above)."""
+    """Return ``axis`` or ``-axis``: the direction away from usual camera positions (front, right, above)."""
     side: Array = -axis if float(axis @ np.array([1.0, -1.5, 1.2])) > 0.0 else axis
     return side

@@ -37,14 +37,14 @@ def visual_parts(model: Model) -> list[Part]:
 
 
 def shape_picture(visual: VisualSpec) -> str:
-    """Return the ``picture`` of a visual's shape type, see ShapeType, or "" for a mesh."""
+    """Return ``ShapeType.picture`` of a visual, or "" for a mesh."""
     return "" if "pieces" in visual.params else shape_type(visual.kind).picture
 
 
 def visual_finish(visual: VisualSpec) -> Finish:
-    """Return the finish of a visual. If a visual has a texture but no color, the color is white.
+    """Return the finish of a visual, white for a visual with a texture but no color.
 
-    The pieces of a mesh have their own finishes, which this function does not return.
+    In a mesh visual, each piece has its own finish.
     """
     usual = Finish(_WHITE) if visual.look.texture is not None else body_finish(visual.body)
     return with_look(usual if visual.color is None else Finish(visual.color), visual.look)

@@ -15,13 +15,13 @@ from gpusim.stage.parts import com_of, is_hinge, world_place
 from gpusim.typing import Array
 
 EQUAL = 0.02
-"""Relative difference below which moments of inertia count as equal."""
+"""Relative difference of moments of inertia that count as equal."""
 THINNEST = 0.03
-"""Minimum half extent of a solid, as a share of its maximum half extent."""
+"""Minimum half extent of a solid, as a fraction of its maximum half extent."""
 _IRON = 7800.0  # kg/m3
 _THINNEST_DISK = 0.12
 _ROOM = 0.33
-"""Maximum half extent of a solid, as a share of the distance to the nearest neighbor."""
+"""Maximum half extent of a solid, as a fraction of the distance to the nearest neighbor."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Solid:
 
     Attributes:
         mesh: BOX, BALL or CYLINDER.
-        axes: (3, 3) columns are the solid's axes in body axes. The last column is the axis of a cylinder.
+        axes: (3, 3) axes of the solid as columns, in body axes. The last column is the axis of a cylinder.
         half: (3,) half extents along the axes (m).
     """
 
@@ -39,7 +39,7 @@ class Solid:
     half: Array
 
     def holds(self, point: Array, margin: float = 1.04) -> bool:
-        """Return whether a point is inside the solid, with the solid enlarged by the factor ``margin``.
+        """Return whether a point is inside the solid after scaling the solid by ``margin``.
 
         The point is relative to the center of mass, in body axes.
         """
@@ -64,11 +64,11 @@ class Surroundings:
     """Attachment points and free space of a body.
 
     Attributes:
-        points: attachment points of joints, springs and cylinders (n, 3), m. The points are relative to the center of
-            mass, in body axes.
+        points: attachment points (n, 3), m, of joints, springs and cylinders, relative to the center of mass, in body
+            axes.
         nearest: distance (m) to the nearest center of mass or attachment point of a neighbor, or inf without neighbors.
         hinge: axis (3,) of a hinge through the center of mass, in body axes, or None without such a hinge.
-        slides: whether a sliding joint guides the body.
+        slides: True if a sliding joint guides the body.
     """
 
     points: Array
@@ -102,7 +102,7 @@ def surroundings(model: Model) -> list[Surroundings]:
 
 
 def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
-    """Return the connections between bodies as (body a, point, body b, point).
+    """Return the connections between bodies as tuples (body a, point a, body b, point b).
 
     The points are relative to the centers of mass, in body axes.
     """
@@ -153,7 +153,7 @@ def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
 
 
 def _weight(mass: float, around: Surroundings) -> Solid:
-    """Return an iron ball of this mass with a radius of at most 0.3 times the distance to the farthest attachment."""
+    """Return an iron ball of the body's mass, limited to 0.3 times the distance to the farthest attachment."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
     return Solid(BALL, np.eye(3), np.full(3, min(radius, 0.3 * farthest)))
@@ -181,7 +181,7 @@ def _plate(around: Surroundings) -> Solid:
 
 
 def _fitted(solid: Solid, around: Surroundings) -> Solid:
-    """Scale the solid down to fit its free space, but keep a minimum thickness."""
+    """Return the solid, scaled down to its free space, but with a minimum thickness."""
     holds = np.abs(around.points @ solid.axes).max(axis=0, initial=0.0)
     room = np.maximum(_ROOM * around.nearest, holds * 1.02)
     shrink = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))
@@ -191,7 +191,7 @@ def _fitted(solid: Solid, around: Surroundings) -> Solid:
 
 
 def _hinges(model: Model) -> dict[int, Array]:
-    """Return body -> axis of a hinge through the body's center of mass, in body axes."""
+    """Return a dict: body -> axis of a hinge through the body's center of mass, in body axes."""
     found: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):
@@ -203,7 +203,7 @@ def _hinges(model: Model) -> dict[int, Array]:
 
 
 def _sliders(model: Model) -> set[int]:
-    """Return the bodies that are connected by joints with more translations than rotations."""
+    """Return the bodies of joints with more translations than rotations."""
     left = [(joint, joint_type(joint.kind).kinds(joint)) for joint in model.joints]
     sliding = [joint for joint, motions in left if motions.count(TRANSLATION) > motions.count(ANGLE)]
     return {body for joint in sliding for body in (joint.parent, joint.child)}

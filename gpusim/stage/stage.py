@@ -1,7 +1,7 @@
 """Stage: all drawn objects of a model, and their poses in each frame.
 
-A stage is created once from a model. For each frame, the stage converts poses to one affine transform per instance. The
-worlds are drawn next to each other in a square grid.
+For each frame of an animation, a stage converts poses to an affine transform per instance. The worlds are next to each
+other in a square grid.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gpusim.typing import Array
 _TONES = 0.13
 _GAMMA = 2.2
 _WIDE = 1.5
-"""Half the edge of the square for a level ground, relative to the scene's radius."""
+"""Half edge length of the square for a level ground, relative to the scene's radius."""
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,24 @@ class Stage:
     Args:
         model: the model to draw.
         num_worlds: number of copies next to each other.
-        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals. Ropes
-            and rods are always drawn.
-        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
+        decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
+            visuals. Ropes and rods are always visible.
+        visuals: if True, bodies with visuals show only their visuals. With ``visuals=False``, all bodies show their
+            collision shapes.
 
     Attributes:
         batches: instances grouped by mesh.
         color: (instances, 3) linear colors.
         alpha: (instances,) opacity, 0 to 1.
-        dimmed: (instances,) whether the brightness is limited.
-        finish: (instances, 3) roughness, metalness and contrast. The contrast is the brightness difference between the
-            sectors of a round shape, which make rotation visible.
-        fixed: (instances,) True for instances that are fixed to one body. False for springs, ropes and hydraulic
-            cylinders, which connect two bodies.
+        dimmed: (instances,) True if the brightness is limited.
+        finish: (instances, 3) roughness, metalness and contrast. The contrast is the brightness difference between
+            sectors of a round shape, which makes rotation visible.
+        fixed: (instances,) True for instances on one body, False for instances between two bodies (springs, ropes,
+            hydraulic cylinders).
         body: (instances,) body index, -1 for the world.
         world: (instances,) index of the world.
         shape: (instances,) shape index, -1 for none.
-        grounds: planes of the model, and a floor if none of them is level.
+        grounds: planes of the model, and a floor if no plane is level.
         up: unit vector (3,) against gravity.
         offsets: (num_worlds, 3) drawn offset of each world (m).
     """
@@ -114,7 +115,7 @@ class Stage:
         self.home = self.bounds(self.transforms(_repeated(poses, num_worlds)))
 
     def _arrange(self, parts: list[Part], spans: list[Span]) -> None:
-        """Sort all parts by mesh, and within a mesh by world."""
+        """Sort all parts by mesh and world."""
         pieces: list[Part | Span] = [*parts, *spans]
         meshes: dict[str, MeshSource] = {}
         for piece in pieces:
@@ -166,15 +167,15 @@ class Stage:
         return result
 
     def span_courses(self, poses: Poses) -> Array:
-        """Return :meth:`span_transforms` for each sample (samples, n, 3, 4). The stage must have one world.
+        """Return :meth:`span_transforms` for each sample (samples, n, 3, 4), for a stage with one world.
 
         Args:
-            poses: poses whose first axis is the sample, not the world.
+            poses: poses with samples instead of worlds along the first axis.
         """
         return self._span.transforms(poses, np.arange(len(poses.position))[:, None])
 
     def frames(self, poses: Poses) -> Frames:
-        """Return the positions, rotations and scales of all instances in these poses."""
+        """Return positions, rotations and scales of all instances."""
         return Frames.from_transforms(self.transforms(poses))
 
     def local_transforms(self) -> Array:
@@ -186,7 +187,8 @@ class Stage:
     def rgba(self) -> Array:
         """Return the sRGB colors and opacities of all instances, uint8 (instances, 4).
 
-        Textures multiply these colors. The mean color of a cube map is already included.
+        With a texture, the color is a factor of the image. With a cube map, the color includes the mean color of the
+        map.
         """
         linear = np.where(self.dimmed[:, None], dimmed(self.color), self.color)
         srgb = np.clip(linear, 0.0, 1.0) ** (1.0 / _GAMMA)
@@ -199,7 +201,7 @@ class Stage:
     def ground_square(self, ground: Ground) -> Array:
         """Return the corners of a ground's square, counterclockwise from above, in the body frame (4, 3), m.
 
-        For a level ground, the square lies below the center of the scene.
+        For a level ground, the square is below the center of the scene.
         """
         point, (x, y, normal) = ground.point, ground.axes.T
         half = ground.half
@@ -212,7 +214,7 @@ class Stage:
     def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
         """Yield (index of the world, point (m), axes (columns)) for each drawn copy of a ground, in the world frame.
 
-        A level ground is yielded only once, because all worlds share it.
+        All worlds share one copy of a level ground.
         """
         for world in range(1 if ground.level else self.num_worlds):
             point, axes = place_of(ground, poses, world)
@@ -261,14 +263,14 @@ class _PartArrays:
         self.local = np.array(local).reshape(-1, 3, 4)[which]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
-        # body -1 is the last column, which is the world's
+        # body -1 (the world) is the last column
         result: Array = poses.rotation[world, self.body] @ self.local
         result[:, :, 3] += poses.position[world, self.body]
         return result
 
 
 class _SpanArrays:
-    """Ends of spans, with one entry for each instance."""
+    """Arrays of the fields of :class:`Span`, with one entry for each instance."""
 
     def __init__(self, spans: list[Span], which: Array, model: Model) -> None:
         self.body_a = np.array([s.body_a for s in spans], dtype=np.int64)[which]
@@ -281,7 +283,7 @@ class _SpanArrays:
         self.path = np.array([s.path for s in spans], dtype=np.int64)[which]
         self.piece = np.array([s.piece for s in spans], dtype=np.int64)[which]
         self.wraps, self.wrapped = model.topology.wrap, np.flatnonzero(self.path >= 0)
-        # a direction across the line, fixed in body a, so that a coil does not rotate about its axis
+        # a direction across the line, fixed in body a, keeps a coil from rotating about its axis
         poses = Poses.from_model(model)
         line = _unit(self._points(poses, 0, "b") - self._points(poses, 0, "a"))
         helper = np.where(np.abs(line[:, 1:2]) < 0.8, [[0.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]])
@@ -316,13 +318,13 @@ def _unit(vectors: Array) -> Array:
 
 
 def _tones(piece: Part | Span) -> float:
-    """Return the brightness difference between the sectors of a round shape, which makes rolling visible."""
+    """Return the brightness difference between sectors of round shapes, which makes rolling visible."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
 
 
 def _reach(mesh: MeshSource) -> float:
-    """Return the maximum distance of a mesh's vertices from its origin."""
+    """Return the maximum distance (m) of a mesh's vertices from the origin."""
     return float(np.linalg.norm(coarse_points(mesh), axis=1).max())
 
 

@@ -1,4 +1,4 @@
-"""Compute texture coordinates: u to the right and v upward in the image, or directions in a cube map."""
+"""Texture coordinates: u to the right and v upward in the image, or directions in a cube map."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from gpusim.description.looks import PROJECTED, Texture
 from gpusim.typing import Array
 
 _SEAM = 0.5
-"""A triangle crosses the seam if its longitudes differ by more than this share of 360 degrees."""
+"""Difference of a triangle's longitudes, as a fraction of 360 degrees, above which the triangle crosses the seam."""
 _FLAT = 0.999
-"""Minimum cosine of the angle between normal and z axis on an end face of a round shape."""
+"""Minimum cosine of the angle between normal and z axis on the flat ends of round shapes."""
 
 
 def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array:
@@ -19,8 +19,7 @@ def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array
     Args:
         texture: the image or cube map.
         points: (n, 3) positions of the corners in the frame of the visual (m).
-        uv: (n, 2) texture coordinates of the surface, or None to project the image. A projected cube map is not
-            stretched to the proportions of the visual.
+        uv: (n, 2) texture coordinates of the surface, or None to project the image (a cube map without stretching).
     """
     if texture.is_cube:
         fitted = uv is not None and texture.mapping != PROJECTED
@@ -36,8 +35,8 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
     """Return the texture coordinates (m, 3, 2) of a shape's triangles, from 0 to 1.
 
     Args:
-        picture: "faceted" shows the whole image on each side. "round" wraps the image once around the z axis, and also
-            shows it on flat ends. All other values project the image along z.
+        picture: "faceted" shows the whole image on each side. "round" shows the image once around the z axis, and on
+            flat ends. All other values of ``picture`` project the image along z.
         corners, normals: (m, 3, 3) positions and normals of the triangles' corners, in the frame of the shape.
     """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))

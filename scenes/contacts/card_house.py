@@ -23,8 +23,8 @@ def build(
     """Build the scene.
 
     Args:
-        levels: number of levels, which is also the number of card pairs in the lowest level, 1 to 10.
-        angle: angle of the cards from the vertical, deg, 5 to 30. Two leaning cards stand if ``friction`` is at least
+        levels: number of levels, equal to the number of card pairs in the lowest level, 1 to 10.
+        angle: angle of the cards from the vertical, deg, 5 to 30. Pairs of cards stand if ``friction`` is at least
             tan(angle) / 2.
         friction: coefficient of sliding friction, 0 or more.
     """
@@ -33,7 +33,7 @@ def build(
     b.add_shape_plane(-1, material=material, label="table")
     lean = math.radians(angle)
     half = (0.5 * THICKNESS, 0.5 * WIDTH, 0.5 * LENGTH)
-    # half the width of a leaning pair at its feet, and its height
+    # half width of a pair of cards at its feet, and its height
     reach = 2.0 * half[2] * math.sin(lean) + 2.0 * half[0] * math.cos(lean)
     rise = 2.0 * half[2] * math.cos(lean) + 2.0 * half[0] * math.sin(lean)
     pitch = max(2.0 * reach, LENGTH) + 2e-3

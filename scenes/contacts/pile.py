@@ -27,8 +27,8 @@ def build(
 
     Args:
         count: number of bodies, 1 to 100000.
-        balls: share of balls, 0 to 1.
-        size: maximum edge or diameter of a body, m, above 0. The bodies have random sizes of 0.7 to 1 times ``size``.
+        balls: fraction of balls, 0 to 1.
+        size: maximum edge length or diameter, m, above 0. Bodies have random sizes of 0.7 to 1 times ``size``.
         friction: coefficient of sliding friction, 0 or more.
         restitution: coefficient of restitution, 0 to 1.
         seed: seed of the random shapes, sizes and poses, 0 or more.
@@ -67,7 +67,7 @@ def build(
 
 
 def _add_pit(b: gpusim.ModelBuilder, half: float, material: gpusim.Material) -> None:
-    """Add a floor and four walls around a square with half edge ``half``, m."""
+    """Add a floor and four walls around a square with the half edge length ``half``, m."""
     b.add_shape_plane(-1, material=material, label="floor")
     for k in range(4):
         turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.5 * math.pi * k)

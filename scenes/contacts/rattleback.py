@@ -40,7 +40,7 @@ def build(
     b.add_shape_plane(-1, material=material, label="table")
     half = 0.5 * math.radians(tilt)
     c, s = math.cos(half), math.sin(half)
-    rotation = (s * c, c * s, s * s, c * c)  # about x, then about the turned y
+    rotation = (s * c, c * s, s * s, c * c)  # about x, then about the rotated y
     arm, pose = _contact_arm(rotation)
     rate = pose.rotate(np.array([0.0, 0.0, spin]))
     stone = b.add_body(

@@ -26,7 +26,7 @@ def build(
     """Build the scene. The slope falls along x.
 
     Args:
-        angle: angle of the slope, deg, 0 to below 60. On a steeper slope, the block tips over.
+        angle: angle of the slope, deg, 0 to below 60. At 60 degrees or more, the block tips over.
         friction: coefficient of sliding friction, 0 or more.
         mass: mass of the block, kg, above 0.
     """

@@ -31,13 +31,13 @@ def build(
     """Build the scene.
 
     Args:
-        free: use a weightless body with principal moments 1, 2, 3 kg m2 instead of a disc on its tip.
+        free: if True, use a body without gravity, with principal moments 1, 2, 3 kg m2, instead of a disc on a tip.
         spin: rate about the disc's axis (default 100), or about a free body's middle axis (default 5), rad/s.
         tilt: angle of the disc's axis from the vertical, rad. Not used if free.
         mass: mass of the body, kg, above 0.
         radius: radius of the disc, m, above 0. Not used if free.
         height: height of the disc's center above the tip, m, above 0. Not used if free.
-        wobble: initial angular rate of a free body about each of the other two axes, rad/s.
+        wobble: initial angular rate of a free body about its first and third axes, rad/s.
     """
     if free:
         b = gpusim.ModelBuilder(gravity=(0.0, 0.0, 0.0))

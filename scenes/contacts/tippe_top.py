@@ -1,4 +1,4 @@
-"""A spinning ball with a low center of mass turns over and spins on its head (tippe top).
+"""A tippe top (ball with a low center of mass) turns over and spins upside down.
 
 Reference case D12 in ``tests/reference/multibody``.
 """
@@ -36,7 +36,7 @@ def build(
     """
     require(0.0 <= offset < radius, NAME, "offset", offset, "must be from 0 to below the radius")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
-    # without sliding a top stays upright, and plain Coulomb friction would hold a slow contact
+    # regularized friction, because a tippe top needs sliding contacts
     law = gpusim.ContactLaw(friction="regularized", regularization_speed=1e-3)
     material = gpusim.Material(friction=friction, law=law)
     b.add_shape_plane(-1, material=material, label="table")

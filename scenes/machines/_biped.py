@@ -1,6 +1,6 @@
-"""Biped with 26 hinges, 50 kg and 1.46 m, driven by geared DC motors. Its sizes follow the VirSim papers on bipeds.
+"""Biped with 26 hinges and geared DC motors, 50 kg, 1.46 m, with sizes from the VirSim papers on bipeds.
 
-The frame of each body is at the joint to its parent. With all joint angles 0, x is forward, y to the left and z up.
+The origin of a body's frame is at the joint to the parent. At joint angles 0, x is forward, y to the left and z up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOTORS = {
 
 @dataclass(frozen=True)
 class Link:
-    """Body, and the hinge that connects it to its parent. Gains are in N m/rad and N m s/rad at the joint."""
+    """Body, and the hinge to its parent. Gains are in N m/rad and N m s/rad at the joint."""
 
     name: str
     parent: str
@@ -143,7 +143,7 @@ def standing(bend: float = 0.35) -> tuple[Posture, Transform]:
 
 
 def balanced(posture: Posture) -> tuple[Posture, Transform]:
-    """Lean the legs until the center of mass is above the soles. Return the posture and the pelvis pose."""
+    """Return a posture and pelvis pose with leaning legs, so that the center of mass is above the soles."""
     posture = dict(posture)
     for _ in range(30):
         at = poses(posture, Transform())
@@ -198,14 +198,14 @@ def _box(mass: float, half: Vector) -> Vector:
 
 
 DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate / idle))"
-"""Motor voltage as a share of its maximum, from PD law, feedforward effort and back-EMF compensation."""
+"""Motor voltage divided by its maximum, from PD law, feedforward effort and back-EMF compensation."""
 
 
 def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
     """Add the joint control, which computes the motor voltages.
 
-    The block ``wanted`` outputs the desired joint angles (26,), and a PD law tracks them. The block ``effort`` outputs
-    feedforward torques.
+    The block ``wanted`` outputs the desired joint angles (26,) for a PD law. The block ``effort`` outputs feedforward
+    torques.
     """
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])
     d.add("signal", "rate", signal=[f"joint.{name}.velocity" for name in NAMES])

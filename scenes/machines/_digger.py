@@ -13,7 +13,8 @@ from gpusim import Transform
 from gpusim import machines as m
 
 YELLOW, DARK, EARTH, ROCK = "#e0a020", "#4a4f55", "#7a6248", "#8d6e4f"
-#: First hinge of the arm in the upper carriage, (x, z), m. All frames have their origin on the ground below the swing.
+#: First hinge of the arm, (x, z), m, in the frame of the upper carriage. All frames have their origin on the ground
+#: below the swing.
 HINGE = (0.55, 0.95)
 SWING = 0.65
 BOOM, STICK, BUCKET = 1.6, 0.9, 0.45
@@ -21,9 +22,9 @@ WIDTH = 0.4
 #: Distance of the cylinders' pins at zero stroke, m.
 RETRACTED = {"boom": 0.52, "stick": 0.70, "bucket": 0.64}
 GROUND, STEEL = gpusim.Material(friction=0.8), gpusim.Material(friction=0.4)
-#: Trench between banks, m: x from and to, half width, height of the banks.
+#: Trench between banks: x of start and end, half width, height of the banks, m.
 TRENCH = (1.65, 2.9, 0.34, 0.25)
-#: Stones: start position (x), row distance, maximum radius, m; number across and along in a layer.
+#: Stones: start position (x), row distance, maximum radius, m; numbers of stones across and along in a layer.
 STONES, STONE, ACROSS, ROWS = (1.69, 0.158), 0.075, 4, 5
 PITCH, TEETH, HALF_TRACK = 0.12, 11, 0.65
 ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
@@ -144,7 +145,7 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
     for k, (size, place) in enumerate(walls):
         b.add_shape_box(-1, size, xform=Transform(place), material=GROUND, label=f"bank{k}", color=EARTH)
     random = np.random.default_rng(3)
-    # Soft contacts with bounded forces, so that jammed stones yield like a heap.
+    # Soft contacts with limited forces, so that jammed stones can move.
     law = gpusim.ContactLaw(normal="spring", damping="linear", stiffness=2e5, damping_coefficient=1e3)
     rock = gpusim.Material(friction=0.5, density=2000.0, law=law)
     pitch, bodies = 2.0 * half / ACROSS, []

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from gpusim.control import Diagram
 
-#: Speed at full stick, m/s, and its rate limits, m/s2. Then the drive's gain on the speed error, and its reset time, s.
+#: Speed at full stick, m/s, rate limits of the speed, m/s2; gain and reset time (s) of the drive's speed control.
 MOST_SPEED, GAINING, LOSING = 2.5, 1.0, 2.0
 QUICK, RESET = 1.2, 2.5
 #: Rate limit of the bicycle model's wheel, rad/s, and maximum lateral acceleration, m/s2.
 STEERING_RATE, ASIDE = 0.6, 1.5
-#: Brake share while stopping; speed that counts as standing, m/s; standing time before parking, s.
+#: Brake command while stopping; maximum speed of a standing robot, m/s; standing time before parking, s.
 STOPPING, STANDING, PATIENCE = 0.3, 0.05, 0.4
 DEAD_ZONE, CURVE = 0.08, 1.5
 
@@ -32,10 +32,10 @@ def krt_control(
     Args:
         radius: rolling radius of the wheels (m).
         full: speed at drive command 1 (m/s).
-        held: whether the drive has its own speed control.
+        held: True if the drive has its own speed control.
         wheelbase: wheelbase of the robot (m).
         angles: ascending steering angles of the bicycle model's front wheel (rad).
-        travels: travel of the steering rack for each of these angles (m).
+        travels: travel of the steering rack for each of the ``angles`` (m).
         brakes: names of the brake commands.
     """
     d = Diagram("driver", rate=100.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gpusim.control import Diagram
 
-#: Levers: dead zone as a share of the travel, exponent of the curve, and rate limit of a command, 1/s.
+#: Levers: dead zone as a fraction of the travel, exponent of the curve, and rate limit of a command, 1/s.
 DEAD_ZONE, CURVE, RATE = 0.08, 1.6, 4.0
-#: Distance from a cylinder's end within which the command decreases, and the remaining distance at the stop, m.
+#: Distance over which a cylinder's command decreases to 0 near a stop, and distance from the stop at command 0, m.
 BAND, MARGIN = 0.06, 0.01
-#: Command up to which the compensation of a spool's overlap grows; delay before a resting swing is braked, s.
+#: Command from which the overlap compensation of a spool is complete; delay of the brake of a resting swing, s.
 CROSSED, PATIENCE = 0.04, 0.6
 
 
@@ -18,7 +18,7 @@ def add_safety(d: Diagram, key: str = "Q") -> None:
 
 
 def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain: float = 1.0) -> str:
-    """Add an input from -1 to 1 (right and forward positive) that works while the machine is enabled.
+    """Add an input from -1 to 1 (right and forward positive), which is active if the machine is enabled.
 
     Return the name of the block whose output is the rate-limited lever value times ``gain``.
     """
@@ -31,7 +31,7 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
 
 
 def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: float) -> None:
-    """Add the valve command of ``<command>_cylinder``. It slows the motion near both ends of the stroke."""
+    """Add the valve command of ``<command>_cylinder``, which decreases near both ends of the stroke."""
     text = (
         "max(min(u, max(min((high - x) / band, 1), 0)), -max(min((x - low) / band, 1), 0))"
         .replace("high", repr(stroke - MARGIN)).replace("low", repr(MARGIN)).replace("band", repr(BAND))
@@ -51,7 +51,7 @@ def add_valve(d: Diagram, source: str, command: str, overlap: float) -> None:
 
 
 def add_swing(d: Diagram, source: str, overlap: float) -> None:
-    """Add the swing's valve and its brake, which engages some time after the lever is released."""
+    """Add the swing's valve command and brake command. The brake engages some time after the lever's release."""
     add_valve(d, source, "swing", overlap)
     d.connect(source, d.add("compare", "swing_moves", sign="!=", value=0.0)["a"])
     d.connect("swing_moves", d.add("logic", "swing_rests", operation="not"))

@@ -1,4 +1,4 @@
-"""Machine of the scene ``rtk_m``: carrier on four tracks, outriggers, swing, and a four-link arm, with one pump."""
+"""Machine of the scene ``rtk_m``: carrier on four tracks, outriggers, swing and four-link arm, with one pump."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gpusim import machines as m
 
 Point = tuple[float, float]
 ORANGE, DARK = "#d96a2b", "#454a50"
-#: First hinge of the arm in the upper carriage, (x, z), m. All frames have their origin on the ground below the swing.
+#: First hinge of the arm, (x, z), m, in the frame of the upper carriage. All frames have their origin on the ground
+#: below the swing.
 HINGE = (0.2, 0.8)
 SWING = 0.55
 TRACKS = {
@@ -27,7 +28,7 @@ LEGS = {"leg_fl": (0.5, 1.05), "leg_fr": (0.5, -1.05), "leg_rl": (-0.5, 1.05), "
 SOLE, STROKE, FOOT, SHOE = 0.12, 0.3, 0.15, (0.118, 0.24, 0.04)
 #: Initial extensions of the pistons, m.
 EXTENSIONS = {"boom": 0.36, "jib": 0.25, "stick": 0.24, "bucket": 0.15}
-#: Attachment point of the load on the bucket, (x, z) in its frame, m.
+#: Attachment point of the load, (x, z), m, in the bucket's frame.
 HOOK = (0.3, 0.05)
 
 

@@ -18,17 +18,16 @@ def rescuer_control(
 ) -> Diagram:
     """Return the operator control of the machine.
 
-    Inputs range from -1 to 1, right and forward positive. Positive inputs have these effects: ``left_x`` swings to the
-    right, ``left_y`` extends the stick, ``right_x`` empties the bucket, ``right_y`` lowers the boom. ``rocker`` moves
-    the jib, ``ahead`` and ``aside`` drive the tracks, and ``outriggers`` (m) sets the outriggers' travel. ``enable`` is
-    a switch.
+    Inputs range from -1 to 1, right and forward positive. Positive ``left_x`` swings to the right, ``left_y`` extends
+    the stick, ``right_x`` empties the bucket, and ``right_y`` lowers the boom. ``rocker`` moves the jib. ``ahead`` and
+    ``aside`` drive the tracks. ``outriggers`` (m) sets the outriggers' travel. ``enable`` is a switch.
 
     Args:
         strokes: strokes of the cylinders (m).
         drives: names of the track commands on each side.
         legs: names of the outrigger commands.
         travel: maximum travel of the outriggers (m).
-        turns: rotation of a sprocket per track travel, rad/m.
+        turns: rotation of a sprocket per travel of the track, rad/m.
     """
     d = Diagram("cab")
     add_safety(d)
@@ -57,7 +56,7 @@ def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
 
 
 def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], turns: float) -> None:
-    """Add the track control: sum and difference of two inputs."""
+    """Add the track commands: sum and difference of two inputs."""
     add_lever(d, "ahead", ("DOWN", "UP"))
     add_lever(d, "aside", ("LEFT", "RIGHT"))
     for side, sign in (("left", "+"), ("right", "-")):

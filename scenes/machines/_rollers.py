@@ -19,11 +19,12 @@ from gpusim.scenes._checks import Recording, near
 PATH_END = (1.54898, 2.15577)
 """End position of a platform that follows the default commands exactly, m."""
 RADIUS = 0.1
-#: Contacts carry load from a gap of 10 um on (contact_slop). The platform would rise by that amount once, so it
-#: starts there.
+#: Initial height of the platform, about contact_slop. At a smaller height, contacts would lift the platform at the
+#: start.
 LIFT = 0.99e-5
 Drive = Literal["speeds", "motors", "torques"]
-#: Platform velocity, m/s and rad/s, along and about its own axes: forward, to the left, then both while turning.
+#: Platform velocities (m/s, m/s, rad/s) in the platform's axes: forward, to the left, then forward, left and yaw
+#: together.
 MOTIONS = {
     "forward": ((0.0, 0.0), (0.5, 1.0), (2.0, 1.0), (2.5, 0.0), (4.5, 0.0), (5.0, 1.0), (7.5, 1.0), (8.0, 0.0)),
     "left": ((0.0, 0.0), (2.0, 0.0), (2.5, 1.0), (4.5, 1.0), (5.0, 0.0)),
@@ -36,7 +37,7 @@ MOTOR: dict[str, Any] = {
     "stall_torque": 1.2, "no_load_speed": 500.0, "mechanical_time_constant": 0.01, "gear_ratio": 20.0,
 }  # fmt: skip
 MOST_TORQUE = 2.0
-#: Shares of the maximum torque for the wheels in order, so that the platform does not only turn in place.
+#: Fraction of the maximum torque for each wheel. The four fractions move and rotate the platform.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
 #: Damping gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
 HOLD, HOLD_TURN = 2000.0, 200.0
@@ -55,7 +56,7 @@ def require_rollers(scene: str, rollers: int) -> None:
 
 
 def platform(size: tuple[float, float, float], mass: float, friction: float) -> tuple[gpusim.ModelBuilder, int]:
-    """Return a builder with a ground and a platform whose center is at axle height, and the platform's index."""
+    """Return a builder with a ground and a platform (center at axle height), and the platform's index."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="ground")
     body = b.add_body(mass, box_inertia(mass, size), xform=gpusim.Transform((0, 0, RADIUS + LIFT)), label="platform")
@@ -142,7 +143,7 @@ def plots(count: int) -> list[Plot]:
 
 
 def around(count: int, distance: float) -> list[gpusim.Transform]:
-    """Return wheel frames on a circle, the first one at the left. Each wheel rolls along the circle."""
+    """Return frames of wheels on a circle, the first wheel at the left. Each wheel rolls along the circle."""
     frames = []
     for k in range(count):
         angle = 0.5 * math.pi + 2.0 * math.pi * k / count
@@ -152,7 +153,7 @@ def around(count: int, distance: float) -> list[gpusim.Transform]:
 
 
 def checks(off: float) -> list[Check]:
-    """Return the checks for a platform that stops within ``off`` (m) of its path's end."""
+    """Return the checks for a platform that stops at a distance of at most ``off`` (m) from the path's end."""
 
     def arrives(run: Recording) -> bool:
         place = run["body.platform.position"][:, 0, :2]

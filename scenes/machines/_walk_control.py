@@ -4,9 +4,9 @@ The error of the divergent component of motion (DCM, Hof 2008, Takenaka 2009) is
 
     e = (x - x_plan) + (v - v_plan)/w
 
-The control shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are position and velocity of the pelvis,
-which approximates the center of mass. w is the pendulum frequency. Joint efforts balance each foot's share of the
-ground force and the legs' weight. PD laws correct the remaining error.
+The control shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are the position and velocity of the
+pelvis, which approximates the center of mass. w is the frequency of the pendulum. Joint efforts balance the ground
+force on each foot and the weight of the legs. PD laws correct the remaining error.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ CATCH = 0.5
 SHIFTS = 0.1
 """Rate limit of the landing position, m/s."""
 LAST = 0.15
-"""The landing position of a foot does not change during this time before the landing, s."""
+"""Time before the landing during which the landing position of a foot is constant, s."""
 CLEAR = 0.6 * LIFT
-"""If the planned height of a rising foot exceeds this height, an early contact is reset, m."""
+"""Planned height of a rising foot above which the control resets an early contact, m."""
 TOUCH, YIELDS = 25.0, 0.5
-"""Minimum force on a swinging foot that counts as ground contact (N), and rate limit of the height correction (m/s)."""
+"""Force on a swinging foot above which it has ground contact (N), and rate limit of the height correction (m/s)."""
 LEVER, DAMPING = 0.3, 3e-3
 """Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
 FAR = 0.12
-"""Maximum distance of the desired ZMP from the planned one, m."""
+"""Maximum distance of the desired ZMP from the planned ZMP, m."""
 AT_ONCE = 1e-6
 """Filter time of derivatives, s."""
 
@@ -79,7 +79,7 @@ def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
 
 
 def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -> None:
-    """Add an expression."""
+    """Add an expression block with the formula ``text``."""
     block = d.add("expression", name, text=text, unit=unit)
     block.wire(*(inputs.get(port, port) for port in d.ports(name)[0]))
 
@@ -119,7 +119,7 @@ def _add_plan(d: Diagram, plan: Plan) -> None:
 
 
 def _bends(lines: Array) -> list[int]:
-    """Return the indices of a polyline's ends and of the points at which it bends."""
+    """Return the indices of a polyline's ends and bends."""
     turned = np.abs(np.diff(lines, 2, axis=0)).max(axis=-1) > 1e-9
     return [0, *(np.flatnonzero(turned) + 1).tolist(), len(lines) - 1]
 
@@ -135,7 +135,7 @@ def _add_error(d: Diagram, frequency: float) -> None:
     d.add("sum", "haste", signs="+-").wire("speed", "pace")
     d.connect("haste", d.add("lowpass", "drift", time=SMOOTH))
     _formula(d, "divergent", f"miss + drift / {frequency!r}", "m")
-    # shift of a foot relative to the pelvis that makes it land at its planned position, or farther
+    # shift of a foot relative to the pelvis, for a landing at the planned position or beyond
     _formula(d, "astray_flat", f"miss - {CATCH!r} * divergent", "m")
     _pack(d, "astray", "astray_flat", "high_by")
 
@@ -181,7 +181,7 @@ def _add_places(d: Diagram) -> None:
 
 
 def _add_wrench(d: Diagram) -> None:
-    """Add the ground's wrench about the center of the supporting soles, and the share of each sole."""
+    """Add the ground's wrench about the center of the supporting soles, and each sole's fraction of the wrench."""
     d.add("sum", "apart", signs="+-").wire("l_spot", "r_spot")
     d.add("sum", "over", signs="+-").wire("near_spot", "r_spot")
     for name, a in (("along", "over"), ("square", "apart")):
@@ -202,7 +202,7 @@ def _add_wrench(d: Diagram) -> None:
 
 
 def _add_landing(d: Diagram, side: str) -> None:
-    """Add the target of a foot: its planned position, shifted by the position error and the DCM error of the robot."""
+    """Add the target of a foot: planned position, shifted by the robot's position error and DCM error."""
     other = "r" if side == "l" else "l"
     d.add("delay", f"{side}_last", samples=1)
     text = "astray if free else (0 if bears and not other else last)"
@@ -231,7 +231,7 @@ def _add_meeting(d: Diagram, side: str) -> None:
 
 
 def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
-    """Add the planned angles of a leg, and the efforts for the leg's weight and its share of the ground force."""
+    """Add the planned angles of a leg, and the efforts for the leg's weight and for the ground force on its foot."""
     joints = [f"{side}_{name}" for name in LEG]
     start = [posture[joint] for joint in joints]
     d.add("to_frame", f"{side}_near").wire(f"{side}_target", "place", "facing")
@@ -243,7 +243,7 @@ def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
     ik.wire(target=f"{side}_near", orientation=f"{side}_facing", posture=f"{side}_posture")
     load = d.add("inverse_dynamics", f"{side}_load", **heavy_chain(b, "pelvis", f"{side}_sole"))
     load.wire(f"{side}_ik.out", wrench=d.add("product", f"{side}_wrench").wire("wrench", f"{side}_share"))
-    # The three hip joints rotate about z, x and y, approximately like the lean of the pelvis.
+    # The axes z, x and y of the hip joints are approximately the axes of the pelvis' lean.
     d.add("product", f"{side}_righting").wire("righting", f"{side}_share")
     d.add("constant", f"{side}_below", value=[0.0] * 3, unit="N m")
     _pack(d, f"{side}_hips", f"{side}_righting", f"{side}_below")
@@ -266,7 +266,7 @@ def _add_joints(d: Diagram, posture: Posture) -> None:
 
 
 def _add_soles(d: Diagram) -> None:
-    """Add the forces on the soles and the distance of the center of pressure from the edge of the more loaded sole."""
+    """Add the forces on the soles, and the distance from the center of pressure to the edge of the more loaded sole."""
     for side, _ in SIDES:
         d.add("signal", f"{side}_ground", signal=f"sensor.{side}_foot.force")
         _part(d, f"{side}_bearing", f"{side}_ground", 2)

@@ -1,10 +1,10 @@
 """Plan of a biped walk: footprints, zero-moment point, center of mass, pelvis and feet.
 
-The center of mass c stays at the height z above the sole. It moves as a linear inverted pendulum:
+The center of mass c, at the constant height z above the sole, moves as a linear inverted pendulum:
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-p is the zero-moment point, and g is the gravity (Kajita and Tani 1991). Finite differences on a time grid give one
+p is the zero-moment point and g is the gravity (Kajita and Tani 1991). Finite differences on a time grid give a
 tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.
@@ -34,11 +34,11 @@ GRID = 0.01
 INWARDS = 0.012
 """Inward offset of the zero-moment point from a sole's center in single support, m."""
 LIFT = 0.05
-"""Maximum height of a swinging foot above the higher of its old and new footprints, m."""
+"""Maximum height of a swinging foot above the old or new footprint (the higher of the two), m."""
 CORRECTIONS = 6
 """Number of iterations that correct the zero-moment point for all masses."""
 DIGITS = 10
-"""Number of decimals in the plan, so that all processors compute the same plan."""
+"""Number of decimals of the plan. Rounding gives the same plan on all processors."""
 LEG = ("hip1", "hip2", "thigh", "shin", "ankle", "foot")
 
 
@@ -59,7 +59,7 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Step:
-    """Swing of a foot from one footprint to another, between two times."""
+    """Swing of a foot between two footprints and two times."""
 
     side: str
     start: Footprint
@@ -106,14 +106,14 @@ def feet_at(middle: Footprint) -> dict[str, Footprint]:
 
 
 def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprint]]:
-    """Return alternating footprints, the left one first.
+    """Return alternating footprints, starting with the left foot.
 
-    Each move is the length (m) and the rotation (rad) of one step.
+    ``moves`` are the length (m) and the rotation (rad) of each step.
     """
     middle = Footprint(0.0, 0.0, 0.0, 0.0)
     found = []
     for k, (length, turn) in enumerate(moves):
-        # half of the turn before and half after the translation: the chord of an arc
+        # half of the rotation before and half after the translation, as on an arc
         middle = middle.ahead(0.0, 0.0, 0.5 * turn).ahead(length, 0.0, 0.5 * turn)
         side = SIDES[k % 2][0]
         found.append((side, feet_at(middle)[side]))
@@ -136,7 +136,7 @@ def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, 
 
     Args:
         height: height of the pelvis above the soles in ``posture`` (m).
-        posture: joint angles (rad). The arms keep their angles in this posture.
+        posture: joint angles (rad) at the start. The angles of the arms are constant.
     """
     time = GRID * np.arange(math.ceil((steps[-1].ends + pace.rest) / GRID) + 1)
     feet = {side: _foot(time, steps, side, lift) for side, _ in SIDES}
@@ -174,7 +174,7 @@ def _foot(time: Array, steps: Sequence[Step], side: str, lift: float) -> Array:
     for step in own:
         share = (time - step.begins) / (step.ends - step.begins)
         way = np.array([getattr(step.end, n) - getattr(step.start, n) for n in ("x", "y", "z", "yaw")])
-        # height changes come early when going up, and late when going down
+        # early changes of height for steps up, late changes for steps down
         rises = quintic(2.0 * share) if way[2] > 0.0 else quintic(2.0 * share - 1.0)
         shares = np.stack([quintic(share), quintic(share), rises, quintic(share)], axis=-1)
         found += shares * way
@@ -189,7 +189,7 @@ def _bears(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the zero-moment point: on the supporting sole, or moving between both soles."""
+    """Return the zero-moment point: on the supporting sole, or in motion between the soles."""
     at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
@@ -204,7 +204,7 @@ def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
 
 
 def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the ground height under the body: the mean height of both footprints, with smooth transitions."""
+    """Return the ground height under the body: mean height of the two footprints, with smooth transitions."""
     level = np.zeros_like(time)
     for step in steps:
         share = (time - step.begins) / (step.ends + pace.double - step.begins)
@@ -257,8 +257,8 @@ def _about(axis: Sequence[float], angle: Array) -> Array:
 def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
     """Return the joint angles (samples, 6) of a leg between an upright pelvis and a level sole.
 
-    The order is that of ``LEG``. The solution is in closed form (Kajita, "Introduction to Humanoid Robotics", 2014,
-    section 2.5).
+    The joints are in the order of ``LEG``. The solution is in closed form (Kajita, "Introduction to Humanoid Robotics",
+    2014, section 2.5).
     """
     body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])
     ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)
@@ -278,7 +278,7 @@ def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
 
 
 def _centers(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> list[tuple[float, Array]]:
-    """Return masses and their positions, (samples, 3)."""
+    """Return the masses and their positions (samples, 3)."""
     body = _yawed(pelvis[:, 3])
     found = [(masses.upper, pelvis[:, :3] + body @ masses.upper_com)]
     for side, sign in SIDES:

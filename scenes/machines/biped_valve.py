@@ -1,7 +1,7 @@
 """A biped stands and turns a valve wheel with both hands, under the control of a block diagram.
 
-The scene follows the VirSim papers on bipeds. The control shifts the hands' targets until the wrist forces that do no
-work on the wheel are zero. The control therefore tolerates an error in the assumed position of the wheel.
+The scene follows the VirSim papers on bipeds. The control shifts the hands' targets until all wrist forces that do no
+work on the wheel are zero. The new targets correct an error in the assumed position of the wheel.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ BEGINS, LEAST_BACK, COMES_TO_REST = 1.0, 5.0, 1.3
 GRAVITY, DEGREES = 9.81, 180.0 / math.pi
 HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
 YIELDS = 2e-3
-"""Gain from the wrist force that does no work to the speed of a hand's target, m/(N s)."""
+"""Gain from the wrist force component without work to the speed of a hand's target, m/(N s)."""
 HALF_WIDTH = 0.09 + FOOT[1]
-"""Half the width of both soles together, m."""
+"""Half of the total width of the two soles, m."""
 PEACE = 0.5
 """End of the initial balancing, s."""
 
@@ -63,12 +63,13 @@ def build(
     """Build the scene. The command "wheel" is the desired wheel angle (rad).
 
     Args:
-        turn: rotation of the wheel, degrees, -110 to 110, not 0. From 100 degrees on, an arm may not reach the rim of a
-            wheel with a radius of 0.18 m or more.
-        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20. From 10 N m on, some checks may fail.
+        turn: rotation of the wheel, degrees, -110 to 110, not 0. At 100 degrees or more, an arm may not reach the rim
+            of a wheel with a radius of 0.18 m or more.
+        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20. At 10 N m or more, some checks may
+            fail.
         radius: radius of the wheel's rim, m, 0.1 to 0.2.
         misplaced: distance of the wheel from its assumed position, positive away from the robot, m, -0.03 to 0.03.
-        feedback: use feedback of the wheel's angle and of the wrist forces.
+        feedback: True uses feedback of the wheel's angle and of the wrist forces.
     """
     require(0.0 < abs(turn) <= 110.0, NAME, "turn", turn, "must be -110 to 110, and not 0")
     b = gpusim.ModelBuilder()
@@ -113,7 +114,7 @@ class Times:
         """Return the times for a rotation (rad). The return starts at 5 s, or later if ``turn`` exceeds 93 degrees."""
         way = abs(turn) / SPEED
         back = max(LEAST_BACK, BEGINS + way + COMES_TO_REST)
-        # lag of the filter at the start, and slowing down at the end
+        # lag of the filter at the start, and deceleration at the end
         starts, slows = 0.6, max(way - 0.2, 0.8)
         there, again = ((t + starts, t + slows) for t in (BEGINS, back))
         return cls((there, again), back, 2.0 * back - BEGINS)
@@ -136,7 +137,7 @@ def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture
 
 
 def _reach(posture: Posture, pelvis: Transform, s: str, target: np.ndarray) -> None:
-    """Change an arm's joint angles in ``posture`` so that its grip is at ``target``."""
+    """Change an arm's joint angles in ``posture`` so that the grip is at ``target``."""
     hand, names = f"{s}_hand", ARMS[s]
     start = np.array([posture.get(name, 0.0) for name in names])
 
@@ -195,14 +196,14 @@ def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: b
 def _add_arm(
     d: Diagram, b: gpusim.ModelBuilder, posture: Posture, s: str, y: float, radius: float, feedback: bool
 ) -> None:
-    """Add the diagram blocks of one arm: the hand's target on the rim, the hand's force, and the joint angles."""
+    """Add the diagram blocks of an arm: hand target on the rim, hand force, and joint angles."""
     lever = radius * y
     d.add("expression", f"{s}_y", text=f"{lever!r} * c", unit="m").wire("aim_cos")
     d.add("expression", f"{s}_z", text=f"{WHEEL[2]!r} + {lever!r} * s", unit="m").wire("aim_sin")
     d.add("constant", f"{s}_x", value=WHEEL[0], unit="m")
     d.add("mux", f"{s}_rim", count=3).wire(f"{s}_x", f"{s}_y", f"{s}_z")
-    # The force of the hand on the wheel, in world axes: the sensor measures the force of the hand on the wrist, which
-    # includes the hand's weight.
+    # Force of the hand on the wheel, in world axes. The sensor measures the force of the hand on the wrist, including
+    # the hand's weight.
     d.add("signal", f"{s}_wrist", signal=f"sensor.{s}_wrist.force")
     d.connect(f"{s}_wrist", d.add("gain", f"{s}_push", gain=-1.0, unit="-"))
     wrist = (f"signal:body.{s}_wrist.{what}" for what in ("position", "orientation"))
@@ -216,7 +217,7 @@ def _add_arm(
     d.add("project", f"{s}_work").wire(f"{s}_force", f"{s}_tangent")
     yields = -YIELDS if feedback else 0.0
     d.add("integrator", f"{s}_yield", gain=yields, initial=[0.0] * 3, lower=-0.08, upper=0.08, unit="m/N s")
-    # force that does no work on the wheel: everything except the mean push of both hands along the rim
+    # force without work on the wheel: all force except the mean push of the hands along the rim
     d.add("product", f"{s}_share").wire("push", f"{s}_tangent")
     d.connect(d.add("sum", f"{s}_idle", signs="+-").wire(f"{s}_force", f"{s}_share"), f"{s}_yield")
     d.add("sum", f"{s}_target").wire(f"{s}_rim", f"{s}_yield")
@@ -233,7 +234,7 @@ def _add_arm(
 
 
 def _add_balance(d: Diagram) -> None:
-    """Add the center of pressure, its distance from the edge of the soles, and the drives' load, for display."""
+    """Add signals for display: center of pressure, its distance from the edge of the soles, load of the drives."""
     for s, _y in SIDES:
         d.add("signal", f"{s}_ground", signal=f"sensor.{s}_foot.force")
         d.connect(f"{s}_ground", d.add("select_element", f"{s}_load", index=2))
@@ -283,7 +284,7 @@ def off(run: Recording, turn: float) -> tuple[float, float]:
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
-    """Return the maximum relative error of a wrist's mean pushing force. The expected force is friction/(2 radius)."""
+    """Return the maximum relative error of a wrist's mean pushing force, expected as friction/(2 radius)."""
     wanted, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
     for (begin, end), sign in zip(Times.of(turn).turning, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)

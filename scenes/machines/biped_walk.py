@@ -1,6 +1,6 @@
 """A biped walks straight ahead, steps on a board, is pushed, follows a bend and stops.
 
-The plan of the walk is computed when the scene is built. A block diagram controls the robot and keeps the balance.
+``build`` computes the plan of the walk. A block diagram controls the robot and keeps the balance.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gpusim.scenes.machines._walk_plan import DIGITS, LEG, Pace, Plan, footprint
 
 NAME = "biped_walk"
 BEND = 0.4
-"""Bend of hips and ankles in the standing posture, rad. Knees bend twice as much."""
+"""Bend of hips and ankles in the standing posture, rad. Knees have twice this bend."""
 OVER = 2
-"""Number of steps between the flat steps and the step on the board."""
+"""Number of steps from the flat steps to the step on the board."""
 AFTER, PUSHED, BENDING = 5, 4, 6
-"""Number of steps from the flat steps to the bend and to the pushed step, and number of steps in the bend."""
+"""Numbers of steps from the flat steps to the bend, from the flat steps to the pushed step, and in the bend."""
 LEAST = 30.0
 """Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_AT = 0.2, 0.2
@@ -41,7 +41,7 @@ ITERATIONS = 16
 TARGETS = 0.6
 """Maximum deviation of the joint targets from the initial positions, rad."""
 BACK = 2.0
-"""Maximum time from the start of a push until the robot is back on its plan, s."""
+"""Maximum time from the start of a push until the robot follows its plan again, s."""
 
 
 def build(
@@ -61,14 +61,14 @@ def build(
         steps: number of steps before the board and the bend, 2 to 200. Odd numbers are rounded up.
         length: length of a step, m, 0.13 to 0.22.
         turn: angle of the bend, degrees, -90 to 90, positive to the left.
-        board: thickness of the board under the left foot, m, 0 to 0.03. With 0, there is no board.
-        seen: whether the plan includes the board.
+        board: thickness of the board under the left foot, m, 0 (no board) to 0.03.
+        seen: True if the plan includes the board.
         push: force on the chest for 0.2 s while only the right foot is on the ground, N, 0 to 80. The robot withstands
-            40 N in every direction.
+            40 N in all directions.
         side: direction of the push, degrees, -360 to 360. 0 is forward, 90 to the left.
         friction: friction of the soles, 0.3 to 1.5.
-        control: "plan": the robot follows the plan of its walk. "joints": the robot stands on flat ground, and a
-            program or a learned policy sets a target angle for each leg joint, such as "l_shin_target" (rad).
+        control: "plan": the robot follows the plan of its walk. "joints": the robot stands on flat ground. A program or
+            a learned policy sets the target angles of the leg joints, such as "l_shin_target" (rad).
     """
     if control == "joints":
         return _by_joints(friction)
@@ -143,7 +143,7 @@ def _by_joints(friction: float) -> Scene:
 
 
 def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float = 0.02) -> tuple[Plan, Posture]:
-    """Return the plan and the initial standing posture. The arguments are as in :func:`build`."""
+    """Return the plan and the initial standing posture, for arguments of :func:`build`."""
     pace, (posture, pelvis) = Pace(), standing(BEND)
     straight = [(length, 0.0)] * (_even(steps) + AFTER)
     bend = [(0.7 * length, math.radians(turn) / BENDING)] * BENDING
@@ -154,12 +154,12 @@ def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float
 
 
 def _even(steps: int) -> int:
-    """Round up to an even number, so that the left foot lands on the board."""
+    """Round up to an even number, since the left foot must land on the board."""
     return steps + steps % 2
 
 
 def _begun(posture: Posture, plan: Plan) -> Posture:
-    """Return the posture with the leg angles of the plan's first sample."""
+    """Return the posture, with leg angles from the plan's first sample."""
     found = dict(posture)
     for s, sign in SIDES:
         angles = leg_angles(plan.pelvis[:1], plan.feet[s][:1], sign)[0]
@@ -217,7 +217,7 @@ def _stands_on(times: tuple[float, float], board: float) -> Check:
 
 
 def _comes_back(pushed: float) -> Check:
-    """Return a check that a push causes a DCM error above 15 mm, and that the error is below 15 mm after 2 s."""
+    """Return a check of the DCM error after a push: above 15 mm first, below 15 mm after 2 s."""
 
     def passes(run: Recording) -> bool:
         time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)

@@ -1,6 +1,6 @@
 """An excavator digs stones out of a trench, with all drives on one load-sensing pump.
 
-The machine has 117 bodies, which include two tracks with 42 shoes each.
+The machine has 117 bodies, including two tracks with 42 shoes each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpusim.scenes.machines._digger_control import excavator_control
 NAME = "excavator"
 Recording = Mapping[str, np.ndarray]
 LEVERS = ("boom", "stick", "bucket")
-#: Time, s; tip position from the swing's axis and above ground, m; angles of bucket and swing, degrees.
+#: Time, s; tip position (distance from the swing's axis, height above ground), m; angles of bucket and swing, degrees.
 BUILT = (1.70367, 0.77332, -150.0)
 SIDE = 65.0
 WAY = (
@@ -37,7 +37,7 @@ WAY = (
     (15.5, 2.30, 1.10, -95.0, SIDE),
     (18.5, *BUILT, 0.0),
 )
-#: Valve commands per m and rad of position error, and overlap of the spools.
+#: Valve commands per position error (1/m and 1/rad), and overlap of the spools.
 GAIN, SWING_GAIN, OVERLAP = 12.0, 2.5, 0.05
 DURATION = 20.0
 STROKES = {"boom": 0.5, "stick": 0.55, "bucket": 0.4}
@@ -124,7 +124,7 @@ def _checks_by_hand(tracks: bool) -> list[Check]:
         return bool(run["joint.swing.position"].max() > 0.3 and min(ways) > 0.05)
 
     def rests(run: Recording) -> bool:
-        """Check that the cylinders hold their positions and the swing is braked after the levers are released."""
+        """Check that the cylinders hold their positions and the swing is braked after the release of the levers."""
         late = (run["time"] > 6.2) & (run["time"] < 6.75)
         still = all(np.ptp(run[f"cylinder.{name}_cylinder.position"][late]) < 3e-3 for name in LEVERS)
         return bool(
@@ -213,7 +213,7 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
         return bool(np.all(np.sum(places[..., 1] > 0.8, axis=0) >= 3))
 
     def calm(run: Recording) -> bool:
-        """Check that no body is thrown away: the kinetic energy is below 2 kJ."""
+        """Check that the kinetic energy is below 2 kJ, so that no body flies away."""
         energy = run["sim.kinetic_energy"]
         return bool(np.all((energy >= 0.0) & (energy < 2000.0)))
 

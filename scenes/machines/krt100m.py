@@ -1,7 +1,7 @@
 """A mobile robot with a trailer crosses obstacles with the wheels of one side.
 
-The robot has double wishbones and torsion bars, and the trailer has sliding pillars. Robot and trailer follow the
-VirSim paper on wheels. The drive train and its commands come from ``gpusim.machines``.
+The robot has double wishbones and torsion bars. The trailer has sliding pillars. Robot and trailer are from the VirSim
+paper on wheels. ``gpusim.machines`` provides the drive train and its commands.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAME = "krt100m"
 GRAVITY, DURATION = 9.81, 7.0
 WHEELBASE, TRACK, RADIUS, TRAILER_X = 1.6, 1.2, 0.3, -2.7
 OBSTACLE_X, KERB = 2.5, 0.3
-#: Tires: slip stiffness over load, along and across; rolling resistance as a share of the load.
+#: Tires: longitudinal and lateral slip stiffness divided by load; rolling resistance divided by load.
 ALONG, ACROSS, ROLLING = 15.0, 10.0, 0.015
 #: Drives: torque, N m; no-load speed, rad/s; speed droop of speed-controlled drives at full torque, rad/s.
 TORQUE, FREE_SPEED, GIVES_WAY = 1600.0, 20.0, 0.8
@@ -78,16 +78,16 @@ def build(
         steer: steering angle of the bicycle model, rad, positive to the left.
         drive_mode: "motor" for a DC motor with voltage commands, or "speed" for a drive that controls the wheels' mean
             speed.
-        trailer: pull a trailer.
-        travel: travel of the wheels, up and down, m, 0.02 to 0.12.
+        trailer: True adds a trailer.
+        travel: travel of the wheels in each direction, m, 0.02 to 0.12.
         stiffness: stiffness of the robot's torsion bars, N m/rad.
         damping: damping of the robot's dampers, N m s/rad.
         friction: friction coefficient of the ground. The friction coefficient of the tires is 1.
-        slope: slope of the ground, rad, -0.6 to 0.6. With a positive slope, the ground falls forward.
-        brake: apply all brakes from the start.
+        slope: slope of the ground, rad, -0.6 to 0.6, positive for ground that falls forward.
+        brake: True applies all brakes from the start.
         control: "schedule": a schedule writes the commands. "diagram": a block diagram (_krt_control.py) computes the
-            commands from the inputs "stick" and "wheel". The parameters speed, turn, steer and brake then have no
-            effect.
+            commands from the inputs "stick" and "wheel". The parameters speed, turn, steer and brake have no effect
+            with "diagram".
     """
     for name, value in (("speed", speed), ("turn", turn)):
         most = round(0.9 * FREE_SPEED * RADIUS, 9)
@@ -172,7 +172,7 @@ def _driven(
 
 
 def _crosses(run: Recording) -> bool:
-    """Check that all wheels pass the kerb, with less than 5 cm sideways offset and less than 3 % slip."""
+    """Check that all wheels pass the kerb, with a lateral offset below 5 cm and slip below 3 %."""
     x, y, _ = run["body.chassis.position"][-1, 0]
     rolled = float(run["joint.mean.position"][-1, 0]) * (RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS)
     return bool(x > OBSTACLE_X + KERB - TRAILER_X and abs(y) < 0.05 and abs(x / rolled - 1.0) < 0.03)
@@ -273,7 +273,7 @@ def _add_robot(
 def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float) -> None:
     """Add a trailer with one axle."""
     load = axle_loads()[2]
-    # at the robot's height, so that both frames are level
+    # hitch height of the robot, for level frames
     tractor = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")
     pose = b.bodies[tractor].xform * gpusim.Transform((TRAILER_X, 0.0, 0.0))
     inertia = (0.1 * TRAILER_MASS, 0.2 * TRAILER_MASS, 0.25 * TRAILER_MASS)

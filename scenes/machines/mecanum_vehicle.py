@@ -30,7 +30,7 @@ def build(
     Args:
         drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (one torque motor
             per wheel).
-        speed: speed of the platform, m/s, -1 to 1. The yaw rate is up to 2 rad/m times this speed.
+        speed: speed of the platform, m/s, -1 to 1. The maximum yaw rate is 2 rad/m times ``speed``.
         mass: mass of the platform, kg, above 0.
         wheelbase: distance between the axles, m, at least 0.3.
         track: distance between left and right wheels, m, at least 0.2.

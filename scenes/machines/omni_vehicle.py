@@ -1,7 +1,7 @@
 """A platform on three omni wheels drives forward, sideways, and forward while turning.
 
-Zobova and Tatarinov (2009) and Borisov, Kilin and Mamaev (2015) describe this vehicle with massless rollers. These are
-the reference cases F01 and F02 in ``tests/reference/multibody``.
+Reference cases F01 and F02 in ``tests/reference/multibody``: the same vehicle with massless rollers (Zobova and
+Tatarinov 2009; Borisov, Kilin and Mamaev 2015).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def build(
     Args:
         drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (one torque motor
             per wheel).
-        speed: speed of the platform, m/s, -1.5 to 1.5. The yaw rate is up to 2 rad/m times this speed.
+        speed: speed of the platform, m/s, -1.5 to 1.5. The maximum yaw rate is 2 rad/m times ``speed``.
         mass: mass of the platform, kg, above 0.
         distance: distance of the wheels from the center, m, at least 0.2.
         rollers: number of rollers per wheel, 6 or more.

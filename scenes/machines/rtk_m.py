@@ -22,17 +22,17 @@ from gpusim.scenes.machines._rescuer_control import rescuer_control
 NAME = "rtk_m"
 Recording = Mapping[str, np.ndarray]
 LEVERS = ("boom", "jib", "stick", "bucket")
-#: Rotations of boom, jib, stick and bucket from the initial pose for reaching out, rad, and of the swing.
+#: Rotations (rad) of boom, jib, stick and bucket from the initial pose to the extended arm, and of the swing.
 REACH = {"boom": -0.7, "jib": 0.9, "stick": 0.6, "bucket": 0.2}
 ASIDE = 0.5 * math.pi
 SPEED, STANDING = 0.6, 0.22
-#: Times, s: stopped on the step, on outriggers, reached out, loaded, start of unloading, end.
+#: Times, s: stop on the step, outriggers extended, arm extended, load applied, start of unloading, end.
 STOP, STAND, OUT, LOADED, UNLOADED, END = 6.0, 8.0, 11.5, 12.5, 14.5, 16.0
-#: Valve commands per m and rad of position error, and dead zone of the position error, m.
+#: Valve commands per position error (1/m and 1/rad), and dead zone of the position error, m.
 GAIN, SWING_GAIN, DEAD = 10.0, 2.5, 0.005
-#: Position of the step's front, m, and half its length and width.
+#: Position of the step's front, half length and half width of the step, m.
 STEP, HALF = 1.7, (3.0, 2.5)
-#: Strokes of the cylinders, m; duration of the operator's motions in the diagram variant, s.
+#: Strokes of the cylinders, m; duration of the operator's motions with ``control="diagram"``, s.
 STROKES = {"boom": 0.42, "jib": 0.4, "stick": 0.36, "bucket": 0.3}
 BY_HAND = 8.0
 OPERATED = ("*_drive", "leg_*", "swing", "swing_brake", *STROKES)
@@ -74,7 +74,7 @@ def build(
         name=NAME,
         description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",
         builder=b,
-        # Many shoes are close to many wheels. A small margin skips pairs without force and saves a third of the time.
+        # A small margin skips pairs of shoes and wheels without force, and saves a third of the time.
         config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=450),
         duration=BY_HAND if by_hand else END,
         plots=[*_plots(), *_plots_by_hand()] if by_hand else _plots(),
@@ -110,7 +110,7 @@ def _checks_by_hand() -> list[Check]:
         return bool(-1.2 < run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 0] < -0.3)
 
     def stays(run: Recording) -> bool:
-        """Check that the chassis is lifted and that the tracks do not move."""
+        """Check that the outriggers lift the chassis and that the tracks do not move."""
         t = (run["time"] > 5.0) & (run["time"] < BY_HAND)
         before = run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 2]
         lifted = run["body.chassis.position"][t, 0, 2] - before
@@ -136,7 +136,7 @@ def _checks_by_hand() -> list[Check]:
 
 
 def _operator(made: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
-    """Return the commands of an operator who drives, and moves the arm by proportional control."""
+    """Return the commands of an operator who drives the robot, and moves its arm by proportional control."""
     speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOP - 0.5, SPEED), (STOP, 0.0)])
     legs = Schedule([(STOP + 0.3, 0.0), (STAND, STANDING if outriggers else 0.0)])
     swing = Schedule([(STAND, 0.0), (OUT - 0.7, ASIDE)])

@@ -6,12 +6,13 @@ from gpusim.control import Diagram
 
 #: Time constant that smooths the setpoint, s; rate at which errors decay, 1/s; reset time of the integral, s.
 ROUNDING, QUICK, RESET = 0.25, 8.0, 0.4
-#: Error that is ignored, m; damping ratio of the pressure feedback, and its time constant, s.
+#: Dead zone of the error, m; damping ratio and time constant (s) of the pressure feedback.
 NONE, DAMPING, WASHOUT = 2e-4, 0.1, 0.15
-#: Command above which the spool's overlap is fully compensated, share of its travel. Below, the compensation is
-#: proportional, because a jump would cause hunting.
+#: Command, as a fraction of the spool's travel, above which the control compensates the full overlap. For smaller
+#: commands, the compensation is proportional, because a jump would cause hunting.
 CROSSED = 0.2
-#: Alarms: error, m, and its duration, s; pressure limit relative to supply, exceeded by pressure shocks.
+#: Alarm limits: error (m), duration of the error (s), and pressure relative to the supply pressure. Pressure shocks
+#: exceed the pressure limit.
 BEHIND, PATIENCE, HIGH = 0.02, 0.3, 1.2
 
 
@@ -25,8 +26,9 @@ def lift_control(
     Args:
         stroke: stroke of the piston (m).
         position: initial position of the piston (m).
-        speed: speed of the load with the valve fully open (m/s). The setpoint moves at most half as fast.
-        overlap: overlap of the spool, as a share of its travel.
+        speed: speed of the load with the valve fully open (m/s). The maximum speed of the setpoint is half of
+            ``speed``.
+        overlap: overlap of the spool, as a fraction of its travel.
         supply: supply pressure (Pa).
         pressure: initial pressure in chamber A (Pa).
         stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A (Pa s/m).
@@ -69,7 +71,7 @@ def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
 
 
 def _add_alarms(d: Diagram, supply: float) -> None:
-    """Add the lamps ``late`` (position error) and ``high`` (pressure), which stay on until ``confirm`` resets them."""
+    """Add the lamps ``late`` (position error) and ``high`` (pressure), with a reset by ``confirm``."""
     d.connect("error", d.add("abs", "gap"))
     d.connect("gap", d.add("compare", "far", value=BEHIND)["a"])
     d.connect("far", d.add("logic", "near", operation="not"))

@@ -2,7 +2,7 @@
 
 Denavit-Hartenberg dimensions, masses and centers of mass: Universal Robots, "DH parameters for calculations of
 kinematics and dynamics", UR5e. Motors: maxon catalog, RE 50 (370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The
-links' inertias are estimated from cylinders.
+link inertias are those of uniform cylinders.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 
 @dataclass(frozen=True)
 class Link:
-    """Link in its Denavit-Hartenberg frame, which is at the link's far joint.
+    """Link, with its Denavit-Hartenberg frame at the far joint.
 
-    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the near joint to this frame. ``limit`` (N m) is the
-    maximum effort of the near joint. The inertia is computed for a cylinder of ``radius`` and ``length`` (m).
+    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the near joint to the link's frame. ``limit`` (N m)
+    is the maximum effort of the near joint. ``radius`` and ``length`` (m) are the size of a cylinder for the inertia.
     ``along`` is the index of the frame axis along the cylinder.
     """
 
@@ -88,7 +88,7 @@ GREY, BLUE, ORANGE = (0.62, 0.65, 0.68), (0.25, 0.5, 0.68), (0.95, 0.5, 0.1)
 
 
 def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
-    """Add the arm on the floor, with a motor per joint, a ``load`` (kg) in its tool, and a site ``tool`` at the tool.
+    """Add the arm on the floor, with a motor per joint, a ``load`` (kg) in the tool, and the site ``tool``.
 
     Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``, with the manufacturer's zero positions.
     """
@@ -99,7 +99,7 @@ def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
     for link, q in zip(LINKS, posture.tolist(), strict=True):
         at = at * Transform.from_axis_angle((0, 0, 0), (0, 0, 1), q) * link.across
         body = b.add_body(link.mass, link.inertia, link.com, at, label=link.name)
-        # The joint's frame on the child is the link's near joint at zero, so coordinates count from there.
+        # The child's joint frame is the near joint at angle 0, so the joint coordinate is the angle of the near joint.
         joint = b.add_joint_revolute(
             before, body, Transform(), link.across.inverse(), limit_lower=-TURN, limit_upper=TURN, label=link.name
         )
@@ -119,7 +119,7 @@ def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
 
 
 def _draw(b: ModelBuilder, body: int, link: Link) -> None:
-    """Add visuals: tubes along the link and along its joints' axes."""
+    """Add visuals: tubes along the link and along the axes of its joints."""
     half, color = math.sqrt(0.5), BLUE if link.motor is LARGE else GREY
     if link.a:
         aside = link.com[2] + 0.02

@@ -4,8 +4,8 @@ Computed torque (Paul 1972, Luh 1980) computes the efforts by inverse dynamics f
 
     a = q_d'' + 3 w (q_d' - q') + 3 w^2 (q_d - q) + w^3 integral of (q_d - q)
 
-q are the joint angles, q_d are the desired angles, and w is the decay rate of the errors. PID multiplies the same gains
-by the joint's inertia.
+q are the joint angles. q_d are the desired joint angles. w is the decay rate of the errors. PID has the same gains,
+multiplied by the joint's inertia.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEVER, DAMPING = 0.3, 3e-3
 AT_ONCE = 1e-6
 """Filter time of derivatives, s."""
 DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"
-"""Motor voltage as a share of its maximum, from the limited effort and the back-EMF."""
+"""Motor voltage divided by its maximum, from the limited effort and the back-EMF."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Path:
         return float(np.hypot(*np.diff(self.eight(phase), axis=0).T).sum())
 
     def eight(self, phase: np.ndarray) -> np.ndarray:
-        """Return the points of the figure eight at phases (n,) from 0 to 2 pi. The result has the shape (n, 2), m."""
+        """Return points (n, 2), m, of the figure eight at phases (n,) from 0 to 2 pi."""
         return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
 
     def distance(self, points: np.ndarray) -> np.ndarray:
@@ -93,7 +93,7 @@ def arm_control(
         path: path of the tool.
         posture: joint angles of the arm at its home position (rad).
         law: control law of the joints.
-        load: mass of the load that the control assumes (kg).
+        load: assumed mass of the load in the control (kg).
         rate: samples per second, or None for one sample per step.
     """
     d = Diagram("arm", rate=rate)
@@ -111,7 +111,7 @@ def arm_control(
 
 
 def _add_way(d: Diagram) -> None:
-    """Add the progress from home to the path, and the distance along the path."""
+    """Add the progress from the home position to the path, and the distance along the path."""
     d.connect("start", d.add("compare", "goes", sign=">", value=0.5)["a"])
     d.connect("goes", d.add("point_to_point", "share", duration=APPROACH))
     d.add("expression", "wish", text="goes * done * speed", unit="m/s")

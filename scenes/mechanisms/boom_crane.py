@@ -20,12 +20,12 @@ NAME = "boom_crane"
 GRAVITY = 9.81
 BASE_PIN = (0.2, -1.3)  # x and z of the cylinder's pin on the ground, m
 ROD_PIN = 0.7  # distance of the rod's pin from the boom's hinge, m
-RETRACTED_LENGTH = 1.15  # pin to pin at piston position 0, m
+RETRACTED_LENGTH = 1.15  # distance of the pins at piston position 0, m
 AREA_A = math.pi / 4.0 * 0.08**2
 AREA_B = math.pi / 4.0 * (0.08**2 - 0.045**2)
 STROKE = 0.7
 HOLDING_PRESSURE_B = 2e6
-#: (s, share of full command): hold, raise, stop, lower, stop.
+#: Valve commands as pairs (time in s, fraction of the full command): hold, raise, stop, lower, stop.
 COMMANDS = (
     (0.5, 0.0),
     (0.75, 0.6),
@@ -56,7 +56,7 @@ def build(
         boom_mass: mass of the boom (a uniform rod), kg, above 0.
         tip_mass: point mass at the tip, kg, 0 or more.
         angle: initial angle of the boom above horizontal, rad, -0.349 to 0.864.
-        command: factor on the valve commands of the schedule, 0 to 1.6.
+        command: factor of the valve commands of the schedule, 0 to 1.6.
         piston_mass: mass of the piston, kg. Gravity does not act on this mass.
         viscous_friction: viscous friction of the cylinder, N s/m.
         supply_pressure: supply pressure, Pa.

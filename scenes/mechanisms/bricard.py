@@ -13,14 +13,14 @@ from gpusim.scenes._checks import GAPS, Recording, at, keeps_energy, keeps_whole
 
 NAME = "bricard"
 Vector = tuple[float, float, float]
-#: Hinge points on the edges of the unit cube. Bar i connects points i-1 and i.
+#: Hinge points on the edges of the unit cube. Bar i connects the points i-1 and i.
 POINTS = ((0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1))
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 HINGE_AXES = (Y, Z, X, Y, Z, X)
 
 
 def build(length: Positive = 1.0, width: Positive = 0.1, mass: Positive = 1.0) -> Scene:
-    """Build the scene, at rest. The frame of each bar is at its second hinge, parallel to the world frame.
+    """Build the scene, at rest. A bar's frame is at its second hinge, parallel to the world frame.
 
     Args:
         length: length of every bar, m, above 0.

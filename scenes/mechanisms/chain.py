@@ -30,14 +30,14 @@ def build(
     joint: Literal["revolute", "ball"] = "revolute",
     damping: float = 0.0,
 ) -> Scene:
-    """Build the scene. The frame of each link is at its upper end, with the link along -z.
+    """Build the scene. A link's frame is at its upper end, with the link along -z.
 
     Args:
         links: number of links, 1 to 10000.
         link_length: length of a link, m, above 0.
         link_mass: mass of a link, kg, above 0.
-        mass_ratio: mass of the ball divided by the mass of one link, 0 or more. With 0, there is no ball.
-        horizontal: if True, the chain starts along x and swings down. If False, the chain hangs at rest.
+        mass_ratio: mass of the ball divided by the mass of one link, 0 (no ball) or more.
+        horizontal: if True, the chain starts along x and swings down, else the chain hangs at rest.
         joint: "revolute" (planar) or "ball".
         damping: damping of every joint, N m s/rad.
     """

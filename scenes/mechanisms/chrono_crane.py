@@ -23,9 +23,9 @@ CRANE_LENGTH = 1.0
 CRANE_ANGLE = math.pi / 6.0
 PENDULUM_LENGTH = 0.3
 GROUND_PIN = (math.sqrt(0.75), 0.0)
-START_LENGTH = 0.5  # pin to pin at piston position 0, m
-CHAMBER_LENGTH = 0.221  # of both chambers at piston position 0, m
-END_LENGTH = 0.008  # the end dampers act in the last part of each chamber, m
+START_LENGTH = 0.5  # distance of the pins at piston position 0, m
+CHAMBER_LENGTH = 0.221  # length of both chambers at piston position 0, m
+END_LENGTH = 0.008  # length of each chamber in which the end dampers act, m
 AREA_A = math.pi / 4.0 * 0.08**2
 AREA_B = math.pi / 4.0 * (0.08**2 - 0.035**2)
 OIL_MODULUS, HOSE_MODULUS, WALL_MODULUS = 1500e6, 150e6, 31500e6
@@ -47,7 +47,7 @@ def build(
     Args:
         crane_mass: mass of the crane, kg, above 0.
         ball_mass: mass of the ball under the crane's tip, kg, above 0.
-        command: factor on the valve commands of the schedule, -1 to 1.
+        command: factor of the valve commands of the schedule, -1 to 1.
         supply_pressure: supply pressure, Pa.
         pressure_a: initial pressure in chamber A, Pa.
         pressure_b: initial pressure in chamber B, Pa.
@@ -56,7 +56,7 @@ def build(
     """
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     crane = _add_bodies(b, crane_mass, ball_mass)
-    # the wall's compliance adds to the oil in a chamber, the hose's compliance to the oil in a hose
+    # compliance of oil and wall in a chamber, of oil and hose in a hose
     oil = 1.0 / (1.0 / OIL_MODULUS + 1.0 / WALL_MODULUS)
     hose = 1.0 / (1.0 / OIL_MODULUS + 1.0 / HOSE_MODULUS)
     b.add_hydraulic_cylinder(
@@ -107,12 +107,12 @@ def _add_bodies(b: gpusim.ModelBuilder, crane_mass: float, ball_mass: float) -> 
     """Add the crane on its hinge, and the ball on a ball joint at the crane's tip."""
     c, s = math.cos(CRANE_ANGLE), math.sin(CRANE_ANGLE)
     half = 0.5 * CRANE_LENGTH
-    unit = (1.0, 1.0, 1.0)  # Chrono's default inertia, which the demo does not change
+    unit = (1.0, 1.0, 1.0)  # default inertia in Chrono
     crane = b.add_body(mass=crane_mass, inertia=unit, xform=in_plane(half * c, half * s, CRANE_ANGLE), label="crane")
     b.add_joint_revolute(-1, crane, child_xform=gpusim.Transform((-half, 0.0, 0.0)), axis=PLANE_AXIS, label="hinge")
     hanging = in_plane(CRANE_LENGTH * c, CRANE_LENGTH * s - PENDULUM_LENGTH)
     ball = b.add_body(mass=ball_mass, inertia=unit, xform=hanging, label="ball")
-    # rotated back by the crane's angle, so that the ball joint's rotation is zero at the start
+    # The rotation by -CRANE_ANGLE gives the ball joint a zero rotation at the start.
     b.add_joint_ball(
         crane,
         ball,

@@ -41,12 +41,12 @@ def build(
         no_load_speed: no-load speed of the motor, rad/s.
         mechanical_time_constant: mechanical time constant of the unloaded motor, s.
         electrical_time_constant: electrical time constant of the winding, s.
-        gear_ratio: motor turns per shaft turn.
+        gear_ratio: rotation of the motor divided by rotation of the shaft.
         load_torque: torque against the shaft's positive direction, N m.
         load_inertia: inertia of the flywheel about the shaft, kg m2, above 0.
         pendulum_mass: mass of the pendulum, kg, above 0.
         pendulum_length: distance from the shaft to the pendulum's center of mass, m.
-        command: factor on the motor commands of the schedule, -1 to 1.
+        command: factor of the motor commands of the schedule, -1 to 1.
     """
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     if load == "pendulum":
@@ -99,7 +99,7 @@ def _follows_the_closed_form(run: Recording) -> bool:
         state = step @ state
         expected.append(state[:3])
     torque, speed, angle = np.array(expected).T[..., None]
-    # T_e is one step, so speeds differ while the torque builds up. Torques are compared between command changes.
+    # T_e is one step, so speeds differ after a command change. The check compares torques between command changes.
     settled = np.all([(time < start) | (time > start + 0.0095) for start, _ in COMMANDS], axis=0)
     speeds_follow = near(run["motor.motor.speed"][settled], speed[settled], 0.4)
     follows = near(run["joint.hinge.position"], angle, 2e-3) and speeds_follow

@@ -1,4 +1,4 @@
-"""Two uniform rods on hinges swing down from rest: the chaotic double pendulum.
+"""Double pendulum: two uniform rods on hinges swing down from rest, with chaotic motion.
 
 Reference case B01 in ``tests/reference/multibody``, in the x-z plane.
 """
@@ -24,7 +24,7 @@ def build(
     angle2: float = math.pi / 2.0,
     damping: float = 0.0,
 ) -> Scene:
-    """Build the scene. The frame of each rod is at its upper hinge, with the rod along -z.
+    """Build the scene. A rod's frame is at its upper hinge, with the rod along -z.
 
     Args:
         length1: length of the upper rod, m, above 0.

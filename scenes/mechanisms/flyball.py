@@ -17,12 +17,12 @@ from gpusim.scenes._checks import Recording, at, near
 NAME = "flyball"
 GRAVITY = 9.81
 SHAFT_HEIGHT = 1.0
-HALF_WIDTH = 0.05  # of the slider; also the distance of the rods' hinges and the springs' ends from the axis, m
+HALF_WIDTH = 0.05  # half width of the slider, and distance of rod hinges and spring ends from the axis, m
 ROD_LENGTH = 1.0
 ROD_MASS = 0.3
 SHAFT_MASS = 0.3
-THIN = 0.01  # side of the square section of rods and shaft, m
-ROD_ANGLE = math.radians(30.0)  # below the horizontal
+THIN = 0.01  # edge length of the square section of rods and shaft, m
+ROD_ANGLE = math.radians(30.0)  # angle of the rods below the horizontal
 
 
 def build(

@@ -26,7 +26,7 @@ def build(
 ) -> Scene:
     """Build the scene with vertical links on pivots and horizontal links on top.
 
-    The frame of each vertical link is at its pivot (link along +z). The frame of each horizontal link is at its left
+    The frame of a vertical link is at its pivot, with the link along +z. The frame of a horizontal link is at its left
     end.
 
     Args:
@@ -92,7 +92,7 @@ def _add_horizontal(b: gpusim.ModelBuilder, i: int, length: float, mass: float, 
 
 
 def _keeps_parallel(run: Recording, windows: int) -> bool:
-    """Check that a corner moves on a circle, and that the speed agrees with the energy balance of parallelograms."""
+    """Check that a corner moves on a circle, and check the speed with the energy balance of parallelograms."""
     corner, rate = run["body.horizontal0.position"], run["joint.pivot0.velocity"]
     inertia, weight = (windows + 1) / 3.0 + windows, 9.81 * ((windows + 1) / 2.0 + windows)
     square = rate[0] ** 2 + 2.0 * weight * (1.0 - corner[..., 2]) / inertia

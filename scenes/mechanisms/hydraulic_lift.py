@@ -20,7 +20,7 @@ from gpusim.scenes.mechanisms._lift_control import lift_control
 
 NAME = "hydraulic_lift"
 GRAVITY = 9.81
-#: Height of the load's reference point above the base pin at piston position 0, m. Any value works.
+#: Height of the load's reference point above the base pin at piston position 0, m (arbitrary).
 RETRACTED_LENGTH = 1.0
 
 _OTHER_WORDS = {"closed_centre": "closed_center"}
@@ -48,10 +48,10 @@ class _Lift:
     anticavitation_gain: float
     brake_force: float
     position: float
-    #: initial pressure of chamber B; None for tank pressure
+    #: initial pressure of chamber B, or None for tank pressure
     pressure_b: float | None
     duration: float
-    #: (time after the command's start in s, share of the command)
+    #: pairs (time after the start of the command in s, fraction of the command)
     commands: tuple[tuple[float, float], ...]
     command_time: float
     tank_pressure: float = 1e5
@@ -136,11 +136,11 @@ _OF_CYLINDER = (
     "area_a", "area_b", "volume_a", "volume_b", "bulk_modulus", "viscous_friction", "dry_friction", "supply_pressure",
     "tank_pressure", "overlap_supply", "overlap_drain", "anticavitation_gain", "brake_force", "piston_mass",
 )  # fmt: skip
-"""Fields of a lift that are arguments of ``add_hydraulic_cylinder`` too."""
+"""Fields of a lift with the names of arguments of ``add_hydraulic_cylinder``."""
 
 
 def _default(name: str) -> str:
-    """Return the default of a parameter as text, followed by the values of other variants if they differ."""
+    """Return the default of a parameter as text, with different values of other variants."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -177,7 +177,7 @@ def build(
         piston_mass: mass of piston and rod, kg. Gravity does not act on this mass.
         dry_friction: Coulomb friction of the seals, N.
         viscous_friction: viscous friction of the cylinder, N s/m.
-        command: factor on the valve commands of the variant's table, -1 to 1.
+        command: factor of the valve commands in the variant's table, -1 to 1.
         command_time: start time of the command, s.
         brake: command of the rod brake, 0 (open) to 1.
         position: initial piston position, m, 0 to the stroke.
@@ -185,11 +185,10 @@ def build(
         supply_pressure: supply pressure, Pa.
         tank_pressure: tank pressure, Pa.
         bulk_modulus: bulk modulus of the oil, Pa.
-        overlap_supply: dead zone of the supply edges, as a share of the spool's travel.
-        overlap_drain: opening of the drain edges at rest, as a share of the spool's travel. For a closed center, this
-            share is negative.
-        anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa). With 0, there are no check
-            valves.
+        overlap_supply: dead zone of the supply edges, as a fraction of the spool's travel.
+        overlap_drain: opening of the drain edges at rest, as a fraction of the spool's travel, negative for a closed
+            center.
+        anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa), or 0 for no check valves.
         coupling: "implicit", or "papers": the piston moves alone in substeps, as in the 2023 paper.
         control: "schedule": the variant's table gives the valve command. "diagram": a block diagram (_lift_control.py)
             computes the valve command, so that the load follows the input "height".
@@ -257,7 +256,7 @@ def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
 
 
 def _following(heights: Schedule, turn: float, end: float, speed: float) -> tuple[Check, ...]:
-    """Return the checks of the diagram variant."""
+    """Return the checks for ``control="diagram"``."""
 
     def arrives(run: Mapping[str, np.ndarray]) -> bool:
         place, wanted = run["joint.rail.position"], run["diagram.lift_control.height"]
@@ -266,7 +265,7 @@ def _following(heights: Schedule, turn: float, end: float, speed: float) -> tupl
         return bool(asked and np.all(np.abs(place - wanted)[ends] < 2e-3))
 
     def follows(run: Mapping[str, np.ndarray]) -> bool:
-        gap = np.abs(run["joint.rail.position"] - run["diagram.lift_control.wish"])[1:]  # wires start after one sample
+        gap = np.abs(run["joint.rail.position"] - run["diagram.lift_control.wish"])[1:]  # starts after one sample
         return bool(gap.max() < 0.008 and np.abs(run["cylinder.lift.velocity"]).max() < 0.75 * speed)
 
     return (
@@ -295,7 +294,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Return the initial pressure of chamber A. It carries the load unless the piston is at the lower stop."""
+    """Return the initial pressure of chamber A, which carries the load unless the piston is at the lower stop."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

@@ -17,7 +17,7 @@ from gpusim.scenes._checks import Recording, near
 NAME = "quarter_car"
 GRAVITY = 9.81
 UP = (0.0, 0.0, 1.0)
-WHEEL_HEIGHT, BODY_HEIGHT = 0.3, 0.9  # in equilibrium, m
+WHEEL_HEIGHT, BODY_HEIGHT = 0.3, 0.9  # heights in equilibrium, m
 
 
 def build(

@@ -18,13 +18,13 @@ from gpusim.scenes.mechanisms._robot_arm_control import APPROACH, HASTE, Path, a
 
 NAME = "robot_arm"
 START = 0.05
-"""Start of the motion from home, s."""
+"""Start of the motion from the home position, s."""
 SETTLES = 0.5
 """Settling time after the path, s."""
 CENTER = (0.45, 0.0, 0.30)
 """Center of the path, m, in front of the arm's base."""
 ABOVE = 0.1
-"""Height of home above the path, m."""
+"""Height of the home position above the path, m."""
 MOST = {"computed_torque": 5e-4, "pid": 1e-2}
 """Maximum distance of the tool from the path, m."""
 
@@ -47,17 +47,17 @@ def build(
         tilt: tilt of the path's plane towards the arm, degrees, 0 to 45.
         load: load in the tool, kg, 0 to 2.5.
         unknown: additional load that the control ignores, kg, 0 to 0.5.
-        rate: sampling rate of the control, 1/s, at least 200. With None, the control takes one sample per step.
+        rate: sampling rate of the control, 1/s, at least 200, or None for one sample per step.
     """
     require(0.0 <= load <= 2.5, NAME, "load", load, "must be 0 to 2.5, which the motors bear")
     lean = Transform.from_axis_angle(CENTER, (0, 1, 0), -math.radians(tilt))
-    # The tool points against the plane's normal.
+    # The tool's direction is opposite to the plane's normal.
     home = lean * Transform.from_axis_angle((0, 0, ABOVE), (1, 0, 0), math.pi)
     way = Path(path, lean, home)
     posture = posture_at(home)
     b, known = gpusim.ModelBuilder(), gpusim.ModelBuilder()
     add_arm(b, posture, load + unknown)
-    # computed torque reads the load from a wire, because a gripper's load changes
+    # the load is a signal, because a gripper's load changes
     add_arm(known, posture, 0.0 if control == "computed_torque" else load)
     _draw_path(b, way)
     b.add_diagram(arm_control(known, way, posture, control, load, rate))
@@ -124,7 +124,7 @@ def _checks(path: Path, most: float, end: float) -> list[Check]:
 
 
 def off(path: Path, run: Recording, end: float) -> np.ndarray:
-    """Return the distances (m) of the tool from the path while the tool follows the path."""
+    """Return the distances (m) between tool and path while the tool follows the path."""
     during = (run["time"] > START + APPROACH + 0.05) & (run["time"] < end)
     return path.distance(run["site.tool.position"][during, 0])
 
@@ -135,7 +135,7 @@ def miss(run: Recording) -> float:
 
 
 def _goes_round(path: Path, end: float) -> Callable[[Recording], bool]:
-    """Return a check that the tool went around the path and returned home."""
+    """Return a check that the tool moves along the whole path and returns home."""
 
     def passes(run: Recording) -> bool:
         during = (run["time"] > START + APPROACH) & (run["time"] < end)

@@ -58,7 +58,7 @@ def build(
     rod = _add_link(b, "rod", rod_mass, rod_length, pin, pin_rate, rod_angle, rod_rate)
     slider = b.add_body(
         mass=slider_mass,
-        inertia=(slider_mass * 1e-3,) * 3,  # never rotates
+        inertia=(slider_mass * 1e-3,) * 3,  # the slider does not rotate
         xform=in_plane(slider_x, 0.0),
         linear_velocity=(slider_rate, 0.0, 0.0),
         label="slider",

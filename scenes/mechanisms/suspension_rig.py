@@ -1,8 +1,8 @@
-"""A suspension on a rig settles, hits both stops and is shaken.
+"""A suspension on a test rig settles, hits both stops and is shaken.
 
 The suspensions are from section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double
-trailing arm, double wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. The wheel's center
-is on a pad that slides on the shaker's plate.
+trailing arm, double wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. A pad, which slides
+on the shaker's plate, carries the wheel's center.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
 HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
 PLATE = -0.02
-"""Initial height of the center of the shaker's plate, which is below the wheel, m."""
+"""Initial height of the center of the shaker's plate, m."""
 Kind = Literal[
     "swing_axle", "trailing_arm", "double_trailing_arm", "double_wishbone", "sliding_pillar", "macpherson_strut"
 ]
@@ -48,16 +48,17 @@ def build(
     travel_up: Positive = 0.07,
     travel_down: Positive = 0.08,
 ) -> Scene:
-    """Build the scene. Commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (height, m).
+    """Build the scene.
+
+    The commands are "press" and "lift" (forces on the chassis, relative to 9 kN) and "shaker" (height, m).
 
     Args:
-        kind: kind of suspension.
-        spring: kind of spring: a coil, or a torsion bar on the arm's hinge (not for a sliding pillar).
-        steered: add a kingpin and a tie rod.
-        load: wheel load for which the suspension is at its design position, N, above 500.
+        kind: type of suspension.
+        spring: type of spring: a coil, or a torsion bar on the arm's hinge (not for a sliding pillar).
+        steered: True adds a kingpin and a tie rod.
+        load: wheel load at the design position of the suspension, N, above 500.
         payload: actual load divided by ``load``, 0.5 to 2.
-        stiffness: stiffness of the spring, N/m, above 0. For a torsion bar, this is the approximate stiffness at the
-            wheel's center.
+        stiffness: stiffness of the spring, or of a torsion bar at the wheel's center (approximately), N/m, above 0.
         damping: damping of the damper, N s/m, 0 or more.
         travel_up: maximum upward travel of the wheel, m, above 0.
         travel_down: maximum downward travel of the wheel, m, above 0.
@@ -103,7 +104,7 @@ def travel_of(run: Recording) -> np.ndarray:
 
 
 def _checks(rest: float, low: float, high: float) -> list[Check]:
-    """Return the checks of a suspension with this wheel travel (m) at rest, and at the lower and upper stops."""
+    """Return the checks for given wheel travels (m) at rest, at the lower stop and at the upper stop."""
 
     def settles(run: Recording) -> bool:
         late = (run["time"] > 2.0) & (run["time"] < PRESSED[0] - 0.05)
@@ -131,7 +132,7 @@ def _add_rig(
     b: gpusim.ModelBuilder, add: Callable[..., m.Suspension], steered: bool, load: float, given: dict[str, Any]
 ) -> tuple[int, m.Suspension]:
     """Add chassis with guide, suspension, pad and shaker."""
-    # the parts have weight too, so the chassis is the rest of the load
+    # mass of the chassis: load minus the weight of the parts
     sprung = add(gpusim.ModelBuilder(gravity=b.gravity), -1, steered, given).linkage.sprung(load)
     chassis = b.add_body(sprung, (20.0, 20.0, 20.0), com=(0.0, 0.0, 0.5), label="chassis")
     b.add_visual(chassis, "box", (0.3, 0.05, 0.25), xform=gpusim.Transform((0.0, 0.1, 0.55)), color="#c75437")

@@ -16,17 +16,17 @@ from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
 
 _MARGIN = 0.02
-"""Minimum height of a following camera above the ground, relative to the distance between camera and body."""
+"""Minimum height above the ground of a camera that follows a body, relative to the distance to the body."""
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
-    """Return the camera that a user has requested.
+    """Return the camera for the user's argument ``camera``.
 
     Args:
         stage: stage that the camera shows.
         poses: current poses.
-        camera: a PinholeCamera is used unchanged. A scene's Camera is moved back until everything is visible. A text is
-            the label of a camera in the model, or the name of a view that shows everything.
+        camera: a PinholeCamera, a scene's Camera, the label of a camera in the model, or the name of a view that shows
+            everything. A scene's Camera moves back until everything is visible.
         aspect: ratio of picture width to height.
 
     Raises:
@@ -57,8 +57,8 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
     """Return the initial camera.
 
     Args:
-        camera: requested camera, or None for a view of everything. A scene's camera is used only if the scene sets it
-            and one world is drawn.
+        camera: requested camera, or None for a view of everything. With several worlds, or without a camera set by the
+            scene, a scene's Camera also gives a view of everything.
         num_worlds: number of drawn worlds.
     """
     if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):
@@ -69,14 +69,14 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
 def above_ground(
     stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
 ) -> PinholeCamera:
-    """Return a camera that follows a body. The camera is raised if it is below a level ground.
+    """Return a camera that follows a body, raised if it is below a level ground.
 
     Args:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         poses: current poses.
-        camera: camera that has moved with the body.
-        before: the camera at the moment when it began to follow the body. The returned camera may be as far below
-            the ground as ``before``. If ``before`` is None, the camera stays above the ground.
+        camera: camera after its motion with the body.
+        before: camera at the start of following. The returned camera may be as far below the ground as ``before``.
+            Without ``before``, the camera stays above the ground.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

@@ -1,6 +1,7 @@
-"""Cameras: a pinhole camera, and an orbit camera around a point for mouse control. No OpenGL.
+"""Cameras: a pinhole camera, and an orbit camera around a point for mouse control.
 
-A camera's x axis points to the right, y up and z backwards (towards the viewer). Lengths are in m, angles in rad.
+A camera's x axis points to the right, its y axis up and its z axis backwards (towards the viewer). Lengths are in m,
+angles in rad.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
     "right": (1.0, 0.0, 0.12),
     "top": (0.0, -1e-3, 1.0),
 }
-"""View name -> direction from the target to the eye, with z up. None means from the front, the right and above."""
+"""View name -> direction from target to eye, with z up. None looks from the front, the right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
-"""Maximum share of the picture's width and height that the framed points cover."""
+"""Maximum fraction of the picture's width and height that framed points cover."""
 _NEAREST = 0.4
-"""Minimum ratio of nearest to farthest depth in a named view. Closer cameras distort the perspective."""
+"""Minimum ratio of nearest to farthest depth in a named view, which limits perspective distortion."""
 _STEEPEST = math.radians(89.0)
 _UP = (0.0, 0.0, 1.0)
 
@@ -38,7 +39,7 @@ class PinholeCamera:
     Attributes:
         position: position of the eye in the world frame (m).
         target: point at the center of the picture, in the world frame (m).
-        up: upward direction in the picture. If it is parallel to the view axis, the camera uses another direction.
+        up: upward direction in the picture. If ``up`` is parallel to the view axis, the camera uses another direction.
         field_of_view: vertical field of view, from the lower to the upper edge (rad).
 
     Raises:
@@ -121,7 +122,7 @@ class PinholeCamera:
         return np.stack([0.5 * (x + 1.0) * width, 0.5 * (1.0 - y) * height], axis=-1), depth
 
     def moved(self, shift: Vector | Array) -> PinholeCamera:
-        """Return the camera moved by ``shift`` (m, world frame)."""
+        """Return the camera, moved by ``shift`` (m, world frame)."""
         position, target = np.add(self.position, shift), np.add(self.target, shift)
         return replace(self, position=tuple(position.tolist()), target=tuple(target.tolist()))
 
@@ -134,7 +135,7 @@ def frame_bounds(
     field_of_view: float = FIELD_OF_VIEW,
     up: Vector | Array = _UP,
 ) -> PinholeCamera:
-    """Return the camera that shows a sphere of ``radius`` about ``center`` as large as the picture allows.
+    """Return the camera that shows a sphere at the maximum size for the picture.
 
     Args:
         center: center of the sphere in the world frame (m).
@@ -165,7 +166,7 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return the camera centered on ``points``, as close as possible with all points visible and little distortion."""
+    """Return the camera centered on ``points``, as close as possible for visible points and little distortion."""
     if not len(points):
         return camera
     for _ in range(4):
@@ -180,12 +181,12 @@ def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamer
 
 
 def _needed_retreat(camera: PinholeCamera, points: Array, aspect: float) -> float:
-    """Return the distance (m) that the eye must move back to make all points visible."""
+    """Return the distance (m) by which the eye must move back so that all points are visible."""
     rise = math.tan(0.5 * camera.field_of_view) * _INSIDE
     local = (np.asarray(points, dtype=float).reshape(-1, 3) - camera.position) @ camera.axes().T
     if not len(local):
         return 0.0
-    # a point is inside if its offset is at most its depth times the slope of the picture's edge
+    # visible points: |offset| <= depth * slope of the picture's edge
     needed = np.maximum(np.abs(local[:, 0]) / (rise * aspect), np.abs(local[:, 1]) / rise) + local[:, 2]
     return float(needed.max())
 
@@ -234,7 +235,7 @@ class OrbitCamera:
         return PinholeCamera(tuple(eye.tolist()), tuple(self.target.tolist()), field_of_view=self.field_of_view)
 
     def orbit(self, right: float, up: float) -> None:
-        """Move the eye around the target by two angles (rad). The elevation stays between -89 and 89 degrees."""
+        """Move the eye around the target by two angles (rad). The elevation is limited to +-89 degrees."""
         self.azimuth = math.remainder(self.azimuth + right, math.tau)
         self.elevation = min(max(self.elevation + up, -_STEEPEST), _STEEPEST)
 
@@ -248,7 +249,7 @@ class OrbitCamera:
         self.target = self.target + size * (right * x + up * y)
 
     def zoom(self, factor: float) -> None:
-        """Multiply the distance from the target by a positive factor. The distance stays between 0.1 mm and 1000 km.
+        """Multiply the distance from the target by a positive factor, within 0.1 mm and 1000 km.
 
         Raises:
             ViewerError: the factor is not positive.
@@ -258,9 +259,9 @@ class OrbitCamera:
         self.distance = min(max(self.distance * factor, 1e-4), 1e6)
 
     def follow(self, point: Vector | Array | None) -> None:
-        """Follow a moving point (m, world frame). Call this before each picture. None stops following.
+        """Follow a moving point (m, world frame) with constant offset. Call :meth:`follow` before each picture.
 
-        The camera keeps its offset from the point.
+        With ``point`` None, the camera stops following.
         """
         where = None if point is None else np.asarray(point, dtype=float)
         if where is not None and self._followed is not None:

@@ -1,4 +1,4 @@
-"""Cameras of a model, which move with the bodies on which they are mounted."""
+"""Cameras of a model, which move with their bodies."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""OpenGL contexts without a window, created with EGL. EGL devices are tried first, then Mesa's surfaceless platform.
+"""OpenGL contexts without a window, created with EGL (first EGL devices, then Mesa's surfaceless platform).
 
-This module selects EGL as PyOpenGL's platform, which is necessary before any OpenGL module is imported.
+This module selects EGL as PyOpenGL's platform. Import this module before any OpenGL module.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _display: Any = None
 _display_failures: list[str] = []
 _starting = threading.Lock()
 _process = 0
-"""Id of the process that started the display. A forked process cannot use the driver's threads and locks."""
+"""Id of the process that started the display. A forked process cannot use the display."""
 
 
 def use_egl() -> None:
-    """Make PyOpenGL load its functions through EGL. Call this before any import of ``OpenGL.GL``.
+    """Make PyOpenGL load its functions through EGL. Must run before any import of ``OpenGL.GL``.
 
     Raises:
         ViewerError: OpenGL was imported with another platform, or the libraries are missing.
@@ -50,10 +50,10 @@ def use_egl() -> None:
         from OpenGL import EGL  # noqa: F401  (import before disabling error checks: 3.1.10 crashes otherwise)
 
         if not os.environ.get("GPUSIM_GL_DEBUG"):
-            OpenGL.ERROR_CHECKING = False  # a check after each call costs more than the call
+            OpenGL.ERROR_CHECKING = False  # error checks cost more than the calls
         from OpenGL import GL  # noqa: F401
     except (ImportError, AttributeError, OSError) as error:
-        # a library that cannot be loaded appears as an attribute of None
+        # None for a missing library
         found = re.search(r"'NoneType' object has no attribute '(egl|gl)", str(error))
         reason = f"the {found.group(1).upper()} library is missing" if found else str(error)
         raise _missing(reason.replace("the GL ", "the OpenGL ")) from error
@@ -73,7 +73,7 @@ class OffscreenContext:
         renderer_name: name of the renderer that OpenGL reports, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
 
     Raises:
-        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process was forked from a process that has
+        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process is a fork of a process that has
             drawn.
     """
 
@@ -125,7 +125,7 @@ class OffscreenContext:
             raise ViewerError("cannot draw: the driver allows no context without a surface; update the graphics driver")
 
     def close(self) -> None:
-        """Release the context and all of its OpenGL objects. Further calls do nothing."""
+        """Release the context and all of its OpenGL objects. Repeated calls have no effect."""
         if self._context is None:
             return
         egl = self._egl
@@ -204,7 +204,7 @@ def _attributes(egl: Any, values: tuple[int, ...]) -> Any:
 
 
 def _quiet(function: Any, *arguments: Any) -> Any:
-    """Return the function's result, or None if PyOpenGL raises an error."""
+    """Return the result of ``function``, or None if PyOpenGL raises an error."""
     try:
         return function(*arguments)
     except (AttributeError, ctypes.ArgumentError, TypeError):

@@ -1,4 +1,4 @@
-"""Lighting of a picture: a key light with its shadow map, sky and haze. No OpenGL."""
+"""Lighting of a picture, computed without OpenGL: a key light with its shadow map, sky and haze."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ZENITH = np.array([0.44, 0.58, 0.76])
 BOUNCE = np.array([0.40, 0.385, 0.36])
 GROUND = np.array([0.40, 0.41, 0.42])
 _DIRECTION = (-0.55, -0.45, 1.0)
-"""Direction to the light with z up: from the upper left front of the picture."""
+"""Direction to the light, with z up: upper left front of the picture."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ShadowView:
 
     Attributes:
         to_clip: matrix (4, 4) from positions relative to the eye to the light's clip coordinates.
-        to_texture: matrix (4, 4) from positions relative to the eye to texture coordinates and depth, each from 0 to 1.
+        to_texture: matrix (4, 4) from positions relative to the eye to texture coordinates and depth (0 to 1).
         texel: edge length of a texel (m).
     """
 
@@ -58,9 +58,9 @@ class Rig:
     """Lights of one picture.
 
     Attributes:
-        to_light: unit vector to the first light, the only one that can cast shadows, in the world frame.
-        shadowed: whether the first light casts shadows.
-        sun: linear color of the viewer's key light. Zero if the model's lights are drawn.
+        to_light: unit vector (world frame) to the first light. Only the first light can cast shadows.
+        shadowed: True if the first light casts shadows.
+        sun: linear color of the viewer's key light, or zero with lights of the model.
         uniforms: uniform values of the shaders for the model's lights, see light.glsl.
     """
 
@@ -79,14 +79,14 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    If all lights together are brighter than the viewer's key light, all of them are dimmed.
+    The function dims lights that together are brighter than the viewer's key light.
 
     Args:
-        model: model with the bodies on which lights are mounted.
-        lights: lights of the model, see :func:`model_lights`. Without lights, the viewer's key light is used.
+        model: model with the bodies of the lights.
+        lights: lights from :func:`model_lights`. Without lights, the result is the viewer's key light.
         poses: poses of the bodies.
         bounds: bounding sphere of all drawn objects, in the world frame.
-        eye: position of the eye in the world frame (m). Light positions in the result are relative to the eye.
+        eye: position of the eye in the world frame (m), the origin of light positions in the result.
         up: unit vector against gravity.
     """
     if not lights:
@@ -113,7 +113,7 @@ def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, 
 
 
 def _exposure(lights: list[LightSpec], arms: Array) -> float:
-    """Return a factor, at most 1, that makes the model's lights no brighter than the viewer's key light.
+    """Return a factor (at most 1) that limits the model's lights to the brightness of the viewer's key light.
 
     Args:
         lights: lights of the model.
@@ -136,7 +136,7 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
         eye: position of the eye in the world frame (m).
         size: edge length of the shadow map (texels).
     """
-    # Use discrete sizes. If the map grew a little in every frame, all shadow edges would flicker.
+    # Discrete sizes prevent shadow edges that flicker when the map grows slowly.
     radius = 2.0 ** (math.ceil(4.0 * math.log2(max(bounds.radius, 1e-6) * 1.03)) / 4.0)
     z = to_light
     x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)
@@ -156,5 +156,5 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
 
 
 def grid_spacing(distance: float) -> float:
-    """Return the spacing of the finest grid lines for a camera distance (m). The spacing is a power of ten."""
+    """Return the spacing (m, a power of ten) of the finest grid lines for a camera distance (m)."""
     return 10.0 ** math.floor(math.log10(max(distance, 1e-6)) - 0.15)

@@ -26,7 +26,7 @@ def shader_text(name: str) -> str:
 
 
 class Program:
-    """Linked program of a vertex and a fragment shader. Each entry of ``defines`` becomes ``#define NAME VALUE``.
+    """Linked program of a vertex and a fragment shader. ``defines`` become lines ``#define NAME VALUE``.
 
     Raises:
         ViewerError: the driver rejects the shader. The error message contains the first line of the driver's log.
@@ -94,7 +94,7 @@ def _refused(name: str, log: Any) -> ViewerError:
 
 
 class Buffer:
-    """Buffer for vertices, indices or instances that grows as needed."""
+    """Growing buffer for vertices, indices or instances."""
 
     def __init__(self, target: int = GL.GL_ARRAY_BUFFER, usage: int = GL.GL_STATIC_DRAW) -> None:
         self.handle = int(GL.glGenBuffers(1))
@@ -110,7 +110,7 @@ class Buffer:
         data = np.ascontiguousarray(array)
         self.bind()
         if data.nbytes > self._size or self._usage == GL.GL_STREAM_DRAW:
-            # new storage in each frame, so that the driver need not wait until the last frame is drawn
+            # new storage in each frame, so that the driver does not wait for the last frame
             self._size = max(data.nbytes, self._size)
             GL.glBufferData(self._target, self._size, None, self._usage)
         if data.nbytes:
@@ -133,7 +133,7 @@ def attribute(place: int, count: int, stride: int, offset: int, each_instance: b
 
 
 def color_attribute(place: int, stride: int, offset: int) -> None:
-    """Describe a vertex attribute of four bytes, which shaders read as 0 to 1."""
+    """Describe a vertex attribute of four bytes, read by shaders as 0 to 1."""
     GL.glEnableVertexAttribArray(place)
     GL.glVertexAttribPointer(place, 4, GL.GL_UNSIGNED_BYTE, True, stride, ctypes.c_void_p(offset))
 

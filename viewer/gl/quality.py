@@ -20,12 +20,12 @@ class Quality:
         shadow_taps: number of texture reads per shadow lookup, 4 or 9.
         shadow_rings: number of rings of additional shadow lookups, for wide soft edges.
         shadow_radius: width of soft shadow edges, texels.
-        shade_spokes: number of directions in which the shade below bodies is sampled.
-        fine_shine: whether surfaces mirror the sky.
-        triangles: approximate maximum number of triangles per frame. Above this number, round shapes get fewer
+        shade_spokes: number of sample directions for the shade below bodies.
+        fine_shine: True if surfaces mirror the sky.
+        triangles: approximate maximum number of triangles per frame. With more triangles, round shapes get fewer
             segments.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances with smooth edges. With more instances, each pixel has one sample.
+        smoothed: maximum number of instances for smooth edges. With more instances, each pixel has one sample.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Quality:
     smoothed: int
 
     def samples_for(self, things: int) -> int:
-        """Return the samples per pixel for a picture with this number of instances."""
+        """Return the samples per pixel for a number of instances."""
         return self.samples if things <= self.smoothed else 1
 
 

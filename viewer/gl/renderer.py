@@ -27,7 +27,7 @@ from gpusim.viewer.gl.shade import GroundShade
 from gpusim.viewer.gl.textures import textures_of
 
 _AMBIENT = 62
-"""Share of the sky's light that reaches surfaces, percent."""
+"""Percentage of the sky's light that reaches surfaces."""
 _HORIZON = 400.0
 """Extent of the drawn ground, relative to the camera's distance from its target or to the scene's radius."""
 
@@ -59,12 +59,12 @@ class View:
 
 
 class Renderer:
-    """Renderer of one stage. Construction and every call need a current OpenGL context.
+    """Renderer of one stage. The constructor and all methods need a current OpenGL context.
 
     Args:
         stage: the stage to draw.
         quality: the quality level.
-        glass: draw world shapes as glass if they hide bodies. Depth and segmentation ignore these shapes.
+        glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation.
     """
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:
@@ -121,7 +121,7 @@ class Renderer:
         """Return a near-plane depth (m) in front of all instances and the ground."""
         gaps = [float(np.linalg.norm(bounds.center - camera.position)) - bounds.radius]
         rise = np.tan(0.5 * camera.field_of_view)
-        corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # depth per distance in the picture's corners
+        corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # ratio of depth to distance in the picture's corners
         for ground in self.stage.grounds:
             if ground.level:
                 point, axes = place_of(ground, poses, 0)
@@ -129,7 +129,7 @@ class Renderer:
         return max(0.5 * min(gaps), 0.004 * camera.distance)
 
     def draw(self, view: View, target: Framebuffer) -> None:
-        """Draw the picture into ``target``, which needs color and depth textures."""
+        """Draw the picture into ``target``, a framebuffer with color and depth textures."""
         GL.glEnable(GL.GL_DEPTH_TEST)
         GL.glDisable(GL.GL_BLEND)
         GL.glEnable(GL.GL_CULL_FACE)
@@ -209,8 +209,8 @@ class Renderer:
     def draw_sensors(self, view: View, target: Framebuffer) -> None:
         """Draw depth along the view axis (m) and body indices into ``target``.
 
-        Without a hit, the depth is inf. Without a body, the index is -1. Instances with an opacity below 0.5 are not
-        drawn.
+        Pixels without a hit have the depth inf. Pixels without a body have the index -1. Instances with an opacity
+        below 0.5 are invisible.
         """
         if self._sensors is None:
             self._sensors = Program("sensor.vert", "sensor.frag"), Program("sensor_ground.vert", "sensor.frag")
@@ -230,7 +230,7 @@ class Renderer:
                 self._draw_ground(ground, plane, view)
 
     def draw_instances(self) -> None:
-        """Draw the prepared frame's meshes with the current program and the attributes of SceneBuffers."""
+        """Draw the meshes of the prepared frame with the current program and the attributes of SceneBuffers."""
         self._buffers.draw()
 
     def _draw_shadow(self, view: View) -> ShadowView:
@@ -248,7 +248,7 @@ class Renderer:
         return shadow
 
     def _shadow_bounds(self, view: View) -> Bounds:
-        """Return the bounds of the objects in the shadow map: all objects, or those near the camera's target."""
+        """Return the bounds of the objects in the shadow map: all objects, or only objects near the camera's target."""
         reach = 3.0 * view.camera.distance
         if view.bounds.radius <= reach:
             return view.bounds

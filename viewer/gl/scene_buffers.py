@@ -26,15 +26,15 @@ _DRESSED: list[tuple[str, str]] = [*_VERTEX, ("texcoords", "3f4"), ("color", "4u
 
 
 class SceneBuffers:
-    """Buffers of a stage. Call :meth:`move` once per frame, then :meth:`draw` as often as needed.
+    """Buffers of a stage. Call :meth:`move` once per frame before :meth:`draw`.
 
     Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 ``Stage.finish``, 7
     body, 8 texture coordinates, 9 vertex color.
 
     Args:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         quality: the quality level.
-        textures: textures of the stage, or None to draw neither textures nor vertex colors.
+        textures: textures of the stage, or None for drawing without textures and vertex colors.
     """
 
     def __init__(self, stage: Stage, quality: Quality, textures: SurfaceTextures | None = None) -> None:
@@ -103,16 +103,16 @@ class SceneBuffers:
 
     @property
     def transparent(self) -> Array:
-        """Indices of the instances that are drawn as glass or have an opacity below 1."""
+        """Indices of the instances that are glass or have an opacity below 1."""
         return np.union1d(self._glass, self._clear)
 
     def middles(self, chosen: Array, transforms: Array) -> Array:
-        """Return the centers of the boxes around chosen instances, (n, 3), in the world frame (m)."""
+        """Return the centers (n, 3) of the boxes around chosen instances, in the world frame (m)."""
         places: Array = np.einsum("nij,nj->ni", transforms[chosen, :, :3], self._middles[chosen])
         return places + transforms[chosen, :, 3]
 
     def make_glass(self, chosen: Array) -> None:
-        """Draw exactly these instances as glass."""
+        """Draw the instances ``chosen`` as glass, and no others."""
         if np.array_equal(chosen, self._glass):
             return
         self._glass = chosen
@@ -197,7 +197,7 @@ def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
     room = quality.triangles - min(totals[False], quality.triangles // 2)
     if totals[True] <= room:
         return meshes
-    # the triangles of a round mesh grow with the square of its segments
+    # the number of triangles is proportional to the square of the number of segments
     coarse = max(_LEAST_SEGMENTS, int(segments * (room / totals[True]) ** 0.5)) // 2 * 2
     return [_coarser(b.mesh, m, coarse) for m, b in zip(meshes, stage.batches, strict=True)]
 

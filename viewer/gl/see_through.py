@@ -12,14 +12,14 @@ from gpusim.typing import Array
 
 _MOST_BODIES = 200
 _SHARE = 0.04
-"""If a shape hides more than this share of a world's bodies, the renderer draws the shape as glass."""
+"""A shape that hides a larger fraction of a world's bodies appears as glass."""
 
 
 class SeeThrough:
-    """Detector of world shapes that hide bodies. The detector ignores planes, height fields and triangle meshes."""
+    """Detector of world shapes that hide bodies, without planes, height fields and triangle meshes."""
 
     def __init__(self, stage: Stage) -> None:
-        # The box of a terrain or a mesh of triangles says nothing about what it hides.
+        # The boxes of height fields and triangle meshes do not show which bodies they hide.
         solid = np.array([shape_type(shape.kind).movable for shape in stage.model.shapes], bool)
         fixed = (stage.body == WORLD) & (stage.shape >= 0)
         fixed[fixed] &= solid[stage.shape[fixed]]
@@ -54,7 +54,7 @@ class SeeThrough:
         second = (self._high[:, None] - origin[:, None]) / ray
         enter, leave = np.minimum(first, second).max(axis=2), np.maximum(first, second).min(axis=2)
         hidden = (enter < leave) & (leave > 0.0) & (enter < 0.98) & (enter > 0.0)
-        # a wall may hide bodies of the same world or of worlds behind it
+        # a wall may hide bodies of its world and of worlds behind the wall
         counts = np.diff(self._starts, append=len(self._bodies))
         shares = np.add.reduceat(hidden, self._starts, axis=1, dtype=float) / counts
         return self._walls[shares.max(axis=1) > _SHARE]

@@ -1,6 +1,6 @@
 """Soft shade below bodies on a level ground.
 
-In each frame, a small texture (shade map) stores for each point of the ground the share of the sky that bodies hide.
+In each frame, a small texture (shade map) stores the fraction of the sky that bodies hide at each ground point.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WIDER = 1.5
 
 
 class GroundShade:
-    """Shade map of one ground, sampled in ``spokes`` directions. Every call needs a current OpenGL context."""
+    """Shade map of one ground, with samples in ``spokes`` directions. All methods need a current OpenGL context."""
 
     def __init__(self, spokes: int) -> None:
         self._heights = Framebuffer(_HEIGHTS, _HEIGHTS, [], GL.GL_DEPTH_COMPONENT32F)
@@ -34,10 +34,10 @@ class GroundShade:
 
         Args:
             buffers: buffers of the objects that hide the sky.
-            bounds: bounding sphere of these objects, in the world frame.
+            bounds: bounding sphere of the objects in ``buffers``, in the world frame.
             point: point on the ground, in the world frame (m).
             axes: x axis, y axis and normal of the ground in the world frame, as columns (3, 3).
-            eye: position of the eye (m). The positions in the buffers are relative to the eye.
+            eye: position of the eye (m), the origin of the positions in the buffers.
 
         Returns:
             Matrix (4, 4) from positions relative to the eye to the map's texture coordinates.

@@ -1,4 +1,4 @@
-"""Text: an atlas of DejaVu Sans that is filled on demand, and the layout of a line. No OpenGL."""
+"""Text, without use of OpenGL: an atlas of DejaVu Sans glyphs, filled on demand, and the layout of a line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 512
 """Width of an atlas, texels."""
 _FIRST = "".join(map(chr, range(32, 127))) + "°·×²³µ"
 _AROUND = ((1.0, (0, 1)), (1.0, (1, 0)), (0.75, (1, 1)))
-"""Opacity of a letter's halo at neighboring pixels."""
+"""Opacity of a letter's halo at pixels next to the letter."""
 
 
 def font_size(height: int) -> int:
@@ -24,7 +24,7 @@ def font_size(height: int) -> int:
 
 
 class GlyphAtlas:
-    """Glyphs of one size in one image. Missing glyphs are added on demand.
+    """Image with glyphs of one size, filled on demand.
 
     Args:
         size: font size (pixels).
@@ -60,8 +60,8 @@ class GlyphAtlas:
     def letters(self, text: str) -> Array:
         """Return the rectangles of the letters in a line, int (n, 6), in pixels.
 
-        The columns are x and y relative to the start of the base line (y downward), width, height, and x and y of the
-        upper left corner in the atlas. Blanks have no rectangle.
+        The first columns are x and y relative to the start of the base line (y downward), width and height. The last
+        columns are x and y of the upper left corner in the atlas. Blanks have no rectangle.
         """
         self._add(text)
         rows, x = [], 0
@@ -82,7 +82,7 @@ class GlyphAtlas:
         from PIL import Image, ImageDraw
 
         advance = round(self._font.getlength(letter))
-        # slanted letters extend beyond their advance
+        # slanted letters are wider than their advance
         width = max(advance, int(self._font.getbbox(letter, anchor="ls")[2])) + 2 * self._pad
         cell = Image.new("L", (width, self._cell))
         ImageDraw.Draw(cell).text((self._pad, self._pad + self.ascent), letter, 255, font=self._font, anchor="ls")
@@ -118,7 +118,7 @@ def _font(size: int) -> Any:
 
 
 def _halo(ink: Array) -> Array:
-    """Widen a letter by one pixel on all sides, and return the coverage of its pixels."""
+    """Return the pixel coverage of a letter, widened by one pixel on all sides."""
     padded = np.pad(ink.astype(float), 1)
     halo = ink.astype(float)
     rows, columns = ink.shape

@@ -1,4 +1,4 @@
-"""Surface textures on the GPU, one with mipmaps per image. Every call needs a current OpenGL context."""
+"""Surface textures on the GPU, one texture with mipmaps per image. All calls need a current OpenGL context."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.typing import Array
 from gpusim.viewer.gl.objects import Program
 
 SURFACE_UNIT, CUBE_UNIT = 2, 3
-"""Texture units of surfaces. Units 0 and 1 are for the shadow map and the shade map."""
+"""Texture units of surface textures. The shadow map and the shade map have the units 0 and 1."""
 
 
 def textures_of(stage: Stage) -> SurfaceTextures | None:
@@ -26,14 +26,14 @@ def textures_of(stage: Stage) -> SurfaceTextures | None:
 
 
 class SurfaceTextures:
-    """Textures on the GPU, identified by a hash of their pixels."""
+    """Cache of textures on the GPU, by a hash of their pixels."""
 
     def __init__(self, textures: Iterable[Texture]) -> None:
         self._handles: dict[str, int] = {}
         for texture in textures:
             if texture.key not in self._handles:
                 self._handles[texture.key] = _uploaded(texture)
-        # samplers of different kinds must never read the same unit
+        # samplers of different types must not use the same unit
         self._white = {False: _uploaded(_white(False)), True: _uploaded(_white(True))}
 
     def bind(self, texture: Texture | None, program: Program) -> None:
@@ -75,7 +75,7 @@ def _uploaded(texture: Texture) -> int:
         for face, pixels in enumerate(texture.pixels):
             _write(GL.GL_TEXTURE_CUBE_MAP_POSITIVE_X + face, pixels, form)
     else:
-        _write(target, texture.pixels[::-1], form)  # OpenGL's rows run upward, like v
+        _write(target, texture.pixels[::-1], form)  # in OpenGL, row 0 is at the bottom
     GL.glGenerateMipmap(target)
     GL.glTexParameteri(target, GL.GL_TEXTURE_MIN_FILTER, GL.GL_LINEAR_MIPMAP_LINEAR)
     GL.glTexParameteri(target, GL.GL_TEXTURE_MAG_FILTER, GL.GL_LINEAR)

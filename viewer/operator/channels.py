@@ -17,9 +17,9 @@ class Channel:
 
     Attributes:
         input: the input's description.
-        value: value that a source set last, or the initial value.
-        source: source that set the input last. "" if the scene's schedule or the initial value applies.
-        released: whether the input was released since the last step.
+        value: last value from a source, or the initial value.
+        source: last source of the input, or "" if the scene's schedule or the initial value applies.
+        released: True if the input was released since the last step.
     """
 
     input: Input
@@ -80,9 +80,9 @@ class Channels(Mapping[str, Channel]):
                 control[name] = self[name].value
 
     def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
-        """Write the values that were set since the last step.
+        """Write the values that a source set since the last step.
 
-        With ``everything``, write all values that any source has set, because a schedule may have overwritten them.
+        With ``everything``, write the values from all sources, because a schedule may have overwritten them.
         """
         for name in self if everything else self.changed:
             if self[name].source and name in control:

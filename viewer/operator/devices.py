@@ -1,4 +1,4 @@
-"""Keyboard and gamepad: the pressed keys, and the values that the bindings compute."""
+"""Keyboard and gamepad: pressed keys, and input values from the bindings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Devices:
 
     Attributes:
         gamepad: as given.
-        connected: whether the gamepad was found at the last poll.
+        connected: True if the gamepad was connected at the last poll.
     """
 
     def __init__(self, gamepad: Gamepad | None) -> None:
@@ -39,7 +39,7 @@ class Devices:
         self._stop_button = mapping.stop_button
 
     def disarm(self) -> None:
-        """Ignore all held keys, buttons and sticks until they are released."""
+        """Ignore all pressed keys, buttons and sticks until the user releases them."""
         for drive in self._drives:
             drive.disarm()
 
@@ -65,7 +65,7 @@ class Devices:
         Args:
             seconds: real time since the last call (s).
             value: function that returns an input's current value.
-            stop: function that is called with the source when the stop button is pressed.
+            stop: function with the source as argument, called when the user presses the stop button.
         """
         state = self.gamepad.read() if self.gamepad is not None else None
         self.connected = state is not None

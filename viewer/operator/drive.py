@@ -12,7 +12,7 @@ KEYBOARD, GAMEPAD = "keyboard", "gamepad"
 
 
 def shaped(deflection: float, dead_zone: float, expo: float) -> float:
-    """Apply the dead zone and the expo curve to a stick's deflection, -1 to 1. Return the result, -1 to 1."""
+    """Return a stick's deflection (-1 to 1) after dead zone and expo curve."""
     size = (min(abs(deflection), 1.0) - dead_zone) / (1.0 - dead_zone)
     if size <= 0.0:
         return 0.0
@@ -30,7 +30,7 @@ class Drive:
 
     Attributes:
         binding, target: the binding, and the input that it moves.
-        source: device that moved the input last, "keyboard" or "gamepad".
+        source: last device that moved the input, "keyboard" or "gamepad".
     """
 
     def __init__(self, binding: Binding, target: Input) -> None:
@@ -42,12 +42,12 @@ class Drive:
         self._pressed = False
 
     def disarm(self) -> None:
-        """Ignore this binding until all its keys and sticks are released, for example after an emergency stop."""
+        """Ignore the binding until the user releases its keys and sticks, for example after an emergency stop."""
         self._armed = False
         self._output = 0.0
 
     def update(self, keys: AbstractSet[str], pad: GamepadState, present: float, seconds: float) -> float | None:
-        """Return the input's new value, or None if this binding does not move the input.
+        """Return the input's new value, or None if the binding does not move the input.
 
         Args:
             keys: names of the keys that are down.

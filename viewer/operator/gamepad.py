@@ -1,4 +1,4 @@
-"""Gamepads and joysticks: their state by name, from glfw or another device."""
+"""Gamepads and joysticks: state of axes and buttons by name, from glfw or another device."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ class GamepadState:
     """Pressed buttons and axis deflections.
 
     Attributes:
-        axes: deflections by name (:data:`AXES`, or ``axis_0`` and so on for a joystick whose layout glfw does not
-            know).
+        axes: deflections by name (:data:`AXES`, or ``axis_0``, ``axis_1``, ... for a joystick unknown to glfw).
         buttons: names of the pressed buttons (:data:`BUTTONS`, or ``button_0`` and so on).
     """
 
@@ -35,14 +34,14 @@ class Gamepad(Protocol):
 class GlfwGamepad:
     """First gamepad that glfw finds, or else the first joystick.
 
-    A window must have initialized glfw before the first call of :meth:`read`.
+    Open a window before the first call of :meth:`read`, because windows initialize glfw.
     """
 
     def __init__(self, glfw: Any = None) -> None:
         self._glfw = glfw
 
     def read(self) -> GamepadState | None:
-        """See :class:`Gamepad`."""
+        """Return the current state, or None without a gamepad or joystick."""
         if self._glfw is None:
             import glfw  # import late: the window reports a missing glfw
 
@@ -65,7 +64,7 @@ class GlfwGamepad:
 
 
 def named(axes: list[float], buttons: list[int]) -> GamepadState:
-    """Convert a gamepad's state from glfw's lists. Forward is positive, and released triggers are 0."""
+    """Convert a gamepad's state from glfw's lists, with forward as positive and released triggers as 0."""
     values = {name: float(value) for name, value in zip(AXES, axes, strict=False)}
     for name in values:
         if name.endswith("_y"):

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Input(UiHints):
-    """One number that an operator sets. See :class:`UiHints` for range and behavior.
+    """One number that an operator sets. The base class :class:`UiHints` defines range and behavior.
 
     Attributes:
         name: label of the command, as in ``sim.control[name]``, or of another input.
         initial: value before any source sets the input.
         doc: description in one line.
-        keys, axis: keys and stick that the model assigns to the input, with the names used in mappings. For a switch,
-            ``axis`` is a gamepad button.
-        shaped: True if the operator must not apply a dead zone and an expo curve, because the model already does.
+        keys, axis: keys and stick (gamepad button for a switch) that the model assigns to the input, with their names
+            in mappings.
+        shaped: True if the model applies dead zone and expo curve, so that the operator must not apply them.
 
     Raises:
         ModelError: the range is empty or not finite, or the initial or safe value is outside of the range.
@@ -60,27 +60,27 @@ class Input(UiHints):
             raise validate.fail(element, "safe is None and nothing is measured", "give a safe value")
 
     def clamp(self, value: float) -> float:
-        """Return the nearest allowed value."""
+        """Return the allowed value nearest to ``value``."""
         if self.switch:
             return self.upper if value > 0.5 * (self.lower + self.upper) else self.lower
         return min(max(value, self.lower), self.upper)
 
     def at(self, deflection: float) -> float:
-        """Return the value for a stick's deflection from -1 to 1. Deflection 0 gives the allowed value nearest to 0."""
+        """Return the value for a stick's deflection (-1 to 1). Deflection 0 gives the allowed value nearest to 0."""
         rest = min(max(0.0, self.lower), self.upper)
         return rest + deflection * (self.upper - rest if deflection >= 0.0 else rest - self.lower)
 
 
 def held_value(item: Input, sim: Simulation) -> Value:
-    """Return an input's value in an emergency stop: one number, or one for each world."""
+    """Return an input's value in an emergency stop: one number for all worlds, or one number for each world."""
     values = tuple(float(x) for x in np.atleast_1d(safe_value(item, sim.runtime)))
     return values[0] if len(values) == 1 else values
 
 
 def command_inputs(model: Model) -> dict[str, Input]:
-    """Return the inputs of a model: one per command, in the order of the control columns, then those of diagrams.
+    """Return the inputs of a model: commands in the order of the control columns, then inputs of diagrams.
 
-    Each kind of actuator declares the range and the unit of its commands.
+    Each actuator type declares the range and the unit of its commands.
     """
     found: dict[str, Input] = {}
     hints = command_steering(model)

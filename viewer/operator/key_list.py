@@ -9,11 +9,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class KeyLine:
-    """Line of help for some keys, or for a mouse action.
+    """Help line for keys or for a mouse action.
 
     Attributes:
         keys: displayed names of the keys, e.g. "Shift+R".
-        what: action of the keys, or the command that they drive.
+        what: action of the keys, or the command that the keys change.
     """
 
     keys: str
@@ -29,13 +29,13 @@ class KeyGroup:
 
 
 class KeyUser(Protocol):
-    """Protocol of an object that handles keys before the window does, such as the operator or the panel."""
+    """Protocol of an object that handles keys before the window, such as the operator or the panel."""
 
     def key_groups(self) -> list[KeyGroup]:
         """Return the help texts for the object's keys."""
 
     def taken_keys(self) -> Collection[str]:
-        """Return the keys that reach the window only with Ctrl, by their window names."""
+        """Return the window names of keys that reach the window only with Ctrl."""
 
 
 def key_words(key: str) -> str:

@@ -13,5 +13,5 @@ _SIGNS = {
 
 
 def window_name(key: str) -> str:
-    """Convert a key name of a mapping file to the window's name."""
+    """Convert a key name of a mapping file to the key's window name."""
     return _SIGNS.get(key, key.lower())

@@ -1,4 +1,4 @@
-"""Mappings, built in or from files. A mapping defines which key, stick or button moves which input, and how."""
+"""Mappings of keys, sticks and buttons to inputs, built in or from files."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ SUFFIXES = (".toml", ".json")
 
 @dataclass(frozen=True)
 class Binding:
-    """Keys, stick and button that move one input.
+    """Keys, stick and button of one input.
 
     Attributes:
-        command: name of the input. A "*" in the name matches several inputs, for example "*_brake".
-        keys: two keys. The first one acts like the stick to the left or back, the second one like the stick to the
-            right or forward. A switch has one key.
+        command: name of the input, or a pattern for several inputs, for example "*_brake".
+        keys: two keys (like the stick to the left or back, and like the stick to the right or forward), or one key for
+            a switch.
         axis: axis of the gamepad, for example "left_x".
         button: gamepad button that toggles a switch.
-        mode: "spring", "rate" or "switch". The default depends on the input. With "spring", the deflection sets the
-            value, and the value is reset on release. With "rate", the deflection sets the speed of the value, and the
-            value stays on release.
-        dead_zone: share of the stick's travel around the center that has no effect, 0 to 0.95.
+        mode: "spring" (the deflection sets the value, which resets on release), "rate" (the deflection sets the rate of
+            the value, which stays on release), or "switch". The default depends on the input.
+        dead_zone: fraction of the stick's travel around the center without effect, 0 to 0.95.
         expo: curve from 0 (linear) to 1 (cubic). Larger values give finer control near the center.
-        scale: factor on the deflection of stick and keys, -1 to 1. Negative values reverse the direction.
-        rate_limit: maximum rate of the output, in full deflections per second. With inf (0 in a mapping file), there is
-            no limit.
-        speed: speed at full deflection in the mode "rate", as a share of the range per second.
+        scale: factor of the deflection of stick and keys, -1 to 1. Negative values reverse the direction.
+        rate_limit: maximum rate of the output, in full deflections per second. inf (0 in a mapping file) means no
+            limit.
+        speed: rate of the value at full deflection in the mode "rate", as a fraction of the range per second.
 
     Raises:
         ModelError: a value is invalid.
@@ -146,14 +145,14 @@ class InputMapping:
 
 
 def bound_inputs(binding: Binding, inputs: Collection[str]) -> list[str]:
-    """Return the inputs that a binding moves: the named input, or all matching inputs if the name contains "*"."""
+    """Return the inputs of a binding: the named input, or all inputs that match a name with "*"."""
     if "*" not in binding.command:
         return [binding.command] if binding.command in inputs else []
     return [name for name in inputs if fnmatchcase(name, binding.command)]
 
 
 def mode_of(binding: Binding, target: Input) -> str:
-    """Return how a key or axis changes the input that it is bound to."""
+    """Return the mode of a binding: "spring", "rate" or "switch"."""
     if binding.mode:
         return binding.mode
     if target.switch:

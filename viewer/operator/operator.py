@@ -1,4 +1,4 @@
-"""Operator: inputs of a simulation, the source of each value, the emergency stop, recording and replay."""
+"""Operator: inputs of a simulation with their sources, emergency stop, recording and replay."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 PANEL, REPLAY, STOP = "panel", "replay", "stop"
-"""Sources of a value, in addition to keyboard and gamepad. "" means the schedule or the initial value."""
+"""Sources of a value, in addition to keyboard and gamepad. The source "" is the schedule or the initial value."""
 _MANY = 1 << 20
 
 
 class Operator:
-    """State of all operator inputs from panel, keyboard, gamepad and recordings. The most recent input wins.
+    """State of all operator inputs. The most recent value from panel, keyboard, gamepad or recording counts.
 
-    Untouched inputs follow the scene's schedule. Call :meth:`poll` once per frame. Before the simulation's steps, call
-    :meth:`before_steps` instead of the schedule.
+    Inputs without an operator value follow the scene's schedule. Call :meth:`poll` once per frame. Before the
+    simulation's steps, call :meth:`before_steps` instead of the schedule.
 
     Args:
         sim: the simulation. All worlds get the same values.
         scene: scene of the simulation, for the schedule and for recordings.
         mapping: see :func:`choose_mapping`.
         gamepad: the gamepad, or None.
-        parameters: scene parameters that recordings store.
+        parameters: scene parameters to store in recordings.
 
     Attributes:
         sim, scene: as given.
         devices: keyboard and gamepad.
         mapping: bindings of keys and sticks.
-        stopped: whether the emergency stop is latched.
+        stopped: True if the emergency stop is latched.
         note: one line for the user about the last event, or empty.
-        recorded: file of the last recording. None before the first recording.
+        recorded: file of the last recording, or None before the first recording.
 
     Raises:
         ModelError, UnknownNameError: the mapping is invalid.
@@ -82,7 +82,7 @@ class Operator:
         self.reset()
 
     def attach(self, sim: Simulation, scene: Scene | None = None, parameters: Mapping[str, Any] | None = None) -> None:
-        """Switch to another simulation after a restart. A latched emergency stop and added inputs are kept."""
+        """Switch to another simulation after a restart, and keep a latched emergency stop and added inputs."""
         self._end_recording()
         self._adopt(sim, scene, parameters)
         why = ""
@@ -98,11 +98,9 @@ class Operator:
         self.sim, self.scene, self._parameters = sim, scene, dict(parameters or {})
         self._channels = Channels(command_inputs(sim.model) | self._added)
 
-    # Inputs and values.
-
     @property
     def inputs(self) -> dict[str, Input]:
-        """All inputs by name: the commands of the simulation, then the added ones."""
+        """All inputs by name: commands of the simulation, then added inputs."""
         return {name: channel.input for name, channel in self._channels.items()}
 
     def add_input(
@@ -120,7 +118,7 @@ class Operator:
     ) -> Input:
         """Add an input that is not a command.
 
-        The panel shows the input, and recordings contain the input. :meth:`value` returns its value.
+        The input appears on the panel and in recordings. :meth:`value` returns its value.
 
         Args:
             name: unique name of the input.
@@ -151,15 +149,15 @@ class Operator:
         return channel.value[world] if isinstance(channel.value, tuple) else channel.value
 
     def source(self, name: str) -> str:
-        """Return the source that set an input last: "panel", "keyboard", "gamepad", "replay", "stop", or "" (none)."""
+        """Return an input's last source: "panel", "keyboard", "gamepad", "replay", "stop", or "" (none)."""
         return self._channels[name].source
 
     def scheduled(self) -> bool:
-        """Return whether the scene has a schedule, which writes the commands that the operator does not set."""
+        """Return whether the scene has a schedule for commands that the operator does not set."""
         return self.scene is not None and self.scene.schedule is not None
 
     def set(self, name: str, value: float, source: str = PANEL) -> None:
-        """Set an input and clamp the value to its range. Do nothing while stopped.
+        """Set an input to a value, clamped to the range. During an emergency stop, the method has no effect.
 
         Raises:
             UnknownNameError: the input is unknown.
@@ -174,16 +172,14 @@ class Operator:
         self._channels.take(name, number, source)
 
     def release(self, name: str) -> None:
-        """Release an input, which then follows the scene's schedule or gets its initial value."""
+        """Release an input, so that it follows the scene's schedule or gets its initial value."""
         if not self.stopped:
             self.stop_replay("replay ended")
             self._channels.release(name)
 
-    # Emergency stop.
-
     def emergency_stop(self, source: str = PANEL) -> None:
-        """Latch the emergency stop. Every input and command keeps its safe value until :meth:`release_stop`."""
-        if self.stopped and self._player is None:  # a repeated key must not re-measure the position that servos hold
+        """Latch the emergency stop. All inputs and commands keep their safe values until :meth:`release_stop`."""
+        if self.stopped and self._player is None:  # a repeated key must not change the positions that servos hold
             return
         self.stop_replay()
         self.note = f"emergency stop ({source})"
@@ -214,13 +210,11 @@ class Operator:
         if self._taker is not None:
             self._taker.note_stop(stopped)
 
-    # Keyboard and gamepad.
-
     def use_mapping(self, wish: str) -> None:
         """Set the mapping of keys and sticks, see :func:`choose_mapping`.
 
         Raises:
-            ModelError, UnknownNameError: the mapping is invalid. The old mapping is kept.
+            ModelError, UnknownNameError: the mapping is invalid. The old mapping stays active.
         """
         self.mapping: InputMapping = choose_mapping(self.inputs, wish)
         self._wish = wish
@@ -230,7 +224,7 @@ class Operator:
         """Handle a key event. ``code`` is glfw's key code.
 
         Returns:
-            Whether the operator uses the key.
+            True if the operator uses the key.
         """
         name = NAMES.get(code, "")
         if own := self._own_keys.get((name, shift)):
@@ -248,7 +242,7 @@ class Operator:
         return [KeyGroup("Operator", [*own, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
     def taken_keys(self) -> Collection[str]:
-        """Return the window's names of the operator's keys."""
+        """Return the window names of the operator's keys."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
         return {window_name(key) for key in driving | {key for key, _ in self._own_keys}}
 
@@ -257,7 +251,7 @@ class Operator:
         self.devices.let_go()
 
     def poll(self, seconds: float) -> None:
-        """Set the inputs that keyboard and gamepad move. Call this once per frame.
+        """Set the inputs that keyboard and gamepad move. Call this method once per frame.
 
         Args:
             seconds: real time since the last call (s), for rate limits and speeds.
@@ -265,10 +259,8 @@ class Operator:
         for name, value, source in self.devices.poll(max(seconds, 0.0), self.value, self.emergency_stop):
             self.set(name, value, source)
 
-    # Stepping.
-
     def free_steps(self) -> int:
-        """Return the number of steps (at least 1) until the operator or the schedule may next change a command."""
+        """Return the number of steps (at least 1) before the next possible change of a command."""
         if self.scheduled():
             return 1
         return max(1, self._player.wait()) if self._player is not None else _MANY
@@ -313,7 +305,7 @@ class Operator:
             self.stop_replay("replay finished")
 
     def reset(self) -> None:
-        """Reset all inputs after a reset of the simulation. A latched emergency stop stays.
+        """Reset all inputs after a reset of the simulation. A latched emergency stop stays latched.
 
         A running recording ends.
         """
@@ -323,16 +315,14 @@ class Operator:
         if self.stopped:
             self._latch()
 
-    # Recording and replay.
-
     @property
     def recording(self) -> bool:
-        """Whether changes are being recorded."""
+        """True during a recording."""
         return self._taker is not None
 
     @property
     def replaying(self) -> bool:
-        """Whether a recording is being replayed."""
+        """True during a replay."""
         return self._player is not None
 
     @property
@@ -341,11 +331,11 @@ class Operator:
         return self._taker.path.name if self._taker is not None else self._played if self._player is not None else ""
 
     def record(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
-        """Record every change from now on. To repeat a run exactly, reset the simulation first.
+        """Start a recording of all changes. For an exact replay, reset the simulation before the recording.
 
         Args:
             path: path of the file.
-            keep: keep an existing file and use the next free name, e.g. drive-2.jsonl.
+            keep: True keeps an existing file and uses the next free name, e.g. drive-2.jsonl.
 
         Raises:
             ModelError: the file cannot be written at this path.
@@ -379,7 +369,7 @@ class Operator:
         return recording
 
     def _end_recording(self) -> None:
-        """End a recording because simulation time jumps back."""
+        """End a recording before the simulation time jumps back."""
         try:
             self.stop_recording()
         except ModelError as error:
@@ -389,7 +379,7 @@ class Operator:
     def replay(self, source: str | os.PathLike[str] | OperatorRecording) -> None:
         """Replay a recording. Any operator input ends the replay.
 
-        The same simulation from the same initial state gives bitwise identical results.
+        Replays with the same simulation and initial state give bitwise identical results.
 
         Raises:
             ModelError: the file is invalid, or simulation and recording do not fit.
@@ -402,7 +392,7 @@ class Operator:
         self.note = ""
 
     def stop_replay(self, why: str = "replay ended") -> None:
-        """End a replay. The inputs keep their values."""
+        """End a replay, and keep the values of the inputs."""
         if self._player is not None:
             self._player = None
             self.note = why

@@ -21,9 +21,9 @@ class LogWriter:
     """Recorder of operator changes.
 
     Args:
-        recording: recording to which the changes are added.
+        recording: recording that receives the changes.
         path: path of the file.
-        keep: keep an existing file and use the next free name.
+        keep: True keeps an existing file and uses the next free name.
 
     Attributes:
         step: index of the next step, counted from the beginning of the recording.
@@ -45,7 +45,7 @@ class LogWriter:
         self._recording.note(self.step, name, value)
 
     def note_stop(self, stopped: bool) -> None:
-        """Record that the emergency stop was latched or released before the next step."""
+        """Record a latch or release of the emergency stop before the next step."""
         self._recording.stops[self.step] = stopped
 
     def finish(self) -> OperatorRecording:
@@ -73,7 +73,7 @@ class LogPlayer:
         step: index of the next step.
 
     Raises:
-        ModelError: the simulation lacks a recorded input, or has another step size or time.
+        ModelError: the simulation lacks a recorded input, or its step size or time differs.
     """
 
     def __init__(self, recording: OperatorRecording, sim: Simulation, inputs: Mapping[str, Input]) -> None:
@@ -94,7 +94,7 @@ class LogPlayer:
 
     @property
     def finished(self) -> bool:
-        """Whether the next step is after the end of the recording."""
+        """True if the next step is after the end of the recording."""
         return self.step >= self._recording.steps
 
     def wait(self) -> int:
@@ -102,7 +102,7 @@ class LogPlayer:
         return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
 
     def due_stop(self) -> bool | None:
-        """Return True if the emergency stop latches before the next step, False if it is released, else None."""
+        """Return True for a latch of the emergency stop before the next step, False for a release, else None."""
         return self._recording.stops.get(self.step)
 
     def due(self) -> dict[str, Value | None]:

@@ -1,4 +1,4 @@
-"""Built-in mappings: ISO and SAE patterns for excavators, one for wheeled vehicles, and one for all other scenes."""
+"""Built-in mappings: ISO and SAE patterns for excavators, wheeled vehicles, and all other scenes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 class Lever:
     """Function and direction of one lever axis.
 
-    Positive commands swing to the left (counterclockwise from above). They extend the cylinders of boom (boom up),
-    stick (stick in) and bucket (curl).
+    Positive commands swing to the left (counterclockwise from above), and extend the cylinders of boom (boom up), stick
+    (stick in) and bucket (curl).
     """
 
     function: str
@@ -32,9 +32,9 @@ WORDS: dict[str, tuple[str, ...]] = {
     "stick": ("stick", "arm", "dipper"),
     "bucket": ("bucket",),
 }
-"""Function -> words in a command's label that identify the function."""
+"""Function -> words that identify the function in a command's label."""
 NEEDED = ("boom", "stick", "bucket")
-"""Functions that every excavator has."""
+"""Functions required for an excavator pattern."""
 
 _SWING = Lever("swing", "left_x", ("A", "D"))
 _BUCKET = Lever("bucket", "right_x", ("J", "L"))
@@ -49,7 +49,7 @@ WHEELED = "wheeled"
 PEDALS: tuple[Binding, ...] = (
     Binding("drive", keys=("S", "W"), axis="left_y"),
     Binding("*_drive", keys=("S", "W"), axis="left_y"),
-    # spring-loaded like a stick, and no faster than a person turns the wheel; positive commands steer left
+    # spring-loaded, with the speed of a steering wheel; positive commands steer left
     Binding("steer", keys=("A", "D"), axis="right_x", mode="spring", scale=-1.0, rate_limit=2.0),
     Binding("turn", keys=("J", "L"), axis="left_x", scale=-1.0),
     Binding("turn_clutch", keys=("C",), button="b", mode="switch"),
@@ -71,8 +71,8 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
 
     Args:
         inputs: all inputs of the simulation.
-        wish: "iso", "sae", "wheeled", a mapping file, or "auto". "auto" selects the ISO pattern for excavators, and
-            "wheeled" for models that drive and steer. For other models, "auto" assigns keys and sticks in order.
+        wish: "iso", "sae", "wheeled", a mapping file, or "auto". With "auto", excavators get the ISO pattern, and
+            models that drive and steer get "wheeled". Other models get keys and sticks in order.
 
     Raises:
         ModelError: the scene lacks commands of the pattern, or the file is invalid.
@@ -89,7 +89,7 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
 
 
 def declared(inputs: Iterable[Input]) -> list[Binding]:
-    """Return bindings of the inputs for which the model names keys, a stick or a button.
+    """Return the bindings of inputs whose keys, stick or button the model defines.
 
     Raises:
         ModelError: a name is unknown, or an input that is not a switch has only one key.
@@ -110,7 +110,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
 
 
 def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
-    """Return bindings without the keys, sticks and buttons that ``taken`` uses."""
+    """Return the bindings, without the keys, sticks and buttons in ``taken``."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
     found = []
@@ -126,7 +126,7 @@ def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding
 
 
 def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
-    """Return the pattern named ``wish``, or for "auto" the pattern that suits the model."""
+    """Return the pattern ``wish``, or for "auto" the pattern for the model's commands."""
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:
@@ -151,7 +151,7 @@ def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
     found: dict[str, str] = {}
     for function, words in WORDS.items():
         named = [item for name, item in inputs.items() if not item.switch and set(words) & _words(name)]
-        # valves and brakes of the drive may have the same word in their label, but do not move in both directions
+        # excludes valves and brakes with the same word in the label, which have only one direction
         levers = [item for item in named if not item.idle and item.lower < 0.0 < item.upper]
         fits = [item.name for item in (named if len(named) == 1 else levers)]
         if len(fits) == 1:
@@ -179,10 +179,10 @@ def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
 
 
 def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -> InputMapping:
-    """Return a mapping with these bindings, and bind the other inputs to free keys and buttons."""
+    """Return a mapping with ``bindings``, and with free keys and buttons for all other inputs."""
     taken = {command for binding in bound for command in bound_inputs(binding, inputs)}
     buttons = {binding.button for binding in bound}
-    # tracks, blades and brakes get what the levers leave free
+    # tracks, blades and brakes get the free keys and sticks
     others = (item for item in inputs.values() if item.name not in taken)
     return InputMapping(name, (*bound, *_in_order(others, sticks=(), taken=buttons)))
 

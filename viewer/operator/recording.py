@@ -1,6 +1,6 @@
-"""Operator recordings: every change of an input, with its step, as JSON lines.
+"""Operator recordings: JSON lines with all input changes and their steps.
 
-The first line is the header. One line follows for each step with changes, then the end:
+The file has a header, one line for each step with changes, and an end line:
 
     {"format": "gpusim operator recording", "version": 1, "scene": "boom_crane", "parameters": {}, "dt": 0.001,
      "time": 0.0, "solver": {"dtype": "float64", "substeps": 4}, "inputs": ["lift", "lift.brake"]}     (on one line)
@@ -9,8 +9,7 @@ The first line is the header. One line follows for each step with changes, then 
     {"step": 990, "time": 0.99, "set": {"lift": 0.0}, "stop": true}    emergency stop; false: released
     {"step": 1500, "time": 1.5, "end": true}
 
-A value can be a list with one number for each world. Numbers are stored with all digits, so a replay is bitwise
-identical.
+A value can be a list with one number for each world. Numbers have all digits, so a replay is bitwise identical.
 """
 
 from __future__ import annotations
@@ -48,10 +47,9 @@ class OperatorRecording:
         dt: step size of the simulation (s).
         scene, parameters: name and parameters of the recorded scene.
         time: simulation time at the beginning (s).
-        solver: precision and settings of the simulation, by their names in SolverConfig. A bitwise identical replay
-            needs the same settings.
-        changes: step index -> values that were set before the step. A value of None means that the input was released.
-        stops: step index -> True if the emergency stop was latched before the step, False if it was released.
+        solver: precision and SolverConfig settings of the simulation, required for a bitwise identical replay.
+        changes: step index -> new values before the step. The value None releases the input.
+        stops: step index -> True for a latch of the emergency stop before the step, False for a release.
         steps: length of the recording in steps.
     """
 
@@ -70,7 +68,7 @@ class OperatorRecording:
         self.changes.setdefault(step, {})[name] = value
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file completely or not at all.
+        """Write the file. An error leaves no partial file.
 
         Raises:
             ModelError: the name does not end in .jsonl, or its folder cannot be written.
@@ -90,7 +88,7 @@ class OperatorRecording:
             stream.write(text.encode())
 
     def save_new(self, path: str | os.PathLike[str], base: str | os.PathLike[str]) -> Path:
-        """Write a new file. If the file exists, use the next free name of ``base``.
+        """Write a new file with the name ``base``, or its next free name.
 
         Returns:
             The path of the file.
@@ -130,7 +128,7 @@ class OperatorRecording:
 
 
 def solver_of(sim: Simulation) -> dict[str, Any]:
-    """Return the settings that a recording stores: the simulation's ``dtype`` and some solver settings."""
+    """Return the recorded settings: the simulation's ``dtype`` and solver settings."""
     names = ("substeps", "iterations", "joint_solver", "scheme")
     return {"dtype": sim.dtype, **{name: getattr(sim.config, name) for name in names}}
 
@@ -143,7 +141,7 @@ def next_free(base: str | os.PathLike[str]) -> Path:
 
 
 def newest(base: str | os.PathLike[str]) -> Path | None:
-    """Return the most recently written file among ``base`` and its numbered names, or None without files."""
+    """Return the newest file among ``base`` and its numbered names, or None without files."""
     found = [(file.stat().st_mtime_ns, number, file) for number, file in _numbered(Path(base)) if file.is_file()]
     return max(found)[2] if found else None
 

@@ -1,4 +1,4 @@
-"""Base class and registry of overlays, and the data of a frame that overlays draw."""
+"""Base class and registry of overlays, and the scene data that overlays draw."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Timings:
-    """Times for the overlay ``profile``. None means that a time is unknown.
+    """Times for the overlay ``profile``. Unknown times are None.
 
     Attributes:
         real_time_factor: simulated time divided by wall time.
@@ -45,7 +45,7 @@ class Frame:
     """Scene data of one picture, for overlays.
 
     Attributes:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         poses: poses of the drawn worlds.
         camera: camera of the picture.
         sim: the simulation, or None for a model or a recording.
@@ -72,11 +72,11 @@ class Frame:
 
     @cached_property
     def coms(self) -> Array:
-        """Drawn centers of mass (worlds, bodies + 1, 3) in m. The last entry of each world is the world's origin."""
+        """Drawn centers of mass (worlds, bodies + 1, 3), m. The last entry is the origin of the world."""
         return np.asarray(self.poses.position + self.stage.offsets[:, None])
 
     def places(self, body: Array, point: Array) -> Array:
-        """Return the drawn positions (worlds, n, 3) of points that are fixed to bodies (m).
+        """Return the drawn positions (worlds, n, 3), m, of points on bodies.
 
         Args:
             body: (n,) indices of the bodies, -1 for the world.
@@ -94,7 +94,7 @@ class Frame:
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Convert the simulation's world indices ``world`` (n,) to positions in the list of drawn worlds."""
+        """Convert world indices ``world`` (n,) of the simulation to indices in the list of drawn worlds."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
@@ -112,7 +112,7 @@ class Frame:
 
     @cached_property
     def weight(self) -> float:
-        """Median weight of the bodies that forces can move (N). Without gravity, the weight is 0."""
+        """Median weight (N) of the dynamic bodies, 0 without gravity."""
         gravity = (self.model if self.sim is None else self.sim.runtime).parameters["gravity"][0]
         moving = self.mass[0][self.mass[0] > 0.0]
         return float(np.linalg.norm(gravity) * np.median(moving)) if moving.size else 0.0
@@ -129,7 +129,7 @@ _Made = TypeVar("_Made")
 
 
 def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Decorate ``make`` to cache its result for each stage."""
+    """Decorate ``make`` with a cache of its result for each stage."""
     kept: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:
@@ -141,14 +141,14 @@ def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
 
 
 class Overlay(ABC):
-    """Base class of drawings over the scene that the user can switch on and off.
+    """Base class of overlays: drawings over the scene, which the user can switch on and off.
 
     Attributes:
         name: unique name.
         key: letter that toggles the overlay in a window.
         description: description in one line.
-        needs_simulation: whether the overlay shows nothing for a model or a recording.
-        floats: whether the overlay is drawn last, in the remaining free space.
+        needs_simulation: True if the overlay is empty for a model or a recording.
+        floats: True if the overlay is drawn last, in the free space.
     """
 
     name: ClassVar[str]
@@ -159,7 +159,7 @@ class Overlay(ABC):
 
     @abstractmethod
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw everything onto the canvas."""
+        """Draw the overlay onto the canvas."""
 
 
 _OVERLAYS: Registry[Overlay] = Registry("overlay")

@@ -1,7 +1,7 @@
-"""Drawing surface for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture. No OpenGL.
+"""Canvas for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture.
 
-Widths are in units of :attr:`Canvas.unit`. Colors are sRGB from 0 to 1, with or without opacity. Give one color for all
-objects, or one color for each object.
+Widths are in units of :attr:`Canvas.unit`. Colors are sRGB from 0 to 1, with or without opacity. A color is for all
+objects, or an array has one color for each object.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ PAPER = (1.0, 1.0, 1.0)
 _HEAD, _HEAD_WIDTH = 5.0, 3.4
 """Length and width of an arrow's head, relative to the width of the shaft."""
 _LONGEST_HEAD = 0.6
-"""Maximum length of an arrow's head as a share of the arrow."""
+"""Maximum length of an arrow's head, as a fraction of the arrow's length."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """Rectangle, measured from the upper left corner of a picture (pixels) or of a window (cursor units)."""
+    """Rectangle, relative to the upper left corner of a picture (pixels) or window (cursor units)."""
 
     x: float
     y: float
@@ -42,7 +42,7 @@ class Box:
     height: float
 
     def holds(self, x: float, y: float) -> bool:
-        """Return whether a point is inside."""
+        """Return whether a point is inside the box."""
         return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
     def meets(self, other: Box) -> bool:
@@ -53,7 +53,7 @@ class Box:
 
 @dataclass
 class _Layer:
-    """Strokes of one kind, in drawing order."""
+    """Strokes of one type, in drawing order."""
 
     strokes: list[Array] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class _Layer:
 
 
 class Canvas:
-    """Collection of everything that the overlays of one frame draw.
+    """Collection of the overlay drawings of one frame.
 
     Args:
         camera: camera of the frame.
@@ -71,8 +71,8 @@ class Canvas:
     Attributes:
         unit: width of a thin line (pixels).
         atlas: glyphs for text.
-        taken: areas of the picture that are already covered.
-        wireframe: whether to draw the edges of all meshes.
+        taken: covered areas of the picture.
+        wireframe: True to draw the edges of all meshes.
     """
 
     def __init__(self, camera: PinholeCamera, width: int, height: int) -> None:
@@ -86,27 +86,25 @@ class Canvas:
         self._letters: list[Array] = []
         self._areas: list[Array] = []
 
-    # In the scene.
-
     def lines(self, a: Array, b: Array, color: Color, width: float = 1.6, *, top: bool = False, style: int = 0) -> None:
         """Draw lines between the points a and b (n, 3), in the world frame (m).
 
         Args:
             a, b: ends of the lines.
             color: one color for all lines, or an array (n, 3 or 4).
-            width: line width (units).
-            top: if True, draw over all bodies. If False, draw hidden sections faintly.
+            width: line width, in units of :attr:`unit`.
+            top: if True, draw over all bodies, else draw hidden sections faintly.
             style: DASHED, RIMMED, FLAT or a sum of them.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
 
     def disks(self, points: Array, color: Color, width: float | Array = 6.0, *, top: bool = False) -> None:
-        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number or (n,), units."""
+        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number or (n,)."""
         layer = self._top if top else self._scene
         self._stroke(layer, points, points, color, width, width, RIMMED)
 
     def arrows(self, start: Array, end: Array, color: Color, width: float = 2.2, *, top: bool = False) -> None:
-        """Draw arrows from start to end (n, 3), in the world frame (m). ``width`` is the width of the shaft (units)."""
+        """Draw arrows from start to end (n, 3), in the world frame (m). ``width`` is the shaft's width."""
         start, end = np.reshape(start, (-1, 3)), np.reshape(end, (-1, 3))
         layer = self._top if top else self._scene
         along = end - start
@@ -128,18 +126,16 @@ class Canvas:
         self._areas.append(area)
 
     def pixels_per_meter(self, points: Array) -> Array:
-        """Return the length (n,) in pixels of 1 m perpendicular to the view axis, at each point."""
+        """Return the pixels per meter (n,) at each point, perpendicular to the view axis."""
         depth = self.camera.project(points, self.width, self.height)[1]
         rise = np.tan(0.5 * self.camera.field_of_view)
         return np.asarray(0.5 * self.height / (rise * np.maximum(depth, 1e-9)))
 
     def project(self, points: Array) -> tuple[Array, Array]:
-        """Return the pixels (n, 2) of points, and whether each point is in the picture (n,)."""
+        """Return the pixels (n, 2) of points, and a mask (n,), True for points in the picture."""
         pixel, depth = self.camera.project(points, self.width, self.height)
         inside = (depth > 0.0) & np.all((pixel >= 0.0) & (pixel <= [self.width, self.height]), axis=-1)
         return pixel, inside
-
-    # On the picture.
 
     def rectangle(self, box: Box, color: Color) -> None:
         """Draw a filled rectangle."""
@@ -158,14 +154,14 @@ class Canvas:
             self._stroke(self._picture, a, a, shown, 4.0 + wider, 4.0 + wider, PIXELS)
 
     def spot(self, x: float, y: float, color: Color, width: float) -> None:
-        """Draw a disk centered at a pixel. ``width`` is in units."""
+        """Draw a disk centered at a pixel. ``width`` is in units of :attr:`unit`."""
         self._stroke(self._picture, [[x, y, 0.0]], [[x, y, 0.0]], color, width, width, PIXELS)
 
     def text(self, x: float, y: float, text: str, color: Color = INK, halo: Color = (1.0, 1.0, 1.0, 0.0)) -> None:
-        """Draw a line of text with its base line starting at a pixel.
+        """Draw a line of text with the start of its base line at a pixel.
 
         Args:
-            x, y: pixel at which the base line starts.
+            x, y: pixel at the start of the base line.
             text: text to draw.
             color: color of the letters.
             halo: color and opacity of a one-pixel outline.
@@ -177,14 +173,12 @@ class Canvas:
         letters["color"], letters["halo"] = _with_opacity(color, len(places)), _with_opacity(halo, len(places))
         self._letters.append(letters)
 
-    # Read by the painter.
-
     def scene_strokes(self) -> Array:
         """Return the strokes that bodies can hide, dtype STROKE."""
         return self._scene.all()
 
     def top_strokes(self) -> Array:
-        """Return the strokes of the scene that are drawn over all bodies, dtype STROKE."""
+        """Return the strokes of the scene on top of all bodies, dtype STROKE."""
         return self._top.all()
 
     def picture_strokes(self) -> Array:

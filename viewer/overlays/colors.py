@@ -1,4 +1,4 @@
-"""Overlay of the graph coloring: joints and contacts in the colors that the solver assigns."""
+"""Overlay of the graph coloring: joints and contacts in the solver's colors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
-"""Special values as in the array manifold_color (description/contact_fields.py)."""
+"""Special values of the array manifold_color (description/contact_fields.py)."""
 _OVERFLOW_COLOR, _ARTICULATED_COLOR = (0.06, 0.06, 0.07), (0.97, 0.97, 0.97)
 _FIRST = (
     (0.89, 0.10, 0.11), (0.12, 0.47, 0.90), (0.15, 0.66, 0.17), (1.00, 0.55, 0.00), (0.56, 0.22, 0.80),
@@ -29,7 +29,7 @@ _FIRST = (
 
 
 def color_of(number: int) -> tuple[float, float, float]:
-    """Return the display color for a color index of the solver. OVERFLOW is black, and ARTICULATED is white."""
+    """Return the display color for a color index of the solver: black for OVERFLOW, white for ARTICULATED."""
     if number == OVERFLOW:
         return _OVERFLOW_COLOR
     if number == ARTICULATED:
@@ -89,9 +89,9 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Return the color index of each shape pair with contact points. :attr:`Contacts.pair` indexes the result.
+    """Return the color index of each shape pair with contact points, by the index in :attr:`Contacts.pair`.
 
-    This function runs the trial step of :meth:`Simulation.contacts`.
+    The function runs a trial step, like :meth:`Simulation.contacts`.
     """
     if not len(sim.contacts()):
         return np.zeros(0, dtype=np.int64)
@@ -114,7 +114,7 @@ def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
 
 @register
 class ColorsOverlay(Overlay):
-    """Graph coloring. Constraints of one color share no moving body, so the solver processes them in parallel."""
+    """Graph coloring. The solver processes constraints of one color in parallel, since they share no moving body."""
 
     name: ClassVar[str] = "colors"
     key: ClassVar[str] = "g"

@@ -22,7 +22,7 @@ MODE_COLORS = {
 _FRICTION = (0.85, 0.10, 0.62)
 _NAMES = {STICKING: "sticking", SLIDING: "sliding", FLIGHT: "flight"}
 _LONG = 4.0
-"""Maximum arrow length in body radii for linear scaling. Longer arrows grow logarithmically."""
+"""Maximum arrow length, in body radii, for linear scaling. Above this length, the scaling is logarithmic."""
 
 
 def arrow_lengths(force: Array, weight: float, size: float) -> Array:
@@ -45,7 +45,7 @@ def arrow_lengths(force: Array, weight: float, size: float) -> Array:
 
 
 def shown_forces(contacts: Contacts, dynamic: Array, up: Array) -> Array:
-    """Return the forces (n, 3) on the moving body (N). If both bodies move, use the body that is pushed upward."""
+    """Return the forces (n, 3) on the moving body (N), or on the body that is pushed upward if both move."""
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
     on_a = np.where(moves_a & moves_b, contacts.force @ up < 0.0, moves_a & ~moves_b)
@@ -54,7 +54,7 @@ def shown_forces(contacts: Contacts, dynamic: Array, up: Array) -> Array:
 
 @register
 class ContactsOverlay(Overlay):
-    """Contact points as disks, and forces with their friction components as arrows. Colors show the contact mode."""
+    """Contact points as disks, forces and friction components as arrows, contact modes as colors."""
 
     name: ClassVar[str] = "contacts"
     key: ClassVar[str] = "c"

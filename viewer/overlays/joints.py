@@ -20,9 +20,9 @@ AXIS_COLORS = np.array([(0.88, 0.12, 0.12), (0.10, 0.68, 0.18), (0.15, 0.35, 0.9
 """Colors of x, y, z."""
 _AXIS = (1.0, 0.80, 0.05)
 _SHARE = 0.1
-"""Length of a frame's axes as a share of the scene's radius."""
+"""Length of a frame's axes, as a fraction of the scene's radius."""
 _REACH = 1.6
-"""Half the length of a joint's axis, relative to the length of the frame's axes."""
+"""Half length of a joint's axis, relative to the length of the frame's axes."""
 
 
 class JointArrays:
@@ -36,7 +36,7 @@ class JointArrays:
         axes: (2, n, 3, 3) columns are the frames' x, y and z axes.
         move_body, move_point, move_direction: body (m,), point (m, 3) and direction (m, 3) of each axis of motion.
         move_slides: (m,) True for translation, False for rotation.
-        lines: (k,) indices of the joints that keep a distance.
+        lines: (k,) indices of the distance joints.
         count: number n of joints.
     """
 
@@ -59,7 +59,7 @@ class JointArrays:
 
 
 def _moves(model: Model, joint: JointSpec) -> list[tuple[int, Array, Array, bool]]:
-    """Return body, point and direction of each axis of motion, and whether it is a translation."""
+    """Return body, point, direction and type (True for translation) of each axis of motion."""
     frames, moves = joint_frames(joint), []
     for coordinate in joint_type(joint.kind).coordinate_list(frames, joint.params):
         if coordinate.kind not in (ANGLE, TRANSLATION):
@@ -89,7 +89,7 @@ class JointsOverlay(Overlay):
     description: ClassVar[str] = "joint frames (x red, y green, z blue) and the axes of motion"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw joint frames and axes, with the same length in all pictures of a scene."""
+        """Draw joint frames and axes, with constant lengths in all pictures of a scene."""
         joints = joint_arrays(frame.stage)
         size = _SHARE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
         origins = [frame.places(joints.body[side], joints.point[side]) for side in (0, 1)]

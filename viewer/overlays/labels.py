@@ -16,7 +16,7 @@ _MOST = 150
 
 @register
 class LabelsOverlay(Overlay):
-    """Body labels, nearest bodies first. A label without free space is left out."""
+    """Body labels, nearest bodies first, if there is free space."""
 
     name: ClassVar[str] = "labels"
     key: ClassVar[str] = "l"

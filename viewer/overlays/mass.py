@@ -26,8 +26,8 @@ class Support:
     Attributes:
         corners: (n, 3) corners of the support polygon in order, at the height of the lowest contact, in the world frame
             (m).
-        margin: distance (m) from the common center of mass, projected along gravity, to the polygon's edge. Positive
-            inside, negative outside.
+        margin: distance (m) of the projected common center of mass from the polygon's edge, positive inside, negative
+            outside.
     """
 
     corners: Array
@@ -39,12 +39,12 @@ def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> 
 
     Args:
         contacts: contacts of the world.
-        dynamic: (bodies + 1,) True for bodies that forces can move.
+        dynamic: (bodies + 1,) True for dynamic bodies.
         center: common center of mass (3,) of the dynamic bodies (m).
         up: unit vector against gravity.
 
     Returns:
-        The support polygon, or None if none of these contacts touches.
+        The support polygon, or None if no contact touches.
     """
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
@@ -71,7 +71,7 @@ class MassOverlay(Overlay):
     description: ClassVar[str] = "centers of mass of bodies and of the whole, with the support polygon"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw centers of mass, and in a simulation with contacts also the support polygon."""
+        """Draw centers of mass, and the support polygon for a simulation with contacts."""
         mass, bodies = frame.mass, len(frame.model.bodies)
         coms = frame.coms[:, :bodies]
         centers = whole_center(mass, coms)

@@ -14,14 +14,14 @@ from gpusim.viewer.overlays.canvas import AREA, LETTER, STROKE, Canvas
 HIDDEN = 0.22
 """Opacity of strokes behind bodies."""
 MOST_HIDDEN = 4000
-"""Maximum number of strokes for which hidden parts are drawn."""
+"""Maximum number of strokes with drawn hidden parts."""
 WIRE = 0.4
 """Opacity of mesh edges."""
 _FLOAT = 4
 
 
 class Painter:
-    """Painter that draws over a renderer's picture.
+    """Painter of a canvas over a renderer's picture.
 
     Args:
         renderer: renderer whose meshes the wireframe shows.
@@ -39,12 +39,12 @@ class Painter:
         self._texture = _AtlasTexture()
 
     def draw(self, canvas: Canvas, view: View, target: Framebuffer) -> None:
-        """Draw a canvas over the frame in ``target``. The depth buffer of ``target`` must be valid."""
+        """Draw a canvas over the frame in ``target``, which must have a valid depth buffer."""
         target.bind()
         GL.glDepthMask(False)
         GL.glDisable(GL.GL_CULL_FACE)
         GL.glEnable(GL.GL_DEPTH_TEST)
-        # strokes may be in front of the near plane, which is close to the bodies
+        # strokes may be closer than the near plane, which is close to the bodies
         GL.glEnable(GL.GL_DEPTH_CLAMP)
         GL.glEnable(GL.GL_BLEND)
         GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
@@ -116,7 +116,7 @@ class Painter:
 
 
 class _Instances:
-    """Buffer of records of one type."""
+    """Buffer of instances of one record type."""
 
     def __init__(self, record: np.dtype, each_instance: bool) -> None:  # type: ignore[type-arg]
         self._array = GL.glGenVertexArrays(1)
@@ -148,7 +148,7 @@ class _AtlasTexture:
         self._holds: tuple[int, int] = (0, -1)
 
     def bind(self, atlas: GlyphAtlas) -> None:
-        """Bind the atlas as texture 0, and upload it if it changed."""
+        """Bind the atlas as texture 0, and upload a changed atlas."""
         GL.glActiveTexture(GL.GL_TEXTURE0)
         GL.glBindTexture(GL.GL_TEXTURE_2D, self._handle)
         if self._holds == (atlas.size, atlas.version):

@@ -22,10 +22,10 @@ Sketch = Callable[[Frame, Canvas], None]
 
 
 class Painting:
-    """Multisampled picture of scene and overlays. Every call needs a current OpenGL context.
+    """Multisampled picture of scene and overlays. All methods need a current OpenGL context.
 
     Args:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         quality: the quality settings.
         width, height: size of the picture (pixels).
         glass: see :class:`Renderer`.

@@ -30,16 +30,16 @@ class Row:
 def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
     """Add a table in a corner, below or next to existing tables. Long tables break into columns.
 
-    If the space is too small, a row shows the number of missing rows, or the table is left out.
+    If the space is too small, a row shows the number of missing rows, or there is no table.
 
     Args:
         canvas: canvas to draw on.
         title: first line, or empty for no title.
-        rows: the other lines.
+        rows: lines below the title.
         right, low: select the corner. By default, the table is in the upper left corner.
 
     Returns:
-        The covered area, or None if the table was left out.
+        The covered area, or None without a table.
     """
     shown = len(rows)
     while True:

@@ -18,7 +18,7 @@ _CELL = 64
 
 
 def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Sequence[Box] = ()) -> list[Box | None]:
-    """Return areas for labels. More important labels must come first.
+    """Return areas for labels, in the order of priority.
 
     Args:
         anchors: (n, 2) pixels of the labeled points.
@@ -27,7 +27,7 @@ def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Se
         taken: areas that labels must not cover.
 
     Returns:
-        A box for each label, or None without free space near the anchor. Boxes do not overlap.
+        A box for each label, without overlaps, or None for labels without free space near the anchor.
     """
     ground = _Ground()
     for box in taken:

@@ -25,7 +25,7 @@ _TALL = 4.6
 
 
 def bar_share(pressure: float, tank: float, supply: float) -> float:
-    """Return the filled share of a bar: 0 at min(tank pressure, 0), 1 at supply pressure."""
+    """Return the filled fraction of a bar: 0 at min(tank pressure, 0), 1 at supply pressure."""
     low = min(tank, 0.0)
     return float(np.clip((pressure - low) / max(supply - low, 1e-300), 0.0, 1.0))
 
@@ -41,7 +41,7 @@ class PressureOverlay(Overlay):
     floats: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw the bar graphs where they cover nothing else, each with a line to the center of its cylinder."""
+        """Draw the bars in free areas, with a line from each bar to the center of the cylinder."""
         cylinders = [actuator for actuator in frame.model.actuators if _has_chambers(actuator)]
         if not cylinders:
             add_panel(canvas, "no hydraulic cylinders", [])

@@ -13,11 +13,11 @@ from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
 MOST = 3000
-"""Maximum number of drawn rays per sensor. With more rays, only every second, third, ... ray is drawn."""
+"""Maximum number of drawn rays per sensor. A sensor with more rays draws only every second, third, ... ray."""
 _COLORS = ((0.93, 0.20, 0.16), (0.10, 0.45, 0.92), (0.10, 0.62, 0.26), (0.80, 0.42, 0.04), (0.55, 0.25, 0.85))
 """Colors of sensors."""
 _HIT, _MISSED = 0.55, 0.15
-"""Opacity of rays that hit and of rays that miss."""
+"""Opacities of rays with and without a hit."""
 
 
 @register

@@ -11,7 +11,7 @@ from gpusim.typing import Array
 def convex_hull(points: Array) -> Array:
     """Return the corners (m, 2) of the convex hull of points (n, 2), counterclockwise.
 
-    The result has fewer than three corners if all points are on a line.
+    If all points are on a line, the hull has fewer than three corners.
     """
     unique = np.unique(np.asarray(points, dtype=float).reshape(-1, 2), axis=0)
     if len(unique) < 3:

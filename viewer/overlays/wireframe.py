@@ -10,7 +10,7 @@ from gpusim.viewer.overlays.canvas import Canvas
 
 @register
 class WireframeOverlay(Overlay):
-    """Triangle edges of everything that is drawn."""
+    """Triangle edges of all drawn objects."""
 
     name: ClassVar[str] = "wireframe"
     key: ClassVar[str] = "w"

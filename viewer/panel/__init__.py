@@ -1,6 +1,6 @@
-"""Operator panel, drawn with imgui over the scene: sliders, switches, gauges and scopes, generated from a scene.
+"""Operator panel over the scene, drawn with imgui: sliders, switches, gauges and scopes.
 
-Importing this package does not load imgui and OpenGL. The first panel loads imgui and OpenGL.
+The package imports imgui and OpenGL only for the first panel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["PanelState", "Panel"]
 
 
 def __getattr__(name: str) -> Any:
-    # import late, so that the rest works without imgui-bundle
+    # late import: the rest works without imgui-bundle
     if name == "Panel":
         from gpusim.viewer.panel.panel import Panel
 

@@ -1,4 +1,4 @@
-"""Stable axis limits of gauges and scopes. No imgui."""
+"""Stable axis limits of gauges and scopes, computed without imgui."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FLOOR = 10.0 ** (1 - MOST_DECIMALS)
 SHARE = 0.01
 """Minimum span relative to the magnitude of the values."""
 _SHRINK = 0.5
-"""The axis limits shrink if the values use less than this share of the span."""
+"""Used fraction of the span below which the axis limits shrink."""
 _STEPS = 5.0
-"""Minimum number of rounding steps in the span. Axis limits are multiples of one step, which is a round number."""
+"""Minimum number of rounding steps in the span. Axis limits are multiples of the rounding step."""
 
 
 class Span:
     """Axis limits for the values of the last seconds.
 
     Args:
-        least: minimum span. The minima :data:`FLOOR` and :data:`SHARE` also apply.
+        least: minimum span, in addition to :data:`FLOOR` and :data:`SHARE`.
     """
 
     def __init__(self, least: float = 0.0) -> None:
@@ -36,7 +36,7 @@ class Span:
         self._ends = None
 
     def around(self, values: Array) -> tuple[float, float]:
-        """Return lower and upper limit for values of any shape. The function ignores values that are not finite."""
+        """Return lower and upper limit for finite values. The function ignores all other values."""
         finite = values[np.isfinite(values)]
         if not finite.size:
             return self._ends or (0.0, 1.0)

@@ -56,7 +56,7 @@ def _head(operator: Operator, item: Input, value: float) -> None:
 
 
 def _who(operator: Operator, item: Input, source: str, room: float) -> None:
-    """Draw the source of the value if there is enough space."""
+    """Draw the source of the value if it fits."""
     f = imgui.get_font_size()
     who = source or ("schedule" if operator.scheduled() and item.name in operator.sim.control else "")
     left = room - imgui.calc_text_size(item.name).x - (3.3 * f if item.switch else f)
@@ -101,7 +101,7 @@ def _zero_mark(item: Input) -> None:
     if not item.lower < 0.0 < item.upper:
         return
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
-    # imgui keeps the grab inside the frame, with a margin of 2 and half of the grab's width
+    # margins in imgui: 2, plus half of the grab's width
     inset = 2.0 + 0.5 * imgui.get_style().grab_min_size
     share = -item.lower / (item.upper - item.lower)
     x = round(low.x + inset + share * (high.x - low.x - 2.0 * inset)) + 0.5

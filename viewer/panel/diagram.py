@@ -1,4 +1,4 @@
-"""Live block diagram: boxes, wires with values, lamps, and a list of ports and parameters of the selected block."""
+"""Live block diagram: boxes, wires with values, lamps, and a list for the selected block."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TITLE, _SMALL = 10.5, 9.0
 _LEAST_LETTERS = 5.0
 """Minimum text height, pixels."""
 _GAP = 60.0
-"""Width reserved for a value at a port, diagram units."""
+"""Space for a value at a port, diagram units."""
 _MOST_WIDTHS = 5000
 _SIDE = 15.0
 """Width of the list for the selected block, in font sizes."""
@@ -45,7 +45,7 @@ def toggle(panel_state: PanelState) -> None:
 
 
 def draw(panel_state: PanelState, view: DiagramView) -> None:
-    """Draw the canvas, and to its right the ports and parameters of the selected block."""
+    """Draw the canvas, and on its right the ports and parameters of the selected block."""
     _head(panel_state, view)
     f = imgui.get_font_size()
     values = view.values(panel_state.world)
@@ -150,7 +150,7 @@ class _Pen:
         width = 0.0
         if align or paper:
             width = self._view.widths.get((text, height), 0.0)
-            if not width:  # measuring costs more than drawing
+            if not width:  # measuring a text is slower than drawing
                 imgui.push_font(None, height)
                 if len(self._view.widths) > _MOST_WIDTHS:  # values change in every frame
                     self._view.widths.clear()
@@ -211,7 +211,7 @@ class _Pen:
 
 
 def _picked(panel_state: PanelState, view: DiagramView, box: Box, values: dict[str, Array]) -> None:
-    """Draw the selected block's ports with their values, and fields for its parameters."""
+    """Draw ports, values and parameter fields of the selected block."""
     widgets.heading(box.path, box.lines[0] if box.lines else "subsystem")
     for title, signals in (("inputs", view.inputs(box)), ("outputs", box.signals)):
         if signals:

@@ -1,4 +1,4 @@
-"""State of the block diagram view: diagram, position, selected block, and values on the wires. No imgui."""
+"""State of the block diagram view (without imgui): diagram, position, selected block, values on the wires."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LEAST, MOST = 0.15, 4.0
 """Range of the zoom, window pixels per diagram unit."""
 ON = 0.5
-"""Value above which a logic signal is on."""
+"""Threshold of a logic signal: larger values are on."""
 
 
 class DiagramView:
@@ -31,8 +31,8 @@ class DiagramView:
         label: label of the displayed diagram, see :meth:`show`.
         zoom, x, y: pixels per diagram unit, and position of the diagram's upper left corner in the canvas.
         picked: path of the selected block, or empty.
-        edited: signal -> number that the user is typing.
-        dragged: whether the current mouse press has moved the diagram.
+        edited: signal -> number in the field that the user edits.
+        dragged: True if the current mouse press has moved the diagram.
         widths: cache of text widths, by text and height in pixels.
     """
 
@@ -55,15 +55,13 @@ class DiagramView:
 
     @property
     def picture(self) -> Picture:
-        """The diagram with the positions of its boxes and wires."""
+        """The diagram, with positions of boxes and wires."""
         if self.label not in self._pictures:
             self._pictures[self.label] = picture(self._diagrams[self.label])
         return self._pictures[self.label]
 
-    # Positions.
-
     def fit(self, width: float, height: float) -> None:
-        """Fit and center the diagram in a canvas of this size, with a zoom of at most 1.5."""
+        """Fit and center the diagram in a canvas, with a zoom of at most 1.5."""
         whole = self.picture
         self.zoom = min(max(min(width / whole.width, height / whole.height), LEAST), 1.5)
         self.x = 0.5 * (width - self.zoom * whole.width)
@@ -88,14 +86,12 @@ class DiagramView:
         self._fresh = True
 
     def bring_into_sight(self, width: float) -> None:
-        """Move the diagram so that the list at the right edge does not hide a newly selected block."""
+        """Move the diagram if the list at the right edge hides a newly selected block."""
         box = self.picture.boxes.get(self.picked)
         if self._fresh and box is not None:
             over = self.x + self.zoom * (box.x + box.width) + 8.0 - width
             self.move(-max(over, 0.0), 0.0)
         self._fresh = False
-
-    # Values.
 
     def values(self, world: int) -> dict[str, Array]:
         """Return the wire values in one world: signal -> array (numbers,)."""
@@ -118,8 +114,6 @@ class DiagramView:
             return []
         return self._source.sim.runtime.running
 
-    # Parameters.
-
     def parameters(self, box: Box) -> dict[str, str]:
         """Return parameter name -> signal for the block's tunable parameters."""
         start = f"diagram.{self.label}.{box.path.replace('/', '.')}."
@@ -136,7 +130,7 @@ class DiagramView:
         return float(np.asarray(self._source.sim.read(signal, numpy=True))[world])  # type: ignore[attr-defined]
 
     def write(self, signal: str) -> None:
-        """Write the typed number to a parameter in all worlds. Values that are not finite are ignored."""
+        """Write the number in the field to a parameter in all worlds, if the number is finite."""
         value = self.edited.pop(signal, float("nan"))
         if np.isfinite(value):
             self._source.sim.write(signal, value)  # type: ignore[attr-defined]

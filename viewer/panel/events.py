@@ -1,4 +1,4 @@
-"""Mouse and keyboard events for imgui, with glfw's codes. No window is needed."""
+"""Mouse and keyboard events for imgui, with glfw's codes, independent of windows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Events:
         self._io.add_mouse_wheel_event(right, up)
 
     def key(self, code: int, down: bool, modifiers: int = 0) -> None:
-        """Report a key. ``modifiers`` are the modifier keys that are held, as glfw's bits."""
+        """Report a key. ``modifiers`` are the pressed modifier keys, as glfw's bits."""
         for bit, name in _MODIFIERS.items():
             self._io.add_key_event(getattr(self._imgui.Key, name), bool(modifiers & bit))
         if code in _KEYS:

@@ -1,4 +1,4 @@
-"""Samples of the plotted signals over the last seconds, for gauges and scopes. No imgui."""
+"""Samples of the plotted signals in the last seconds, for gauges and scopes. The module does not use imgui."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS = 10.0
 """Time span of the scopes, s of simulated time."""
 _SAMPLES = 400
 _NOISE = 0.1
-"""Minimum span of a scope as a share of the signal's range, if the range is known."""
+"""Minimum span of a scope, as a fraction of a known signal range."""
 _AXES = "xyzw"
 
 
@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One plot with title, unit, and lines. ``first`` is the column of the first line's samples."""
+    """One plot with title, unit and lines. ``first`` is the column of the first line's samples."""
 
     title: str
     unit: str
@@ -55,7 +55,7 @@ class Scope:
 
 
 class History:
-    """Samples of the signals that a scene plots, in several worlds.
+    """Samples of a scene's plotted signals, in several worlds.
 
     Args:
         sim: the simulation.
@@ -77,7 +77,7 @@ class History:
         self.world = self.worlds[0]
         self.scopes = _scopes(sim, plots)
         traces = [trace for scope in self.scopes for trace in scope.traces]
-        # ring buffer: with many worlds, shifting all samples would cost more than taking one
+        # ring buffer: shifting all samples is slow with many worlds
         self._times = np.full(_SAMPLES, np.nan)
         self._values = np.full((_SAMPLES, len(self.worlds), len(traces)), np.nan)
         self._count = self._next = 0
@@ -91,14 +91,14 @@ class History:
             span.clear()
 
     def show(self, world: int) -> None:
-        """Show another world in gauges and scopes. A world that is not sampled is ignored."""
+        """Show another sampled world in gauges and scopes."""
         if world in self.worlds:
             self.world = world
 
     def sample(self) -> None:
-        """Sample the current values if enough time has passed. After a reset, discard older samples.
+        """Sample the current values at intervals. After a reset, discard older samples.
 
-        Sampling forces runs a trial step.
+        Samples of forces need a trial step.
         """
         if not self.scopes:
             return
@@ -122,7 +122,7 @@ class History:
                 row[:, k] = array.reshape(len(array), -1)[worlds, trace.component] * trace.scale
 
     def course(self, scope: Scope) -> tuple[Array, Array]:
-        """Return times (n,), s, and values (n, traces) of a scope over the last :data:`SECONDS` in the shown world."""
+        """Return times (n,), s, and values (n, traces) of a scope in the displayed world, the last :data:`SECONDS`."""
         order = np.arange(self._next - self._count, self._next) % _SAMPLES
         times = self._times[order]
         order = order[times >= times[-1] - SECONDS - 1e-9] if self._count else order
@@ -130,17 +130,17 @@ class History:
         return self._times[order], self._values[order, self.worlds.index(self.world), columns]
 
     def ends(self, scope: Scope, values: Array) -> tuple[float, float]:
-        """Return the lower and the upper axis limit of a scope for these values, see :class:`Span`."""
+        """Return the lower and the upper axis limit of a scope for ``values``, see :class:`Span`."""
         return self._spans[self.scopes.index(scope)].around(values)
 
     def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:
-        """Return the limits of a gauge: the signal's range if known, else limits around the line's values."""
+        """Return the limits of a gauge: the signal's known range, or else limits around the values."""
         known = scope.traces[number].range
         return known if known is not None else self._gauges[scope.first + number].around(values[:, number])
 
 
 def _known(scope: Scope) -> list[float]:
-    """Return the width of each known signal range of a scope."""
+    """Return the widths of the known signal ranges of a scope."""
     return [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
 
 
@@ -172,7 +172,7 @@ def _traces(sim: Simulation, signal: str, label: str, scale: float) -> list[Trac
 
 
 def _short(signal: str) -> str:
-    """Return a signal's name without its kind: "lift pressure a" for "cylinder.lift.pressure_a"."""
+    """Return a signal's name without the element type: "lift pressure a" for "cylinder.lift.pressure_a"."""
     _, _, rest = signal.partition(".")
     return (rest or signal).replace(".", " ").replace("_", " ")
 
@@ -190,7 +190,7 @@ def number(value: float, span: float, sign: str = "") -> str:
 
 
 def decimals(span: float) -> int:
-    """Return the number of decimals for values that vary by ``span``."""
+    """Return the number of decimals for values within a range of the width ``span``."""
     if not np.isfinite(span) or span <= 0.0:
         return 2
     return int(min(max(2 - np.floor(np.log10(span)), 0), MOST_DECIMALS))

@@ -1,4 +1,4 @@
-"""Layout of the panel's parts and of the scene. No imgui."""
+"""Layout of the panel's parts and of the scene, computed without imgui."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpusim.viewer.overlays.canvas import Box
 
 DIAGRAM = 0.55
-"""Height of an open diagram, as a share of the height above the timeline."""
+"""Height of an open diagram, as a fraction of the height above the timeline."""
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class Layout:
 
     Attributes:
         left: column with buttons, commands and lists.
-        right: column with scopes. Without scopes, the width is zero.
+        right: column with scopes (width 0 without scopes).
         bar: status line at the bottom.
-        timeline: timeline of a recording, above the status line. While simulating, the height is zero.
+        timeline: timeline of a recording, above the status line (height 0 for a simulation).
         scene: remaining area in the center.
-        diagram: area below the scene. While the diagram is closed, the height is zero.
+        diagram: area below the scene (height 0 for a closed diagram).
     """
 
     left: Box
@@ -36,7 +36,7 @@ def lay_out(
 ) -> Layout:
     """Return the layout. ``timeline`` and ``bar`` are the heights of the lines at the bottom.
 
-    ``scopes`` and ``diagram`` reserve space for scopes and a diagram.
+    If ``scopes`` or ``diagram`` is true, the layout has space for scopes or a diagram.
     """
     tall = max(height - bar - timeline, 1.0)
     second = column if scopes else 0.0

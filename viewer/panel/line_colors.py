@@ -1,4 +1,4 @@
-"""Colors of the lines of scopes. No imgui."""
+"""Colors of the lines of scopes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _FOR_SCOPES = 3.2
 
 
 class Panel:
-    """Operator panel that draws a panel state and turns clicks into commands.
+    """Operator panel that draws a panel state and converts clicks to commands.
 
     An OpenGL context must be current at construction and for :meth:`frame` and :meth:`close`.
 
@@ -33,8 +33,8 @@ class Panel:
 
     Attributes:
         panel_state: as given.
-        visible: whether the panel is shown. If the panel is hidden or the window is too small, the scene gets the whole
-            window.
+        visible: True if the panel is visible. If the panel is hidden or the window is too small, the scene gets the
+            whole window.
 
     Raises:
         ViewerError: imgui-bundle is not installed.
@@ -46,7 +46,7 @@ class Panel:
         self._context: Any = imgui.create_context()
         imgui.set_current_context(self._context)
         io = imgui.get_io()
-        io.set_ini_filename(None)  # write no ini file into the user's folder
+        io.set_ini_filename(None)  # no ini file in the user's folder
         io.set_log_filename("")
         io.fonts.add_font_from_file_ttf(str(theme.font_file()), 13.0)
         self._renderer = make_renderer()
@@ -55,10 +55,8 @@ class Panel:
         self._layout: Layout | None = None
         self.events = events.Events(imgui, io)
 
-    # Positions.
-
     def layout(self, width: float, height: float) -> Layout:
-        """Return the layout of a window of this size, in the units of the cursor position."""
+        """Return the layout for a window size, in cursor units."""
         sizes = Sizes.of(width, height, self.zoom)
         history = self.panel_state.history()
         scopes_fit = history is not None and bool(history.scopes) and width >= _FOR_SCOPES * sizes.column
@@ -67,7 +65,7 @@ class Panel:
         return lay_out(width, height, sizes.column, sizes.bar, scopes_fit, timeline, opened)
 
     def fits(self, width: float, height: float) -> bool:
-        """Return whether a window of this size has space for the panel and the scene."""
+        """Return whether a window has space for the panel and the scene."""
         font = Sizes.of(width, height, self.zoom).font
         return width >= _LEAST_WIDTH * font and height >= _LEAST_HEIGHT * font
 
@@ -82,7 +80,7 @@ class Panel:
 
     @property
     def has_list(self) -> bool:
-        """Whether a popup list is open, which may cover the scene."""
+        """True if an open popup list may cover the scene."""
         if self._layout is None:
             return False
         self._enter()
@@ -91,7 +89,7 @@ class Panel:
 
     @property
     def wants_keyboard(self) -> bool:
-        """Whether the user is typing into a field."""
+        """True if the user is typing into a field."""
         if self._layout is None:
             return False
         self._enter()
@@ -102,15 +100,13 @@ class Panel:
             raise ViewerError("this panel is closed; make a new one")
         imgui.set_current_context(self._context)
 
-    # Frames.
-
     def frame(self, width: float, height: float, seconds: float, scale: float = 1.0) -> None:
-        """Draw into the bound framebuffer and process clicks since the last frame.
+        """Draw into the bound framebuffer, and process all clicks since the last frame.
 
         Args:
-            width, height: window size, in the units of the cursor position.
+            width, height: window size, in cursor units.
             seconds: time since the last frame.
-            scale: pixels per unit of the cursor position.
+            scale: pixels per cursor unit.
         """
         if not self.visible or not self.fits(width, height):
             self._layout = None
@@ -194,7 +190,7 @@ class Panel:
             lists.keys(panel_state)
 
     def close(self) -> None:
-        """Release all resources. Further calls do nothing."""
+        """Release all resources. Repeated calls have no effect."""
         if self._context is None:
             return
         self._enter()

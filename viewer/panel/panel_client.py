@@ -21,10 +21,10 @@ TOGGLE = "TAB"
 
 
 class PanelClient:
-    """Window client of the panel. It gets the mouse over the panel, and the keys while the user types.
+    """Window client of the panel, with mouse events over the panel and key events while the user types.
 
     Args:
-        window: window with the panel. Its context must be current.
+        window: window with the panel and with the current OpenGL context.
         panel_state: state that the panel shows.
 
     Raises:
@@ -32,7 +32,7 @@ class PanelClient:
     """
 
     def __init__(self, window: Window, panel_state: PanelState) -> None:
-        from gpusim.viewer.panel.panel import Panel  # import late: needs imgui-bundle and OpenGL
+        from gpusim.viewer.panel.panel import Panel  # late import: needs imgui-bundle and OpenGL
 
         self.panel: Panel = Panel(panel_state)
         self._window = window
@@ -41,17 +41,17 @@ class PanelClient:
         self._look()
 
     def _look(self) -> None:
-        """Show the world of the selected body in the panel, or else the first drawn world."""
+        """Show the selected body's world in the panel, or without a selected body the first drawn world."""
         panel_state, sight = self.panel.panel_state, self._window.sight
         panel_state.worlds = sight.worlds
         panel_state.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
 
     def room(self, width: float, height: float) -> Box:
-        """Return the area for the scene, in the units of the cursor position."""
+        """Return the area for the scene, in cursor units."""
         return self.panel.scene_area(width, height)
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event. Return True if it belongs to the panel."""
+        """Handle an event. Return True if the event belongs to the panel."""
         events = self.panel.events
         if kind == "key":
             return self._key(*details)
@@ -82,7 +82,7 @@ class PanelClient:
     def _key(self, code: int, scancode: int, action: int, bits: int) -> bool:
         if self.panel.wants_keyboard:
             self.panel.events.key(code, action != RELEASED, bits)
-            # pass releases on, so that a key held before does not stay down for other clients
+            # other clients get releases, too, so that no key stays pressed
             return action != RELEASED
         if code == KEYS[TOGGLE]:
             if action != RELEASED:
@@ -122,13 +122,13 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
     Args:
         window: window that gets the clients.
         panel_state: state of the window's session. With the panel, state and window share the active overlays.
-        panel: if True, add the panel. If False, add only keyboard and gamepad.
+        panel: if True, add panel, keyboard and gamepad, else only keyboard and gamepad.
 
     Returns:
         The panel's client, or None without a panel.
 
     Raises:
-        ViewerError: imgui-bundle is not installed. Keyboard and gamepad are added nevertheless.
+        ViewerError: imgui-bundle is not installed. The window then has keyboard and gamepad, but no panel.
     """
     if panel_state.operator is not None:
         window.add_client(OperatorClient(panel_state.operator))

@@ -25,31 +25,31 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.session import Session
 
 RECORDING = "operator.jsonl"
-"""Name of the operator's first recording, in the current folder. The next one is operator-2.jsonl."""
+"""File of the operator's first recording, in the current folder. The second file is operator-2.jsonl."""
 
 
 @dataclass
 class PanelState:
-    """Everything that the panel shows and changes.
+    """State that the panel shows and changes.
 
     Attributes:
         session: the running session.
-        operator: the inputs, or None while a recorded motion is played.
-        parameters: scene parameters. Empty for a scene without parameters.
-        values: current values of the parameters as text, which the user may edit.
-        shown: names of the active overlays. The window uses the same set.
+        operator: the inputs, or None during playback of a motion.
+        parameters: scene parameters, empty for a scene without parameters.
+        values: current values of the parameters, as text that the user may edit.
+        shown: names of the active overlays, shared with the window.
         worlds: indices of the worlds that are drawn.
         world: index of the displayed world.
         overlays: all overlays.
-        jitter: root mean square of the frames' lateness (s). None without pacing.
-        frame_rate: frames per second. 0 without pacing.
-        record_path: file of the operator's first recording. Later file names have a number.
+        jitter: root mean square of the frames' lateness (s), None without pacing.
+        frame_rate: frames per second, 0 without pacing.
+        record_path: file of the operator's first recording. Other recordings get a number in the file name.
         message: one line for the user about the last restart.
         problem: error of the last recording or replay of commands, or empty.
-        keys: function that returns the help for all keys and the mouse in a window. None without a window.
+        keys: function that returns the help for all keys and the mouse in a window, None without a window.
         places: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
             "timeline", "command lift", "parameter mass", "overlay contacts" and "diagram block pid".
-        diagram_shown: whether the block diagram is open.
+        diagram_shown: True if the block diagram is open.
     """
 
     session: Session
@@ -78,12 +78,12 @@ class PanelState:
 
     @property
     def live(self) -> Live | None:
-        """The simulation, or None while a recorded motion is played."""
+        """The simulation, or None during playback of a motion."""
         source = self.session.source
         return source if isinstance(source, Live) else None
 
     def history(self) -> History | None:
-        """Return the signal history of the running simulation in the drawn worlds."""
+        """Return the signal history of the simulation in the drawn worlds."""
         live = self.live
         if live is None:
             return None
@@ -93,25 +93,25 @@ class PanelState:
         return self._history[1]
 
     def diagrams(self) -> DiagramView | None:
-        """Return the block diagrams of the running or played source, or None if it has no diagrams."""
+        """Return the block diagrams of the source, or None without diagrams."""
         source = self.session.source
         if self._diagrams is None or self._diagrams[0] is not source:
             self._diagrams = source, DiagramView(source)
         return self._diagrams[1] if self._diagrams[1].labels else None
 
     def which_world(self) -> str:
-        """Return the name of the shown world, e.g. "world 3 of 64", or an empty string if there is only one world."""
+        """Return the name of the displayed world, e.g. "world 3 of 64", or an empty string with only one world."""
         count = self.session.source.num_worlds
         return f"world {self.world} of {count}" if count > 1 else ""
 
     def all_keys(self) -> Sequence[KeyGroup]:
-        """Return the help for keys and mouse. Without a window, return the help for the operator's keys."""
+        """Return the help for keys and mouse, or without a window for the operator's keys."""
         if self.keys is not None:
             return self.keys()
         return self.operator.key_groups() if self.operator is not None else ()
 
     def health(self) -> tuple[str, bool]:
-        """Return the health of the simulation as text, and whether the simulation is healthy."""
+        """Return the state of the simulation as text, and True for a healthy simulation."""
         if self.live is None:
             return "playback", True
         word = np.asarray(self.live.sim.status_flags())
@@ -123,10 +123,8 @@ class PanelState:
             return "joints apart", False
         return ("not converged", False) if np.any(word & 20) else ("healthy", True)
 
-    # Actions of buttons.
-
     def changed(self) -> dict[str, Any]:
-        """Return parameters that were edited since the simulation was created."""
+        """Return the parameters that the user has changed since the last restart."""
         return {name: text for name, text in self.values.items() if text != self._begun.get(name)}
 
     def restart(self) -> None:
@@ -142,7 +140,7 @@ class PanelState:
         self.session.reset()
 
     def toggle_recording(self) -> None:
-        """Start or end a recording of the operator. Starting resets the simulation, so that a replay is exact."""
+        """Start or end a recording of the operator. A start resets the simulation, for an exact replay."""
         if self.operator is None:
             return
         try:
@@ -156,7 +154,7 @@ class PanelState:
             self.problem = str(error)
 
     def toggle_replay(self) -> None:
-        """Start or end a replay of the newest recording. Starting resets the simulation."""
+        """Start or end a replay of the newest recording. Starting a replay resets the simulation."""
         if self.operator is None:
             return
         if self.operator.replaying:
@@ -180,7 +178,7 @@ class PanelState:
 
 
 def words(value: Any) -> str:
-    """Return a parameter's value as a user types it."""
+    """Return a parameter's value in the form that users type."""
     if isinstance(value, float):
         return f"{value:.10g}"
     return "none" if value is None else str(value)

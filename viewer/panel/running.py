@@ -9,7 +9,7 @@ from gpusim.viewer.panel.panel_state import PanelState
 
 
 def emergency_stop(panel_state: PanelState, operator: Operator) -> None:
-    """Draw a large red stop button, or the release button while the stop is latched."""
+    """Draw a large red stop button, or a release button while the emergency stop is latched."""
     f = imgui.get_font_size()
     width, height = widgets.wide(), 2.3 * f
     imgui.push_font(None, 1.12 * f)

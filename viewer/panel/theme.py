@@ -30,15 +30,15 @@ SOURCES: dict[str, Rgba] = {
     "replay": GOOD,
     "stop": BAD,
 }
-"""Color of a command by its source."""
+"""Source of a value -> color of the command."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths for one window size, in cursor units (units of the cursor position, at least one pixel each).
+    """Lengths for one window size, in cursor units (units of the cursor position, one pixel or more).
 
     Attributes:
-        font: height of the letters with the gap between lines.
+        font: height of letters, including the gap between lines.
         column: width of the side columns.
         bar, timeline: height of the status line and of the timeline.
     """
@@ -81,7 +81,7 @@ def apply(style: Any, sizes: Sizes) -> None:
     style.item_inner_spacing = (0.35 * f, 0.25 * f)
     style.indent_spacing = 0.8 * f
     style.scrollbar_size = 0.6 * f
-    style.window_min_size = (1.0, 1.0)  # the status line is lower than imgui's minimum, which would cover the next line
+    style.window_min_size = (1.0, 1.0)  # imgui's minimum is higher than the status line
     style.grab_min_size = 0.6 * f
     style.window_border_size = style.child_border_size = style.frame_border_size = 0.0
     style.window_rounding = 0.0

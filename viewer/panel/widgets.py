@@ -10,11 +10,11 @@ from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.theme import Rgba
 
 Places = dict[str, Box]
-"""Areas of widgets in the last frame by name, in the units of the cursor position."""
+"""Widget name -> area in the last frame, in cursor units."""
 
 
 def wide() -> float:
-    """Return the remaining width of this line."""
+    """Return the remaining width of the current line."""
     return float(imgui.get_content_region_avail().x)
 
 
@@ -56,7 +56,7 @@ def mark(places: Places, name: str) -> None:
 
 
 def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0.0) -> bool:
-    """Draw a button with the color ``rgba``, or with the default color. Return whether it was pressed."""
+    """Draw a button with the color ``rgba`` or the default color. Return True if the user pressed the button."""
     if rgba is None:
         return bool(imgui.button(label, (width, height)))
     for part, factor in (("button", 1.0), ("button_hovered", 1.14), ("button_active", 0.85)):
@@ -79,14 +79,14 @@ def bar(x: float, y: float, width: float, height: float, shares: tuple[float, fl
     low, high = (min(max(share, 0.0), 1.0) for share in sorted(shares))
     draw.add_rect_filled((x, y), (x + width, y + height), theme.color(theme.FIELD), 0.5 * height)
     left, right = x + low * width, x + high * width
-    if right - left < height:  # keep a value of zero visible
+    if right - left < height:  # keeps a value of 0 visible
         middle = 0.5 * (left + right)
         left, right = max(x, middle - 0.5 * height), min(x + width, middle + 0.5 * height)
     draw.add_rect_filled((left, y), (right, y + height), theme.color(rgba), 0.5 * height)
 
 
 def section(places: Places, title: str, *, opened: bool = False) -> bool:
-    """Draw a collapsible section header. Return whether the section is open."""
+    """Draw a collapsible section header. Return True for an open section."""
     imgui.set_next_item_open(opened, imgui.Cond_.once)
     is_open = bool(imgui.collapsing_header(title))
     mark(places, title)

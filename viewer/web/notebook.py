@@ -44,12 +44,12 @@ def notebook(
         sim: the simulation.
         scene: scene of the simulation, for schedule, plots and camera.
         worlds: indices of the drawn worlds, or None for the first 16.
-        camera: a camera, or the name of a view. With None, use the scene's camera or a camera that shows everything.
+        camera: a camera, the name of a view, or None for the scene's camera or a camera that shows everything.
         host: name or address of this computer that the browser uses.
         port: port of the page. 0 selects a free port.
 
     Returns:
-        The view. Its ``close()`` stops the server.
+        The view. ``close()`` stops the server.
 
     Raises:
         ViewerError: viser is not installed, or the port or host cannot be used.

@@ -12,7 +12,7 @@ from typing import Any
 from gpusim.viewer.errors import ViewerError
 
 LOCAL = "127.0.0.1"
-"""Host address that only browsers on this computer can reach."""
+"""Host address for browsers on this computer only."""
 PORT = 8080
 _MOST = 65535
 
@@ -33,9 +33,9 @@ def open_server(host: str = LOCAL, port: int = PORT) -> Any:
         rule = "the browser view needs viser, which is not installed"
         raise ViewerError(f'{rule}; pip install "gpusim[web]"') from None
     free = _free_port(host, port)
-    with contextlib.redirect_stdout(io.StringIO()):  # viser prints a table with its address
+    with contextlib.redirect_stdout(io.StringIO()):  # hides viser's table with its address
         server = viser.ViserServer(host=host, port=free, verbose=False)
-    if server.get_port() != free:  # another program took it in between
+    if server.get_port() != free:  # another program has just taken the port
         stop_server(server)
         raise _in_use(free)
     server.gui.configure_theme(show_logo=False, show_share_button=False)
@@ -59,13 +59,13 @@ def _in_use(port: int) -> ViewerError:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the port if a server can use it."""
+    """Return the port if it is free."""
     if not 0 <= port <= _MOST:
         raise ViewerError(f"port {port} is not between 0 and {_MOST}; give e.g. {PORT}")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.socket(family) as trial:
-            if os.name == "posix":  # as servers do, so that a port is free right after its last server
+            if os.name == "posix":  # like servers, so that the port of a stopped server is free
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind((host, port))
             trial.listen()

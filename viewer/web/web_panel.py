@@ -16,23 +16,23 @@ from gpusim.viewer.window.session import SPEEDS
 Do = Callable[[Callable[[], None]], None]
 """Function that schedules another function for the next frame, in the thread of the simulation."""
 _SETTLED = 0.5
-"""Time after a browser's input until a slider shows the operator's value again, s."""
+"""For this time (s) after an input in the browser, a slider keeps the browser's value."""
 _STEPS = 200
 NONE, ALL = "none", "all"
 SCENE_VIEW = "scene"
 
 
 class WebPanel:
-    """Controls on the page. All browsers share the same controls.
+    """Controls on the page, shared by all browsers.
 
     Args:
         gui: interface of a viser server.
         panel_state: state that the controls show and change.
         do: function that schedules a browser's request for the next frame.
-        look: function that is called with a camera's name and the browser that chose this camera.
-        follow: function that is called with the label of a body, or None.
-        draw: function that is called with the worlds to draw.
-        worlds: indices of the worlds that are drawn at the start.
+        look: function with two arguments: a camera's name, and the browser that has chosen the camera.
+        follow: function with one argument: the label of the body to follow, or None.
+        draw: function with one argument: the indices of the worlds to draw.
+        worlds: indices of the initially drawn worlds.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class WebPanel:
             self._parameters()
         self.refresh()
 
-    # Elements. A change that the server makes has no client, and is no wish of the user.
+    # Elements. Events without a client are changes by the server, not by a user.
 
     def _on(self, handle: Any, action: Callable[[Any], None]) -> Any:
-        """Run ``action`` with the new value when a browser changes or clicks an element."""
+        """Register ``action``, which gets the new value after a browser changes or clicks an element."""
 
         def changed(event: Any) -> None:
             if event.client is not None:
@@ -168,8 +168,6 @@ class WebPanel:
             handle = self._gui.add_text(name, text, hint=hint)
         self._on(handle, lambda value: self._state.values.__setitem__(name, str(value)))
 
-    # Frames.
-
     def refresh(self) -> None:
         """Update status, labels of buttons, and values of inputs."""
         session, operator = self._state.session, self._state.operator
@@ -194,12 +192,12 @@ class WebPanel:
 
     @staticmethod
     def _show(handle: Any, name: str, value: Any) -> None:
-        """Send a value if the value has changed."""
+        """Send a value to the browsers if it has changed."""
         if getattr(handle, name) != value:
             setattr(handle, name, value)
 
     def _settle(self, handle: Any, value: Any) -> None:
-        """Send a value unless a browser has just changed the element."""
+        """Send a value to the browsers unless a browser has just changed the element."""
         if time.time() - handle.update_timestamp > _SETTLED:
             self._show(handle, "value", value)
 

@@ -1,4 +1,4 @@
-"""Show a stage as nodes of a viser scene. Each frame sends only changed poses."""
+"""A stage as nodes of a viser scene. Each frame sends only changed poses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpusim.viewer.gl.lighting import grid_spacing
 ROOT = "/stage"
 _SEGMENTS = 32
 _STILL = 1e-6
-"""Minimum change of a pose that is sent. Changes of position are relative to the scene's radius."""
+"""Minimum pose change that is sent to browsers. Changes of position are relative to the scene's radius."""
 _FLOOR = (214, 216, 219)
 _LINES, _SECTIONS = (190, 193, 197), (160, 164, 170)
 _OPAQUE = 255
@@ -30,7 +30,7 @@ _VISIBLE = 60.0
 
 @dataclass
 class _Node:
-    """Instances of one viser node, and the poses that the browsers have."""
+    """Instances of one viser node, and their last sent poses."""
 
     handle: Any
     chosen: Array
@@ -123,14 +123,14 @@ class WebScene:
                     handle.position, handle.wxyz = position[0], wxyz[0]
 
     def show(self, poses: Poses) -> None:
-        """Send the poses that have changed."""
+        """Send all changed poses to the browsers."""
         arrays = _arrays(self.stage.frames(poses))
         least = (_STILL * self.stage.home.radius, _STILL, _STILL)
         for node in self._nodes:
             now = tuple(array[node.chosen] for array in arrays)
             moved = [
                 np.abs(a - b).max(initial=0.0) > e for a, b, e in zip(now, node.sent, least, strict=True)
-            ]  # each array is a message
+            ]  # one message for each array
             for name, array, changed in zip(("positions", "wxyzs", "scales"), now, moved, strict=True):
                 if changed:
                     setattr(node.handle, f"batched_{name}", array)
@@ -140,7 +140,7 @@ class WebScene:
         self._move_grounds(poses)
 
     def shift(self, shift: Array) -> None:
-        """Move all drawn objects by ``shift`` (m), to keep a followed body in the center of all views."""
+        """Move all drawn objects by ``shift`` (m), which keeps a followed body at the center of all views."""
         if np.abs(shift - self._shift).max() > _STILL * self.stage.home.radius:
             self._root.position, self._shift = shift, shift
             self.updates += 1

@@ -54,7 +54,7 @@ class WebScopes:
                 continue
             self._sent[scope.first] = state
             scales = _axes(self._history.ends(scope, values))
-            if scales != chart.scales:  # browsers build the chart again
+            if scales != chart.scales:  # browsers rebuild the chart
                 chart.scales = scales
             chart.data = _columns(times - times[-1], values)
 
@@ -64,7 +64,7 @@ def _columns(times: Array, values: Array) -> tuple[Array, ...]:
 
 
 def _axes(ends: tuple[float, float]) -> dict[str, Any]:
-    """Return the limits of the axes, with a margin for the values."""
+    """Return the axis limits, with a margin around the values."""
     margin = 0.08 * (ends[1] - ends[0])
     x = {"time": False, "auto": False, "range": (-SECONDS, 0.0)}
     return {"x": x, "y": {"auto": False, "range": (ends[0] - margin, ends[1] + margin)}}

@@ -1,4 +1,4 @@
-"""A session on a web page: this process runs the session, and browsers show and control it."""
+"""A session on a web page. This process runs the session, and browsers show and control the session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpusim.viewer.window.pacing import Jitter, Pacer
 from gpusim.viewer.window.running import run_session
 
 RATE = 30.0
-"""Pictures per second."""
+"""Maximum number of pictures per second."""
 _PANEL_EVERY = 0.2
 """Time between two updates of numbers and scopes, s."""
 _ASPECT = 0.9
@@ -34,17 +34,18 @@ _MAX_WORLDS = 16
 class WebView(Closing):
     """Server of a page with the scene, the operator's inputs, time control and scopes.
 
-    Several browsers can show the same run. Use the view in a ``with`` statement, or call :meth:`close`. As the last
-    expression of a notebook's cell, the view shows the page inline.
+    Several browsers can show the same session. Use the view in a ``with`` statement, or call :meth:`close`. In a
+    notebook, a view as the last expression of a cell shows the page inline.
 
     Args:
         panel_state: session and operator, as for the panel of a window.
-        host: name or address of this computer for browsers. "0.0.0.0" allows other computers to connect, without a
+        host: name or address of this computer for browsers. "0.0.0.0" allows all other computers to connect without a
             password.
         port: 1 to 65535, or 0 for a free port.
         worlds: indices of the drawn worlds, or None for the first 16.
         camera: a camera, the name of a view, or None for a camera that shows everything.
-        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
+        visuals: if True, bodies with visuals show only their visuals. With ``visuals=False``, all bodies show their
+            collision shapes.
 
     Attributes:
         session: session of the panel state.
@@ -86,8 +87,6 @@ class WebView(Closing):
         """Address of the page for a browser on this computer."""
         return url_of(self._server)
 
-    # What is shown.
-
     def _start(self) -> None:
         """Show the session's current source, also after a restart."""
         self._generation = self.session.generation
@@ -117,7 +116,7 @@ class WebView(Closing):
         start.fov = self._home.field_of_view
 
     def follow(self, label: str | None) -> None:
-        """Follow a body of the first drawn world in all browsers. None stops following.
+        """Follow a body of the first drawn world in all browsers. With ``label`` None, the camera stops following.
 
         Raises:
             UnknownNameError: the body is unknown.
@@ -140,8 +139,6 @@ class WebView(Closing):
             client.camera.position = camera.position
             client.camera.look_at = camera.target
             client.camera.fov = camera.field_of_view
-
-    # Frames.
 
     def run(self, duration: float | None = None) -> Jitter:
         """Run the session in real time and show it until ``session.quit()``.
@@ -176,7 +173,7 @@ class WebView(Closing):
     def update(self) -> None:
         """Execute requests of browsers and show the current state, for programs that call ``sim.step``.
 
-        The view writes the values of sliders to ``sim.control``.
+        The requests write the values of sliders to ``sim.control``.
         """
         self.session.catch_up()
         self._answer()
@@ -188,7 +185,7 @@ class WebView(Closing):
         while not self._asked.empty():
             try:
                 self._asked.get()()
-            except GpusimError as error:  # the page shows it, and the run goes on
+            except GpusimError as error:  # the page shows the error, and the run continues
                 self.session.note = str(error)
 
     def _show(self, panel: bool) -> None:
@@ -211,7 +208,7 @@ class WebView(Closing):
         return f'<iframe src="{self.url}" width="100%" height="480" style="border: 0"></iframe>'
 
     def close(self) -> None:
-        """Stop the server. Further calls do nothing."""
+        """Stop the server. Repeated calls have no effect."""
         if self._server is not None:
             server, self._server = self._server, None
             stop_server(server)

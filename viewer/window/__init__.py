@@ -1,3 +1,3 @@
-"""Window that shows a simulation or a recorded motion and handles mouse and keyboard."""
+"""Window with mouse and keyboard control, for a simulation or a recorded motion."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adaptive step size that follows the computing time, so that a simulation stays real-time under load."""
+"""Step size that adapts to the computing time, for real-time simulation under load."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from statistics import median
 from gpusim import validate
 
 SHARE = 0.8
-"""Share of real time for steps."""
+"""Fraction of real time for steps."""
 RECENT = 5
-"""Number of recent steps. The median of their computing times determines the step size."""
+"""Number of recent steps for the median computing time, which determines the step size."""
 GRADES = 4
 """Number of step sizes per factor of two."""
 
@@ -27,8 +27,7 @@ class AdaptiveStep:
             sim.step(dt=step.size)
             step.record(time.perf_counter() - began)
 
-    With an adaptive step size, the results depend on the computer. For bitwise reproducible results, use a fixed step
-    size.
+    Results with an adaptive step size depend on the computer. For bitwise reproducible results, use a fixed step size.
 
     Args:
         min_dt: minimum step size, used without load (s).
@@ -48,7 +47,7 @@ class AdaptiveStep:
         self._recent: deque[float] = deque(maxlen=RECENT)
 
     def record(self, seconds: float) -> None:
-        """Report the computing time of a step, s, and update ``size`` for the next one."""
+        """Report the computing time of a step, s, and update ``size`` for the next step."""
         self._recent.append(seconds / SHARE)
         wanted = min(max(median(self._recent), self.min_dt), self.max_dt)
         grade = math.ceil(GRADES * math.log2(wanted / self.min_dt) - 1e-9)

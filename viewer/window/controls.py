@@ -1,4 +1,4 @@
-"""Mouse and keyboard: conversion of events to commands for session and camera. Independent of glfw."""
+"""Mouse and keyboard: conversion of events to commands for session and camera, independent of glfw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.viewer.window.sources import Live
 from gpusim.viewer.window.view_state import ViewState
 
 _CLICK = 4.0
-"""Maximum cursor movement of a click, in the units of the cursor position."""
+"""Maximum cursor movement of a click, in cursor units."""
 _SCRUB = 1.0
 """Length of a jump in a recording with Shift and an arrow key, s."""
 MOUSE, WINDOW = "Mouse", "Window"
@@ -29,11 +29,11 @@ class Binding:
 
     Attributes:
         key: name of the key: a letter, "space", "right", "escape", "[", ...
-        shift: whether the shift key must be held.
+        shift: True if the user must press the shift key, too.
         description: one line for the list of keys.
-        action: function that is called when the key is pressed.
-        repeats: also call the action while the key is held.
-        group: title under which the key is listed.
+        action: function to call when the user presses the key.
+        repeats: True to repeat the action while the user holds the key.
+        group: title of the group in the list of keys.
     """
 
     key: str
@@ -90,9 +90,9 @@ class Controls:
 
     Attributes:
         bindings: (key name, shift) -> action, see :meth:`bind`.
-        help: displayed page of the key list, starting at 1, or 0 if the list is hidden.
+        help: displayed page of the key list (1, 2, ...), or 0 for a hidden list.
         others: objects that handle keys before the window, such as the operator and the panel.
-        panel_reports: whether a panel shows the simulation state.
+        panel_reports: True if a panel shows the simulation state.
         pull: spring that pulls a body, or None.
     """
 
@@ -137,7 +137,7 @@ class Controls:
         repeats: bool = False,
         group: str = WINDOW,
     ) -> None:
-        """Bind a key to an action. For the arguments, see :class:`Binding`.
+        """Bind a key to an action, with the arguments of :class:`Binding`.
 
         Raises:
             ViewerError: the key is bound already.
@@ -189,7 +189,7 @@ class Controls:
         self.let_go()
 
     def move(self, x: float, y: float) -> None:
-        """Handle a cursor movement to a point, measured from the upper left corner of the scene's area."""
+        """Handle a cursor movement to a point, relative to the upper left corner of the scene's area."""
         right, down = (x - self._x) / self.sight.height, (y - self._y) / self.sight.height
         self._moved += math.hypot(x - self._x, y - self._y)
         self._x, self._y = x, y
@@ -201,7 +201,7 @@ class Controls:
             self.sight.navigator.pan(right, down)
 
     def scroll(self, notches: float) -> None:
-        """Zoom with the mouse wheel. Positive ``notches`` (wheel turned away from the user) zoom in."""
+        """Zoom with the mouse wheel. Positive ``notches`` (wheel rotated away from the user) zoom in."""
         self.sight.release()
         self.sight.navigator.zoom(notches)
 
@@ -209,8 +209,6 @@ class Controls:
     def cursor(self) -> tuple[float, float]:
         """Last cursor position."""
         return self._x, self._y
-
-    # Pulling.
 
     def _grab(self, x: float, y: float) -> bool:
         hit = self.sight.pick(x, y)
@@ -230,7 +228,7 @@ class Controls:
         return True
 
     def aim_pull(self) -> None:
-        """Move the end of the spring to the cursor. Call this for each frame."""
+        """Move the end of the spring to the cursor, once per frame."""
         if self.pull is not None and self._pulled is not None:
             offset = self.sight.stage.offsets[self._pulled.world]
             self.pull.target = self.sight.on_plane(self._x, self._y, self._pulled.point) - offset
@@ -251,10 +249,8 @@ class Controls:
             self.session.source.before_step = None
         self.pull = self._pulled = None
 
-    # Keys.
-
     def _turn_help(self) -> None:
-        self.help += 1  # Sketches knows the number of pages and resets this after the last one
+        self.help += 1  # Sketches resets the page number after the last page
 
     def _next_camera(self) -> None:
         self.session.note = self.sight.next_camera()

@@ -1,4 +1,4 @@
-"""Deferred Ctrl-C: the signals are caught, so that KeyboardInterrupt can be raised between two frames."""
+"""Deferred Ctrl-C: catches the signals, so that KeyboardInterrupt occurs only between two frames."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 _PATIENCE = 3
-"""Number of signals after which KeyboardInterrupt is raised immediately."""
+"""Number of signals that raise KeyboardInterrupt immediately."""
 
 
 @contextmanager
 def kept_interrupts() -> Iterator[list[int]]:
-    """Catch signals that would raise KeyboardInterrupt, and add their numbers to the yielded list.
+    """Catch signals that cause a KeyboardInterrupt, and append their numbers to the yielded list.
 
     The third signal raises KeyboardInterrupt immediately.
     """

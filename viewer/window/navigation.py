@@ -10,7 +10,7 @@ from gpusim.typing import Array
 from gpusim.viewer.camera import OrbitCamera, PinholeCamera
 
 _TURN = math.pi
-"""Orbit angle (rad) for a mouse drag that is as long as the picture is high."""
+"""Orbit angle (rad) for a mouse drag over the height of the picture."""
 _ZOOM = 0.88
 """Distance factor for one notch of the wheel."""
 
@@ -29,7 +29,7 @@ class Navigator:
         self._home = self._orbit
 
     def look(self, camera: PinholeCamera) -> None:
-        """Set position, target and field of view to those of ``camera``."""
+        """Copy position, target and field of view from ``camera``."""
         turned = PinholeCamera(
             tuple((self._axes.T @ camera.position).tolist()),
             tuple((self._axes.T @ camera.target).tolist()),
@@ -48,19 +48,19 @@ class Navigator:
         )
 
     def orbit(self, right: float, down: float) -> None:
-        """Rotate the view for a mouse drag. The lengths are relative to the picture height."""
+        """Rotate the view for a mouse drag with lengths relative to the picture height."""
         self._orbit.orbit(-_TURN * right, _TURN * down)
 
     def pan(self, right: float, down: float) -> None:
-        """Shift the view for a mouse drag. The lengths are relative to the picture height."""
+        """Shift the view for a mouse drag with lengths relative to the picture height."""
         self._orbit.pan(-right, down)
 
     def zoom(self, notches: float) -> None:
-        """Zoom in for positive values, out for negative ones."""
+        """Zoom in for positive values, out for negative values."""
         self._orbit.zoom(_ZOOM**notches)
 
     def follow(self, point: Array | None) -> None:
-        """Follow a moving point (m, world frame). Call this for each frame. None stops following."""
+        """Follow a moving point (m, world frame), with a call for each frame, or stop with None."""
         self._orbit.follow(None if point is None else self._axes.T @ point)
 
 

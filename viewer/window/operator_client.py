@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.window import FrameInfo
 
 RELEASED = 0
-"""Code of glfw for a released key."""
+"""glfw's code for a released key."""
 SHIFT, OTHERS = 1, 2 | 4 | 8
-"""Bits of glfw for shift and for other modifiers."""
+"""glfw's bits for shift and for other modifiers."""
 
 
 class OperatorClient:
-    """Client of the window (see gpusim/viewer/window/window.py) that draws nothing."""
+    """Window client (see gpusim/viewer/window/window.py) without drawings."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -37,7 +37,7 @@ class OperatorClient:
         self.operator.poll(shown.seconds)
 
     def close(self) -> None:
-        """End a recording. If its file cannot be written, print a warning."""
+        """End a recording, with a warning if the file cannot be written."""
         try:
             self.operator.stop_recording()
         except GpusimError as error:

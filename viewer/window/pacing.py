@@ -14,7 +14,7 @@ RATE = 60.0
 _SLOWEST = 6
 """Maximum number of screen periods per frame. Slower frames skip deadlines."""
 _RECENT = 120
-"""Number of frames in the displayed statistics."""
+"""Number of recent frames for the displayed statistics."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Jitter:
         rms: root mean square of the lateness (s).
         worst: maximum lateness (s).
         frames: number of frames.
-        skipped: number of deadlines without a frame, because the previous frame took too long.
+        skipped: number of deadlines without a frame, because the frame before took too long.
     """
 
     rms: float
@@ -37,7 +37,7 @@ class Jitter:
 class Pacer:
     """Frame timer with deadlines at ``start + k * period`` for integer k. Timing errors do not accumulate.
 
-    If frames take longer than the period, only every second, third, ... deadline is used.
+    If frames take longer than the period, the pacer uses only every second, third, ... deadline.
 
     Args:
         rate: deadlines per second.
@@ -60,7 +60,7 @@ class Pacer:
         self.restart()
 
     def restart(self) -> None:
-        """Restart the clock and the statistics, after work outside of frames, such as loading a scene."""
+        """Restart the clock and the statistics after work outside of frames, such as loading a scene."""
         self.every = 1
         self._start = self._woke = self._clock()
         self._number = 0
@@ -73,7 +73,7 @@ class Pacer:
         """Sleep until the next frame is due.
 
         Returns:
-            Deadline of the frame, in s on the clock. The deadline may be in the past.
+            Deadline of the frame (s, frame clock), which may be in the past.
         """
         now = self._clock()
         self._adapt(now - self._woke)
@@ -95,7 +95,7 @@ class Pacer:
         self._busy.append(busy)
         share = median(self._busy) / self.period  # the median ignores a single stall
         needed = min(math.ceil(share / 0.98), _SLOWEST)
-        # hysteresis between the two bounds prevents oscillation
+        # hysteresis prevents oscillation
         if needed > self.every:
             self.every = needed
         elif share < 0.8 * (self.every - 1):
@@ -109,7 +109,7 @@ class Pacer:
         self._frames += 1
 
     def recent(self) -> Jitter:
-        """Return statistics of the last 120 frames. ``skipped`` counts since the last restart."""
+        """Return statistics of the last 120 frames, with ``skipped`` since the last restart."""
         count = max(len(self._late), 1)
         rms = math.sqrt(sum(late * late for late in self._late) / count)
         return Jitter(rms, max(self._late, default=0.0), len(self._late), self._skipped)

@@ -1,4 +1,4 @@
-"""Displayed data of the selected body."""
+"""Data of the selected body for display."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Picked:
 
     Attributes:
         label: name of the body.
-        world: index of its world.
+        world: index of the body's world.
         position: origin of the body frame, in the world frame (m).
         orientation: quaternion xyzw, body to world.
-        velocity: velocity of the center of mass (m/s). None for recordings.
-        angular_velocity: angular velocity in the world frame (rad/s). None for recordings.
-        mass: mass (kg). None for a kinematic body.
+        velocity: velocity of the center of mass (m/s), None for recordings.
+        angular_velocity: angular velocity in the world frame (rad/s), None for recordings.
+        mass: mass (kg), None for a kinematic body.
     """
 
     label: str
@@ -80,7 +80,7 @@ def quaternion_of(matrix: Array) -> Array:
     """Return the quaternion xyzw of a rotation matrix (3, 3)."""
     x, y, z = matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]
     m = matrix
-    # largest eigenvector of a symmetric matrix, needs no case distinction (Bar-Itzhack 2000)
+    # eigenvector of the maximum eigenvalue, without case distinction (Bar-Itzhack 2000)
     k = np.array(
         [
             [m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], x],

@@ -26,7 +26,7 @@ class Hit:
     Attributes:
         body: index of the body.
         world: index of the body's world among the drawn worlds.
-        point: intersection as drawn, including the offset of the world in the grid (m).
+        point: drawn position of the intersection (m), including the world's offset in the grid.
         distance: distance from the eye (m).
     """
 
@@ -44,7 +44,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first body that a ray hits. Return None without a hit, or if the world is hit first.
+        """Return the first body that a ray hits, or None without a hit or if the first hit is on the world.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
@@ -57,9 +57,9 @@ class Picker:
         return None if hit is None or hit.body == WORLD else hit
 
     def _instance(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
-        """Return the ray's nearest hit on an instance that is not drawn as glass."""
+        """Return the ray's nearest hit on an instance, except glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
-        blocking[self._see_through.hiding(transforms, eye)] = False  # drawn as glass
+        blocking[self._see_through.hiding(transforms, eye)] = False  # glass
         nearest, found = np.inf, -1
         for batch in self._stage.batches:
             chosen = np.arange(batch.first, batch.first + batch.count)
@@ -108,7 +108,7 @@ def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Arr
     """Return whether the ray hits the bounding sphere of each instance (n,)."""
     _, center, radius = _triangles(mesh)
     to_center = transforms[:, :, :3] @ center + transforms[:, :, 3] - eye
-    # the Frobenius norm bounds the maximum stretch
+    # the Frobenius norm is an upper bound of the stretch
     reach = radius * np.sqrt((transforms[:, :, :3] ** 2).sum(axis=(1, 2)))
     along = to_center @ ray
     across = (to_center**2).sum(axis=1) - along**2

@@ -1,4 +1,4 @@
-"""Pulling a body with the mouse: a spring and damper from the grabbed point to the cursor."""
+"""Spring-damper from a body to the mouse cursor, which pulls the body."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNALS = ("applied_force", "applied_torque")
 
 
 def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
-    """Return the minimum effective mass (kg) at a point of a free body over all force directions.
+    """Return the minimum effective mass (kg) of a free body at a point, over all force directions.
 
     Args:
         mass: mass of the body (kg).
@@ -45,7 +45,7 @@ def spring_wrench(
         velocity: velocity (3,) of the point (m/s).
         arm: vector (3,) from the center of mass to the point (m).
         mass: mass of the body (kg). The maximum force is 250 m/s2 times the mass.
-        felt: effective mass at the point (kg), see :func:`mass_at_point`.
+        felt: effective mass at the point (kg), from :func:`mass_at_point`.
         frequency: undamped natural frequency of the spring (Hz).
 
     Returns:
@@ -60,7 +60,7 @@ def spring_wrench(
 
 
 def why_not_pulled(sim: Simulation, body: int) -> str:
-    """Return the reason why a body cannot be pulled, or an empty text if the body can be pulled."""
+    """Return the reason why the mouse cannot pull a body, or an empty text without such a reason."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
         return f"body '{spec.label}' follows its given motion and cannot be pulled"
@@ -70,15 +70,15 @@ def why_not_pulled(sim: Simulation, body: int) -> str:
 
 
 class Pull:
-    """Spring that pulls one body while the mouse button is held.
+    """Spring that pulls a body while the user holds the mouse button.
 
     Args:
         sim: the simulation.
         world, body: indices of the pulled body.
-        point: grabbed point in the world frame (m), without the drawn offset of the world.
+        point: grabbed point in the world frame (m), without the world's offset in the grid.
 
     Attributes:
-        target: position to which the point is pulled (m).
+        target: position to which the spring pulls the point (m).
     """
 
     def __init__(self, sim: Simulation, world: int, body: int, point: Array) -> None:
@@ -107,7 +107,7 @@ class Pull:
         return center + turn @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
-        """Write force and torque for the current state. Force and torque act until the next call."""
+        """Write force and torque for the current state, which act until the next call."""
         center, turn, velocity, momentum = self._motion()
         arm = turn @ self._arm
         spin = turn @ np.linalg.solve(self._inertia, turn.T @ momentum)

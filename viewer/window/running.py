@@ -22,9 +22,9 @@ def run_session(
     Args:
         session: the session.
         pacer: timer of the frames.
-        frame: function that advances the session to a deadline (s, frame clock) and shows the session.
+        frame: function that advances the session to a deadline (s, frame clock) and shows it.
         duration: stop after this time (s).
-        closed: function that returns whether the user has closed the view.
+        closed: function that returns True after the user has closed the view.
 
     Returns:
         Statistics of the frames' lateness.
@@ -34,7 +34,7 @@ def run_session(
         KeyboardInterrupt: Ctrl-C, between two frames.
     """
     with kept_interrupts() as caught:
-        frame(time.perf_counter())  # the first frame compiles and loads, so it is excluded from the statistics
+        frame(time.perf_counter())  # statistics exclude the slow first frame
         session.skip()
         pacer.restart()
         first = time.perf_counter()

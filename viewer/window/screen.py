@@ -12,7 +12,7 @@ from gpusim.viewer.gl.context import PACKAGES, VERSIONS, use_egl
 
 WITHOUT = "draw without a window: gpusim render"
 Listener = Callable[..., None]
-"""Function that gets events: their kind ("key", "char", "button", "cursor", "scroll") and glfw's arguments."""
+"""A function that gets the event type ("key", "char", "button", "cursor", "scroll") and glfw's arguments."""
 
 
 def require_glfw() -> Any:
@@ -29,7 +29,7 @@ def require_glfw() -> Any:
 
 
 def require_display() -> Any:
-    """Return the module glfw, initialized.
+    """Return the initialized module glfw.
 
     Raises:
         ViewerError: glfw or a display is missing.
@@ -50,7 +50,7 @@ class Screen:
 
     Args:
         title: title of the window.
-        width, height: size of the content, in the units of the cursor position.
+        width, height: size of the content, in cursor units.
         listener: function that gets the events.
         visible: if False, open a hidden window.
 
@@ -73,12 +73,12 @@ class Screen:
         except BaseException:
             self.close()
             raise
-        # the pacer sets deadlines, and waiting for vsync in addition would shift them
+        # waiting for vsync would shift the pacer's deadlines
         self.glfw.swap_interval(0)
         self._attach(listener)
 
     def _create(self, title: str, width: int, height: int, visible: bool) -> tuple[Any, tuple[int, int], int]:
-        """Return window, OpenGL version and context API of the first combination that works."""
+        """Return window, OpenGL version and context API for the first working combination."""
         glfw = self.glfw
         code, reason = 0, ""
         for api in _context_apis(glfw):
@@ -106,8 +106,6 @@ class Screen:
         glfw.set_cursor_pos_callback(handle, lambda _, *what: listener("cursor", *what))
         glfw.set_scroll_callback(handle, lambda _, *what: listener("scroll", *what))
 
-    # Frames.
-
     def make_current(self) -> None:
         """Make this window's context current for the calling thread."""
         self.glfw.make_context_current(self.handle)
@@ -125,7 +123,7 @@ class Screen:
         return bool(self.glfw.window_should_close(self.handle))
 
     def size(self) -> tuple[int, int]:
-        """Return width and height, in the units of the cursor position. Both are 0 while minimized."""
+        """Return width and height, in cursor units (0 while minimized)."""
         width, height = self.glfw.get_window_size(self.handle)
         return width, height
 
@@ -135,13 +133,13 @@ class Screen:
         return width, height
 
     def zoom(self) -> float:
-        """Return the cursor units per logical pixel of the desktop: 1 if the system scales windows itself."""
+        """Return the cursor units per logical pixel of the desktop (1 if the desktop scales windows)."""
         scale = self.glfw.get_window_content_scale(self.handle)[0]
         pixels = self.pixels()[0] / max(self.size()[0], 1)
         return max(scale / pixels, 1.0) if pixels > 0.0 and scale > 0.0 else 1.0
 
     def cursor(self) -> tuple[float, float]:
-        """Return the cursor position, measured from the upper left corner."""
+        """Return the cursor position, relative to the upper left corner."""
         x, y = self.glfw.get_cursor_pos(self.handle)
         return x, y
 
@@ -150,7 +148,7 @@ class Screen:
         self.glfw.set_window_title(self.handle, title)
 
     def refresh_rate(self) -> float:
-        """Return the refresh rate of the screen (1/s), or 0 if it is unknown."""
+        """Return the refresh rate of the screen (1/s), or 0 if unknown."""
         monitor = self.glfw.get_primary_monitor()
         mode = self.glfw.get_video_mode(monitor) if monitor else None
         return float(mode.refresh_rate) if mode else 0.0
@@ -163,7 +161,7 @@ class Screen:
         return (glfw.get_key_name(key, scancode) or (chr(key) if 32 < key < 127 else "")).lower()
 
     def close(self) -> None:
-        """Close the window. Further calls do nothing."""
+        """Close the window. Repeated calls have no effect."""
         if self.handle is not None:
             self.glfw.destroy_window(self.handle)
             self.handle = None
@@ -191,7 +189,7 @@ def _hint(glfw: Any, api: int, version: tuple[int, int], visible: bool) -> None:
         glfw.OPENGL_FORWARD_COMPAT: True,
         glfw.VISIBLE: visible,
         glfw.SCALE_TO_MONITOR: True,  # --size is in logical pixels of the desktop
-        # the scene is drawn into a separate framebuffer with depth and samples
+        # the scene has a separate framebuffer with depth and samples
         glfw.DEPTH_BITS: 0,
         glfw.STENCIL_BITS: 0,
     }
@@ -210,7 +208,7 @@ def _load_opengl(glfw: Any, api: int) -> None:
         import OpenGL
 
         if not os.environ.get("GPUSIM_GL_DEBUG"):
-            OpenGL.ERROR_CHECKING = False  # a check after each call costs more than the call
+            OpenGL.ERROR_CHECKING = False  # error checks cost more than the calls
         from OpenGL import GL  # noqa: F401
     except (ImportError, AttributeError, OSError) as error:
         raise ViewerError(f"cannot draw: OpenGL cannot be loaded ({error}); install a graphics driver") from error

@@ -1,4 +1,4 @@
-"""Session that runs a source in real time and handles commands. Independent of windows."""
+"""Session that runs a source in real time and handles commands, with or without a window."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.window.sources import Source
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
-"""Playback speeds that the keys select. 1 is real time."""
+"""Playback speeds for the keys, relative to real time."""
 BEHIND = 0.1
-"""Maximum lag of the source in real time, s. A larger lag is dropped."""
+"""Maximum lag of the source in real time, s. The session drops a larger lag."""
 _STALL = 0.5
-"""Minimum delay between two frames that counts as a stall, s."""
+"""Delay between two frames above which a stall is reported, s."""
 _BUDGET = (1.0 / 30.0, 0.08)
 """Minimum and maximum time budget of the source in one frame, s."""
 _SHOWN = 1.0
@@ -35,17 +35,17 @@ class Session:
     Args:
         source: simulation or recording.
         speed: simulated time per real time, 0.1 to 4.
-        paused: start paused.
+        paused: if True, start paused.
         rebuild: function that rebuilds the source with other parameters, or None.
 
     Attributes:
-        source: current source. :meth:`restart` replaces this source.
+        source: current source, which :meth:`restart` replaces.
         generation: number of restarts.
         paused, speed: as set.
-        finished: whether the user has quit.
+        finished: True after the user has quit.
         note: one line for the user about the last command.
-        dropped: real time dropped because the source lagged (s).
-        on_restart: functions that are called before :meth:`restart` replaces the source.
+        dropped: dropped real time (s), because of a lagging source.
+        on_restart: functions to call before :meth:`restart` replaces the source.
 
     Raises:
         ViewerError: the speed is out of range.
@@ -77,10 +77,8 @@ class Session:
     def note(self, text: str) -> None:
         self._note, self._noted_at = text, self._deadline or 0.0
 
-    # Time.
-
     def frame(self, deadline: float) -> None:
-        """Advance the source by the time since the last frame's deadline, times the speed.
+        """Advance the source by the speed times the time since the last frame's deadline.
 
         Args:
             deadline: deadline of this frame (s, frame clock).
@@ -96,7 +94,7 @@ class Session:
             self._drop(elapsed - BEHIND)
             elapsed = BEHIND
         self._target += self.speed * elapsed
-        # allow longer steps if drawing takes long too
+        # longer steps if drawing is slow, too
         budget = min(max(elapsed, _BUDGET[0]), _BUDGET[1])
         reached = self.source.run_to(self._target, budget, self.speed < 1.0)
         lag = (self._target - reached) / self.speed
@@ -112,7 +110,7 @@ class Session:
             self.pause(why)
 
     def skip(self) -> None:
-        """Ignore the real time until the next frame, after other long work."""
+        """Ignore the real time until the next frame, for example after slow work outside of frames."""
         self._deadline = None
 
     def _drop(self, seconds: float) -> None:
@@ -121,7 +119,7 @@ class Session:
 
     @property
     def behind(self) -> bool:
-        """Whether time was dropped within the last second."""
+        """True if the session has dropped time within the last second."""
         return self._deadline is not None and self._deadline - self._dropped_at < _SHOWN
 
     @property
@@ -150,15 +148,13 @@ class Session:
         return (time1 - time0) / (wall1 - wall0)
 
     def poses(self, worlds: Sequence[int]) -> Poses:
-        """Return the poses to draw. In slow motion, the poses are interpolated between two steps."""
+        """Return the poses to draw, interpolated between two steps in slow motion."""
         return self.source.poses(worlds, self._target if self.speed < 1.0 else None)
 
     def _resume_from(self, time: float) -> None:
-        """Continue from this time and discard earlier measurements of the real-time factor."""
+        """Continue from a time, and discard earlier measurements of the real-time factor."""
         self._target = time
         self._course.clear()
-
-    # Commands.
 
     def pause(self, note: str = "") -> None:
         """Pause the session."""
@@ -181,19 +177,19 @@ class Session:
         self._resume_from(self.source.time)
 
     def single_step(self, count: int = 1) -> None:
-        """Pause and advance by ``count`` steps or frames. In a recording, a negative count goes back."""
+        """Pause and advance by ``count`` steps or frames (backward for a negative count in a recording)."""
         self.pause()
         self.source.single_step(count)
         self._resume_from(self.source.time)
 
     def scrub(self, seconds: float) -> None:
-        """Jump in a recording. A simulation ignores this."""
+        """Jump in a recording. The method has no effect on a simulation."""
         self.source.jump(seconds)
         self.note = ""
         self._resume_from(self.source.time)
 
     def seek(self, time: float) -> None:
-        """Go to a time of a recording (s), clamped to the recording's length. A simulation ignores this."""
+        """Go to a time of a recording (s), clamped to the recording's length. A simulation does not change."""
         self.scrub(time - self.source.time)
 
     def slower(self) -> None:
@@ -215,7 +211,7 @@ class Session:
         self._resume_from(self.source.time)
 
     def catch_up(self) -> None:
-        """Continue from the current state after a program has stepped the simulation itself."""
+        """Continue from the current state after a program has called ``sim.step``."""
         self.source.catch_up()
         self._resume_from(self.source.time)
 
@@ -239,5 +235,5 @@ class Session:
         self._resume_from(source.time)
 
     def quit(self) -> None:
-        """Finish after this frame."""
+        """Finish the session after the current frame."""
         self.finished = True

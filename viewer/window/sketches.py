@@ -1,4 +1,4 @@
-"""The window's own drawings over the scene: mouse spring, selected body, keys and simulation state."""
+"""Drawings of the window over the scene: mouse spring, selected body, keys and simulation state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sketches:
     """Drawings over each frame of a window.
 
     Args:
-        session: session whose state is shown.
+        session: session with the displayed state.
         controls: controls with the pulled and the selected body.
     """
 
@@ -83,7 +83,7 @@ class Sketches:
     def notes(self) -> list[Row]:
         """Return notes about the state of the session, and the last note about a command.
 
-        If a panel shows the state, return only the last note.
+        If a panel shows the state, the result is only the last note.
         """
         reported = [] if self._controls.panel_reports else self._state()
         return [*reported, Row(self._session.note)] if self._session.note else reported
@@ -107,7 +107,7 @@ class Sketches:
 
 
 def key_pages(canvas: Canvas, groups: Sequence[KeyGroup]) -> list[list[Row]]:
-    """Split the key list into pages that fit the picture. A title stays with its first line."""
+    """Split the key list into pages that fit the picture. A title and its first line are on the same page."""
     pages: list[list[Row]] = [[]]
     widest = max((line.keys for group in groups for line in group.lines), key=canvas.atlas.width, default="")
     for group in groups:
@@ -125,7 +125,7 @@ def _page_title(page: int, pages: int) -> str:
 
 
 def _shortened(canvas: Canvas, line: KeyLine, widest: str) -> Row:
-    """Return a row whose description fits next to the widest keys."""
+    """Return a row with a description that fits next to the widest keys."""
     text = line.what
     for end in range(len(line.what) - 1, 0, -1):
         if has_room(canvas, "", [Row(text, widest)]):

@@ -27,7 +27,7 @@ _AT_ONCE = 64
 
 
 class Source(Protocol):
-    """Protocol of an object that has poses and advances in time."""
+    """Protocol of an object with poses that advances in time."""
 
     model: Model
     num_worlds: int
@@ -45,9 +45,9 @@ class Source(Protocol):
         """Name and current length of the file being recorded, as text."""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance to a time (s) and return the reached time. Stop after ``budget`` seconds of wall time.
+        """Advance to a time (s), for at most ``budget`` s of wall time, and return the reached time.
 
-        With ``smooth``, store the data for poses between two steps.
+        With ``smooth``, store data for poses between two steps.
         """
 
     def single_step(self, count: int) -> None:
@@ -60,13 +60,13 @@ class Source(Protocol):
         """Reset to the start."""
 
     def catch_up(self) -> None:
-        """Continue from the current state after a program has stepped the simulation itself."""
+        """Continue from the current state after a program has called ``sim.step``."""
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
-        """Return the poses of worlds at ``time``, between the last two steps. With None, return the latest poses."""
+        """Return the poses of worlds at ``time`` between the last two steps, or the latest poses for None."""
 
     def failure(self) -> str:
-        """Return the reason why the source cannot continue, or an empty text while the source can continue."""
+        """Return the reason why the source cannot continue, or an empty text."""
 
 
 class Live:
@@ -79,11 +79,10 @@ class Live:
         clock: function that returns the time (s), for the work budget.
 
     Attributes:
-        before_step: function that applies state-dependent forces. It is called before each chunk of steps, with the
-            chunk's duration (s).
+        before_step: function (duration of a chunk, s) that applies state-dependent forces before each chunk of steps.
         operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
-        cost: recent wall time of a step (s). None before the first step.
+        cost: recent wall time of a step (s), None before the first step.
         variable: adaptive step size, or None for the simulation's step size.
     """
 
@@ -114,7 +113,7 @@ class Live:
 
     @property
     def length(self) -> float | None:
-        """None, since a simulation has no end."""
+        """Always None, because a simulation has no end."""
         return None
 
     @property
@@ -127,13 +126,13 @@ class Live:
         return float(np.max(self.sim.read_state()["time"]))
 
     def record(self, recorder: MotionRecorder | None) -> None:
-        """Start recording to a recorder. The first frame is the current state."""
+        """Start a recording to a recorder, with the current state as first frame."""
         self._recorder, self._recorded = recorder, 0.0
         if recorder is not None:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance as in :class:`Source`. Stop after the step that reaches the target, or when the budget is used up."""
+        """Advance as in :class:`Source`, up to the step that reaches the time, or until the budget is used up."""
         end = self._clock() + budget
         while (left := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(left, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
@@ -142,12 +141,12 @@ class Live:
         return self._time
 
     def _step_size(self) -> float:
-        """Return the next step size (s), which is constant while commands are recorded or replayed."""
+        """Return the next step size (s), constant during recording or replay of commands."""
         kept = self.operator is not None and (self.operator.recording or self.operator.replaying)
         return self.sim.config.dt if self.variable is None or kept else self.variable.size
 
     def _chunk(self, dt: float, smooth: bool, seconds: float) -> int:
-        """Return the number of steps that the simulation may do at once."""
+        """Return the number of steps in the next chunk."""
         if self.scene.schedule is not None or smooth:
             return 1
         most = _AT_ONCE if not self.cost else int(seconds / self.cost)
@@ -172,7 +171,7 @@ class Live:
         self.cost = (self._clock() - began) / count
         if self.variable is not None:
             self.variable.record(self.cost)
-        # a schedule gets the simulation's own sum of substeps, so that a replay elsewhere is bitwise identical
+        # a schedule gets the simulation's sum of substeps, for a bitwise identical replay in other programs
         self._time = self._measured() if self.scene.schedule is not None else self._time + count * dt
         self._recorded += count * dt
         if self._recorder is not None:
@@ -187,7 +186,7 @@ class Live:
             self._before_time = self._time
 
     def single_step(self, count: int) -> None:
-        """Advance as in :class:`Source`. A simulation does not go back."""
+        """Advance as in :class:`Source`. A simulation cannot go back."""
         for _ in range(count):
             self._steps(1, self.sim.config.dt, smooth=False)
 
@@ -216,7 +215,7 @@ class Live:
         return Poses.from_state(position, slerp(self._before["orientation"], now[1], share), worlds)
 
     def failure(self) -> str:
-        """Return the reason if all worlds failed, see :class:`Source`."""
+        """Return the reason of the failure if all worlds failed, else an empty text."""
         healthy = np.asarray(self.sim.health())
         return "" if healthy.any() else f"all worlds failed: {self.sim.health_report().splitlines()[0]}"
 
@@ -249,7 +248,7 @@ class Played:
         return self.player.time
 
     def single_step(self, count: int) -> None:
-        """Go ``count`` frames forward or back."""
+        """Go ``count`` frames forward, or back for a negative count."""
         self.player.go_to_frame(self.player.frame() + count)
 
     def jump(self, seconds: float) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Surface(Painting):
-    """Picture of a window's scene that can be copied to the screen. Every call needs a current OpenGL context.
+    """Picture of a window's scene, for copying to the screen. All methods need a current OpenGL context.
 
     Args:
         sight: the view to draw.

@@ -1,4 +1,4 @@
-"""View of a window: the stage, the camera, and the selected or followed body. No OpenGL."""
+"""View of a window (without OpenGL): the stage, the camera, and the selected or followed body."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class ViewState:
     Args:
         model: the model to draw.
         worlds: indices of the drawn worlds.
-        poses: poses of these worlds.
-        width, height: size of the scene's area in the window, in the units of the cursor position.
+        poses: poses of the drawn worlds.
+        width, height: size of the scene's area in the window, in cursor units.
         camera: a camera, the name of a view, or None for a camera that shows everything.
         visuals, decoration: see :class:`Stage`.
 
     Attributes:
-        stage: everything that is drawn.
+        stage: stage with all drawn objects.
         worlds: indices of the drawn worlds.
         poses: poses of the current frame.
         navigator: camera navigation.
-        width, height: current size of the scene's area, in the units of the cursor position.
+        width, height: current size of the scene's area, in cursor units.
         picked: the selected body, or None.
         followed: the body that the camera follows, or None.
         mounted: index of the model's camera in use, or None for the user's camera.
@@ -76,14 +76,14 @@ class ViewState:
             self.navigator.zoom(-1.0)  # leaves space for motion
 
     def camera(self) -> PinholeCamera:
-        """Return the current camera. A camera that follows a body stays above the ground."""
+        """Return the current camera, above the ground if it follows a body."""
         if self.mounted is not None:
             return mounted_camera(self.stage, self.poses, self.stage.model.cameras[self.mounted])
         camera = self.navigator.camera()
         return camera if self.followed is None else above_ground(self.stage, self.poses, camera)
 
     def next_camera(self) -> str:
-        """Change to the model's next camera, or from the last one to the home pose. Return a note for the user."""
+        """Change to the model's next camera, or from the last camera to the home pose. Return a note for the user."""
         cameras = self.stage.model.cameras
         if not cameras:
             return "the model has no cameras"
@@ -103,17 +103,17 @@ class ViewState:
             self.mounted = None
 
     def show(self, poses: Poses) -> None:
-        """Set the poses of the next frame and move a camera that follows a body."""
+        """Set the poses of the next frame, and move the camera with a followed body."""
         self.poses = poses
         if self.followed is not None:
             self.navigator.follow(self.center(self.followed))
 
     def center(self, hit: Hit) -> Array:
-        """Return the center of mass of a body as drawn (m)."""
+        """Return the drawn position of a body's center of mass (m)."""
         return np.asarray(self.poses.position[hit.world, hit.body] + self.stage.offsets[hit.world])
 
     def follow(self, hit: Hit | None) -> None:
-        """Start following a body. None stops following."""
+        """Start following a body. With ``hit`` None, the camera stops following."""
         self.release()
         self.followed = hit
         self.navigator.follow(None)
@@ -132,7 +132,7 @@ class ViewState:
         self.follow(hit)
 
     def go_on_from(self, before: ViewState) -> None:
-        """Copy the camera and the followed body from another view. Bodies are matched by label."""
+        """Copy the camera and the followed body (by label) from another view."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed
@@ -145,7 +145,7 @@ class ViewState:
         self.mounted = camera_number(self.stage, mounted)
 
     def ray(self, x: float, y: float) -> Array:
-        """Return the ray direction (3,) through a point. x and y start at the upper left corner of the scene's area."""
+        """Return the ray direction (3,) through a point (from the upper left corner of the scene's area)."""
         return self.camera().pixel_ray(np.array(x), np.array(y), self.width, self.height)
 
     def pick(self, x: float, y: float) -> Hit | None:
@@ -154,7 +154,7 @@ class ViewState:
         return self._picker.pick(transforms, self.poses, np.array(self.camera().position), self.ray(x, y))
 
     def on_plane(self, x: float, y: float, point: Array) -> Array:
-        """Return the point under the cursor in the plane through ``point`` parallel to the picture (m)."""
+        """Return the point under the cursor (m), in the plane through ``point`` parallel to the picture."""
         camera, ray = self.camera(), self.ray(x, y)
         depth = float((point - camera.position) @ camera.forward)
         hit: Array = np.array(camera.position) + ray * (depth / float(ray @ camera.forward))

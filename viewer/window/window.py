@@ -1,4 +1,4 @@
-"""The window's main loop, which handles events, advances the session and draws a picture at each deadline."""
+"""Window with its main loop: events, session and pictures at each deadline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BUTTONS = ("left", "right", "middle")  # glfw's numbers
 _TITLE_EVERY = 0.25
 _SHIFT, _CTRL = 1, 2  # glfw's bits
 Room = Callable[[float, float], Box]
-"""Function that returns the scene's area from width and height of a window, in the units of the cursor position."""
+"""Function (width, height of a window) -> scene's area, in cursor units."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class FrameInfo:
 
     Attributes:
         session: the running session.
-        view: view in which the scene was drawn.
+        view: view of the drawn scene.
         width, height: window size (pixels).
         seconds: time since the previous frame (s).
     """
@@ -52,10 +52,10 @@ class FrameInfo:
 
 
 class Client(Protocol):
-    """Protocol of an object that draws in the window, such as a panel. A client gets events before the scene."""
+    """Protocol of an object that draws in the window and gets events before the scene, such as a panel."""
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event as in :data:`screen.Listener`. Return True to hide it from the scene and later clients."""
+        """Handle an event as in :data:`screen.Listener`. Return True to hide the event from the rest."""
 
     def draw(self, shown: FrameInfo) -> None:
         """Draw over the scene, into the window's bound framebuffer."""
@@ -70,20 +70,22 @@ class Window(Closing):
     Args:
         session: the session to run.
         title: first words of the window's title.
-        width, height: window size, in the units of the cursor position.
+        width, height: window size, in cursor units.
         quality: name of the quality, or "auto".
         max_worlds: number of worlds to draw, starting with the first.
-        worlds: indices of the worlds to draw. This argument replaces ``max_worlds``.
+        worlds: indices of the worlds to draw. ``worlds`` replaces ``max_worlds``.
         camera: a camera, the name of a view, or None for a camera that shows everything.
         overlays: names of the initially active overlays.
-        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
-        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals.
+        visuals: if True, bodies with visuals show only their visuals. With ``visuals=False``, all bodies show their
+            collision shapes.
+        decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
+            visuals.
         visible: if False, open a hidden window.
 
     Attributes:
         screen: glfw's window.
         controls: mouse and keyboard.
-        sight: view of the window.
+        sight: camera and selection in the window.
         overlays: names of the active overlays.
         pacer: timer of the frames.
 
@@ -141,7 +143,7 @@ class Window(Closing):
         return ViewState(source.model, worlds, self.session.poses(worlds), *size, self._camera, **self._drawn)
 
     def _area(self) -> Box:
-        """Return the area of the scene in the window, in the units of the cursor position."""
+        """Return the area of the scene in the window, in cursor units."""
         return self._room(*self.screen.size())
 
     def _pixels(self) -> tuple[int, int, int, int]:
@@ -152,7 +154,7 @@ class Window(Closing):
         return x, below, max(round(scale * area.width), 1), max(round(scale * area.height), 1)
 
     def _make_surface(self) -> Surface:
-        from gpusim.viewer.window.surface import Surface  # needs OpenGL, which the screen has chosen
+        from gpusim.viewer.window.surface import Surface  # late import: needs the screen's OpenGL
 
         return Surface(self.sight, self._quality, *self._pixels()[2:])
 
@@ -169,19 +171,17 @@ class Window(Closing):
         self._clients.append(client)
 
     def share(self, room: Room) -> None:
-        """Set the function ``room``, which returns the area of the scene, and move the camera home."""
+        """Set the function ``room`` for the area of the scene, and move the camera to its home pose."""
         self._room = room
         area = self._area()
         self.sight.width, self.sight.height = int(area.width), int(area.height)
         self.sight.home()
 
-    # Events.
-
     def event(self, kind: str, *details: Any) -> None:
         """Handle an event from glfw."""
         up = kind == "button" and details[1] == self.screen.glfw.RELEASE
         taken = any(client.event(kind, *details) for client in reversed(self._clients))
-        # after a press on the scene, the release belongs to the scene too, wherever it happens
+        # after a press on the scene, the scene gets the release at any position
         if not taken or up:
             self._act(kind, details)
 
@@ -204,8 +204,6 @@ class Window(Closing):
             name = self.screen.key_name(key, scancode)
             self.controls.key(name, bool(bits & _SHIFT), repeated=action == glfw.REPEAT)
 
-    # Frames.
-
     def run(self, duration: float | None = None) -> Jitter:
         """Show frames until the user quits.
 
@@ -224,7 +222,7 @@ class Window(Closing):
     def frame(self, deadline: float) -> None:
         """Show one frame: handle events, advance the state to ``deadline`` (s), draw the picture."""
         began = time.perf_counter()
-        self.screen.make_current()  # offscreen pictures may have been drawn in between
+        self.screen.make_current()  # offscreen pictures may change the current context
         self.screen.poll()
         self.controls.aim_pull()
         self.session.frame(deadline)
@@ -257,7 +255,7 @@ class Window(Closing):
         return Timings(self.session.real_time_factor() or None, step, self._work)
 
     def _start_over(self) -> None:
-        """Create a stage for the session's new source and keep the camera."""
+        """Create a stage for the session's new source, and keep the camera."""
         self._generation = self.session.generation
         before = self.sight
         if self._surface is not None:

@@ -6,18 +6,18 @@ in vec2 place;
 uniform vec3 along_x;
 uniform vec3 along_y;
 uniform vec3 ground_color;
-uniform vec2 grid_offset;   // of the foot from a line of the coarsest grid, m
-uniform float grid_spacing; // of the finest lines, m
+uniform vec2 grid_offset;  // offset of the foot from a coarsest grid line, m
+uniform float grid_spacing;  // spacing of the finest grid lines, m
 uniform float grid_strength;
-uniform vec2 patch_center;  // center of a square that does not reach the horizon, from the foot, m
-uniform float patch_half;   // half of its edge, m; 0: it reaches the horizon
+uniform vec2 patch_center;  // center of a small square, from the foot, m
+uniform float patch_half;  // half of the square's edge, m; 0: up to the horizon
 uniform mat4 to_shade;      // relative position to texture coordinates of the shade
 uniform float shade_depth;  // maximum share of the sky's light that the shade removes; 0: no shade
 uniform sampler2D shade_map;
 
 #ifdef DRESSED
 uniform sampler2D surface_map;
-uniform vec2 repeat;         // per m
+uniform vec2 repeat;         // images per m
 uniform vec2 texture_offset; // texture coordinates of the foot
 #endif
 
@@ -58,7 +58,7 @@ void main() {
 #ifdef DRESSED
     base *= texture(surface_map, place * repeat + texture_offset).rgb;
 #endif
-    // A ground of a file is dimmed, as white would be overexposed. 0.04 is the mirrored share that tone_mapped removes.
+    // The ground color of a file is dimmed, since white would be overexposed. tone_mapped removes 0.04.
     if (grid_strength == 0.0) base = DIMMED_GROUND * base + 0.04;
     vec3 color = base * (1.0 - grid_strength * grid) * (around * AMBIENT + direct) * open;
     picture = vec4(tone_mapped(hazed(color, position)), 1.0);

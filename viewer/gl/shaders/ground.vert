@@ -1,13 +1,13 @@
 // One square of ground around the eye's foot point, in the axes of its plane.
 
 uniform mat4 to_clip;
-uniform vec3 foot;    // of the square's center, relative to the eye
+uniform vec3 foot;    // position of the square's center, relative to the eye
 uniform vec3 along_x; // unit vectors of the plane
 uniform vec3 along_y;
 uniform float reach;  // half of the square's edge, m
 
 out vec3 position;
-out vec2 place; // from the foot, m
+out vec2 place; // position relative to the foot, m
 
 void main() {
     vec2 corner = vec2((gl_VertexID & 1) == 0 ? -1.0 : 1.0, (gl_VertexID & 2) == 0 ? -1.0 : 1.0);

@@ -14,14 +14,14 @@ uniform vec2 shadow_pixel;  // a texel in texture coordinates
 uniform sampler2DShadow shadow_map;
 
 #if LIGHTS > 0
-// Lights of the model. The first one may cast shadows.
-uniform int shadowed;             // 1: it does
+// Lights of the model. The first light may cast shadows.
+uniform int shadowed;  // 1: the first light casts shadows
 uniform vec4 light_place[LIGHTS]; // relative position and 1, or a unit vector to a directional light and 0
 uniform vec4 light_aim[LIGHTS];   // unit vector along which a spot shines, and the cosine of its cutoff
 uniform vec4 light_fade[LIGHTS];  // three factors of the attenuation, and the exponent of a spot
 uniform vec3 light_color[LIGHTS];
 
-// Color of a light that arrives, without shadows and slant.
+// Color of a light at a point, without shadows and without the cosine of the incidence angle.
 vec3 arriving(int k, vec3 position, out vec3 towards) {
     if (light_place[k].w == 0.0) {
         towards = light_place[k].xyz;
@@ -81,7 +81,7 @@ float shadow_sum(vec3 place) {
 }
 
 #if SHADOW_RINGS > 0
-// A wide soft edge: the filter above at points spread evenly over a disk with the penumbra's radius.
+// A wide soft edge: the filter above at points of a disk with the penumbra's radius.
 float shadow_disk(vec3 place) {
     float sum = shadow_sum(place);
     for (int k = 0; k < 6 * SHADOW_RINGS; ++k) {
@@ -93,19 +93,19 @@ float shadow_disk(vec3 place) {
 }
 #endif
 
-// Share of the key light that arrives, 0 to 1. The offset along the normal prevents a surface from shading itself:
-// it must be the lookup distance times the sine of the angle between light and normal.
+// Fraction of the key light that arrives, 0 to 1. An offset along the normal (lookup distance times the sine of the
+// angle between light and normal) prevents surfaces that shade themselves.
 float lit(vec3 position, vec3 normal) {
     float cosine = dot(normal, to_light);
     float sine = sqrt(max(1.0 - cosine * cosine, 0.0));
     vec3 lifted = position + normal * shadow_texel * (0.7 + (SHADOW_RADIUS + 0.5 * float(SHADOW_TAPS)) * sine);
-    // at grazing view angles, a point may be off by its footprint
+    // error of a point at grazing view angles: the pixel's footprint
     vec3 footprint = fwidth(position);
     lifted += to_light * min(max(footprint.x, max(footprint.y, footprint.z)), 8.0 * shadow_texel);
     vec3 place = (to_shadow * vec4(lifted, 1.0)).xyz;
     vec2 edge = abs(place.xy - 0.5);
     if (max(edge.x, edge.y) > 0.499) return 1.0;
-    place.z = min(place.z, 0.99999); // long shadows lie beyond everything that casts them
+    place.z = min(place.z, 0.99999);  // long shadows are beyond all objects that cast them
 #if SHADOW_RINGS > 0
     return shadow_disk(place);
 #else
@@ -123,7 +123,7 @@ vec3 tone_mapped(vec3 color) {
         color *= reduced / peak;
         color = mix(color, vec3(reduced), 1.0 - 1.0 / (0.15 * (peak - reduced) + 1.0));
     }
-    // sRGB's curve from square roots, accurate to 0.001. Powers take software renderers three times as long.
+    // sRGB's curve from square roots, accurate to 0.001. The function pow takes software renderers three times as long.
     vec3 s1 = sqrt(max(color, 0.0)), s2 = sqrt(s1), s3 = sqrt(s2);
     return 0.585122381 * s1 + 0.783140355 * s2 - 0.368262736 * s3;
 }

@@ -4,7 +4,7 @@ layout(location = 0) in vec3 vertex;
 layout(location = 2) in vec4 row_x;
 layout(location = 3) in vec4 row_y;
 layout(location = 4) in vec4 row_z;
-layout(location = 5) in vec4 instance_color; // sensors see through opacities below one half
+layout(location = 5) in vec4 instance_color;  // sensors ignore instances with an opacity below 0.5
 layout(location = 7) in int instance_body;
 
 uniform mat4 to_clip;

@@ -1,11 +1,11 @@
-// Share of the sky that bodies hide from a level ground. Heights are sampled around each point, and each sample hides
-// as much as a small disk at that height and distance.
+// Fraction of the sky that bodies hide from a level ground, from height samples around each point. A sample hides as
+// much sky as a small disk at the height and distance of the sample.
 
 in vec2 place;
 
 uniform sampler2D heights; // depth from below: 0 on the ground, 1 at the top
 uniform float top;         // m above the ground
-uniform float width;       // of the map, m
+uniform float width;       // width of the map, m
 
 out float shade;
 

@@ -4,7 +4,7 @@ layout(location = 0) in vec3 vertex;
 layout(location = 2) in vec4 row_x;
 layout(location = 3) in vec4 row_y;
 layout(location = 4) in vec4 row_z;
-layout(location = 5) in vec4 instance_color; // opacities below one half cast no shadow
+layout(location = 5) in vec4 instance_color;  // instances with an opacity below 0.5 cast no shadow
 
 uniform mat4 to_light_clip;
 

@@ -31,7 +31,7 @@ void main() {
     if (texel.a < 0.5) discard;
     base *= texel.rgb * painted;
     float peak = max(base.r, max(base.g, base.b));
-    if (peak > BRIGHT) base *= (BRIGHT + BRIGHTER * (peak - BRIGHT)) / peak; // see dimmed in scene/materials.py
+    if (peak > BRIGHT) base *= (BRIGHT + BRIGHTER * (peak - BRIGHT)) / peak; // see dimmed in gpusim/stage/materials.py
 #endif
     if (finish.z > 0.0) {
         // four sectors about the axis of the mesh, with edges one pixel wide

@@ -16,7 +16,7 @@ out vec3 painted;
 #endif
 
 uniform mat4 to_clip;
-uniform int glass; // 1: glass instances, 0: the others
+uniform int glass;  // 1: glass instances, 0: all other instances
 
 out vec3 position;
 out vec3 normal;
@@ -27,7 +27,7 @@ out vec2 around_axis;
 void main() {
     vec4 local = vec4(vertex, 1.0);
     position = vec3(dot(row_x, local), dot(row_y, local), dot(row_z, local));
-    // axes may be stretched, so a normal shrinks where a direction grows
+    // normals transform with the inverse transpose
     vec3 stretch = row_x.xyz * row_x.xyz + row_y.xyz * row_y.xyz + row_z.xyz * row_z.xyz;
     vec3 n = vertex_normal / stretch;
     normal = vec3(dot(row_x.xyz, n), dot(row_y.xyz, n), dot(row_z.xyz, n));

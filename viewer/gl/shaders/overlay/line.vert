@@ -1,4 +1,4 @@
-// Stroke with round or flat ends whose width varies from one end to the other, drawn as a rectangle facing the eye.
+// Stroke with round or flat ends and two end widths, drawn as a rectangle that faces the eye.
 
 layout(location = 0) in vec3 a; // relative to the eye, m; or pixels from the upper left corner
 layout(location = 1) in vec3 b;
@@ -15,7 +15,7 @@ flat out vec2 radii;
 flat out vec4 color;
 flat out int style;
 
-const float LIFT = 0.003; // towards the eye, as a share of the distance, so that strokes on a surface stay visible
+const float LIFT = 0.003;  // shift towards the eye, as a fraction of the distance, for strokes on surfaces
 
 void main() {
     style = int(stroke_style);
