@@ -150,7 +150,7 @@ def add_force(
     at: Vector | None = None,
     torque: Vector = (0.0, 0.0, 0.0),
 ) -> int:
-    """Apply a force, and optionally a torque, to a body. ``sim.control[label]`` is the common factor (initially 1).
+    """Apply a force and an optional torque to a body. ``sim.control[label]`` is the common factor (initially 1).
 
     Args:
         body: body index.

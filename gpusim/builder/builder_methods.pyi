@@ -37,7 +37,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a bushing, a soft joint. The wrench -K q - C q' acts on the child, with translations and rotations q."""
+        """Add a bushing: a soft joint with the wrench -K q - C q' on the child. q are translations and rotations."""
 
     def add_camera(
         self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
@@ -46,7 +46,7 @@ class BuilderMethods:
         """Add a camera that moves with a body."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-        """Make two shapes collide regardless of groups and joints. You can give a material for this pair."""
+        """Make two shapes collide regardless of groups and joints, optionally with their own contact material."""
 
     def add_contact_sensor(self, body: int, site: int | None = None, label: str | None = None) -> int:
         """Add a sensor for all contacts of a body, for example a foot."""
@@ -73,7 +73,7 @@ class BuilderMethods:
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
         label: str | None = None, at: Vector | None = None, torque: Vector = (0.0, 0.0, 0.0),
     ) -> int:
-        """Apply a force, and optionally a torque, to a body. ``sim.control[label]`` scales both (initially 1)."""
+        """Apply a force and an optional torque to a body. ``sim.control[label]`` is the common factor (initially 1)."""
 
     def add_force_sensor(self, joint: int, label: str | None = None) -> int:
         """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent."""
@@ -82,7 +82,7 @@ class BuilderMethods:
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
         label: str | None = None,
     ) -> int:
-        """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. The initial offset stays."""
+        """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. The gear keeps the initial offset."""
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
@@ -133,7 +133,7 @@ class BuilderMethods:
         armature: Vector | float = 0.0, limit_restitution: Vector | float = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a joint with translations, then successive rotations. Each rotation also rotates the next axis."""
+        """Add a joint with translations, and then successive rotations. Each rotation also rotates the next axis."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -141,7 +141,7 @@ class BuilderMethods:
         damping: float = 0.0, label: str | None = None, solver: str | None = None, at_a: Vector | None = None,
         at_b: Vector | None = None,
     ) -> int:
-        """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a segment of a tendon."""
+        """Add a distance joint between the origins of both joint frames: a rope, a rod, or a segment of a tendon."""
 
     def add_joint_fixed(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -180,7 +180,7 @@ class BuilderMethods:
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
         at: Anchor | None = None,
     ) -> int:
-        """Add a planar pin: it closes a loop of links whose other joints keep them in the plane normal to ``axis``."""
+        """Add a planar pin, to close a loop of links that move in the plane normal to ``axis``."""
 
     def add_joint_prismatic(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -223,7 +223,7 @@ class BuilderMethods:
         solver: str | None = None, at: Anchor | None = None, break_force: float = float("inf"),
         break_torque: float = float("inf"), rotation: bool = True,
     ) -> int:
-        """Add a latch: a weld between two bodies that is switched while the simulation runs."""
+        """Add a latch: a weld between two bodies that you can attach and detach while the simulation runs."""
 
     def add_light(
         self, kind: str = "directional", body: int = -1, position: Vector = (0.0, 0.0, 0.0),
@@ -252,7 +252,7 @@ class BuilderMethods:
         """Add a model from an MJCF, URDF, SDF or USD file."""
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
-        """Add a prescribed motion: a joint coordinate follows a path x(t). The force has no limit."""
+        """Add a prescribed motion: a joint coordinate follows a path x(t), with unlimited force."""
 
     def add_muscle(
         self, joint: int, peak_force: float, length_range: tuple[float, float], gear: float = 1.0,
@@ -267,7 +267,7 @@ class BuilderMethods:
         bodies: Mapping[str, Transform] | None = None, commands: Mapping[str, float] | None = None,
         activations: Mapping[str, float] | None = None,
     ) -> None:
-        """Add a named posture. ``sim.reset(pose=label)`` starts worlds in this posture."""
+        """Add a named posture for ``sim.reset(pose=label)``."""
 
     def add_ray_sensor(
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
@@ -287,7 +287,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a shape of a registered kind. Prefer ``add_shape_<kind>``, which checks ``params``."""
+        """Add a shape of a registered type. Prefer ``add_shape_<kind>``, which checks ``params``."""
 
     def add_shape_barrel(
         self, body: int, radius: float, arc_radius: float, half_length: float, xform: Transform | None = None,
@@ -385,7 +385,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a wheel: a disk with a round edge and axle z. A wheel has one contact point with a convex shape."""
+        """Add a wheel: a disk with a round edge and axle z, which has one contact point with a convex shape."""
 
     def add_site(
         self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,
@@ -458,7 +458,7 @@ class BuilderMethods:
         integrate: bool = False, activation_range: tuple[float, float] | None = None,
         activation: float | None = None,
     ) -> None:
-        """Give a command other units, a range, a lag or an integrator."""
+        """Set the units, the range, a lag or an integrator of a command."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""

@@ -59,7 +59,7 @@ def add_bushing(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a bushing: a soft joint that exerts the wrench -K q - C q' on the child. q are translations and rotations.
+    """Add a bushing: a soft joint with the wrench -K q - C q' on the child. q are translations and rotations.
 
     If K and C are diagonal, each motion with a nonzero entry gets a separate spring. The springs have the signals
     ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. Matrices with other entries make one bushing, with the
