@@ -67,10 +67,11 @@ GPUSIM_FN real nutation(const World& w, int b, real spin) { return abs_(spin) * 
 GPUSIM_FN real turn_angle_of(const World& w, int b) {
     const real *omega = w.twist() + 6 * b + 3, angle = real(w.h) * norm3(omega);
     if (!w.rotors() || !(w.rotor()[4 * b + 3] > 0.0)) return angle;
-    real axis[3], swing[3];
+    real axis[3], beyond[3];
     const real spin = rotor_spin(w, b, axis);
-    for (int k = 0; k < 3; ++k) swing[k] = omega[k] - spin * axis[k];
-    return choose(nutation(w, b, spin) > real(MOST_NUTATION), angle, real(w.h) * norm3(swing));
+    for (int k = 0; k < 3; ++k) beyond[k] = omega[k] - spin * axis[k];
+    const real swing = real(w.h) * norm3(beyond);
+    return choose((nutation(w, b, spin) > real(MOST_NUTATION)) & (swing > real(LEAST_SWING)), angle, swing);
 }
 
 // Compute omega_mid of body b, and its rotation operators E (first 9 numbers) and T (last 9 numbers).

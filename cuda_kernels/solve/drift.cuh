@@ -34,7 +34,7 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
     }
 }
 #if !GPUSIM_WIDE
-// Divide the step of a fast body without joints into parts of at most FREE_TURN (gpusim/reference/joints/free_turn.py).
+// Divide the step of a body that rotates freely into parts of at most FREE_TURN (gpusim/reference/joints/free_turn.py).
 GPUSIM_PHASE void spin_body(const World& w, int b) {
     const real *omega = w.twist() + 6 * b + 3, *inertia = w.inertia() + 9 * b;
     const double angle = w.h * double(norm3(omega));

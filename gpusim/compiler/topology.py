@@ -243,10 +243,16 @@ class Topology:
 
     @cached_property
     def free(self) -> Array:
-        """Return a mask (bodies,) of the movable bodies that have no joint and no coupling."""
-        joined = np.zeros(self.num_bodies + 1, dtype=bool)
-        joined[self.constraint_bodies] = True
-        return self.dynamic & ~joined
+        """Return a mask (bodies,) of the movable bodies whose rotation no rigid row and no coupling holds.
+
+        Examples are bodies without joints, and bodies on ball joints.
+        """
+        e, dots = self.rigid_element, self.dot.linear.size
+        holds = np.where(e < dots, self.dot.linear[np.minimum(e, dots - 1)] == 0.0, e < dots + self.spin.owner.size)
+        rows = np.concatenate([self.rigid_row[holds], self.coupling.row])
+        held = np.zeros(self.num_bodies + 1, dtype=bool)
+        held[self.constraint_bodies[rows // self.block]] = True
+        return self.dynamic & ~held
 
     @cached_property
     def in_loop(self) -> Array:

@@ -107,7 +107,7 @@ def _compiled(
     for _ in range(_MOST_ROUNDS):
         try:
             return compiled(), name
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             if not _MISSING.search(str(error)):
                 break
         found = {key: data for key, data in _search(text, folders) if key not in files}

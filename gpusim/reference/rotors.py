@@ -1,5 +1,7 @@
 """Rotors: symmetric bodies with only one joint, a hinge about the axis of symmetry. Examples: flywheels and propellers.
 
+Gears and other couplings may drive a rotor.
+
 The hinge rotates the angular momentum L of the rotor. The bias of the hinge's rows depends on the velocities after the
 solve, so the solver iterates. Each pass multiplies the error by n/sqrt(1 + n^2) with n = h |L| / (2 I). I is the moment
 of inertia about an axis perpendicular to the spin axis.
@@ -37,9 +39,10 @@ def rotors(model: Model, config: SolverConfig) -> Array:
     t, found = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
         return found
-    on = t.constraint_bodies
+    at = np.flatnonzero(t.constraint_joint >= 0)
+    on = t.constraint_bodies[at]
     count, constraint = np.bincount(on.ravel(), minlength=t.num_bodies + 1), np.zeros(t.num_bodies + 1, np.int64)
-    constraint[on.ravel()] = np.repeat(np.arange(on.shape[0]), on.shape[1])
+    constraint[on.ravel()] = np.repeat(at, on.shape[1])
     for body in np.flatnonzero(t.dynamic & (count == 1)):
         joint = -1 if t.swept[constraint[body]] else int(t.constraint_joint[constraint[body]])
         if joint >= 0 and joint_type(model.joints[joint].kind).hinge:
@@ -62,14 +65,17 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 
 
 def turn_angles(w: Any) -> Array:
-    """Return the angle by which each body rotates in the substep (rad), (worlds, bodies)."""
+    """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
+
+    The spin of a rotor does not count, unless the rotor is too fast and its axis rotates.
+    """
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)
     if not w.rotors.any():
         return np.asarray(angle)
     axis, spin = _spins(w)
     swing = h * rotations.norm(omega - spin[..., None] * axis)
-    slow = (w.rotors[:, 3] > 0.0) & (_nutation(w, spin) <= MOST_NUTATION)
+    slow = (w.rotors[:, 3] > 0.0) & ((_nutation(w, spin) <= MOST_NUTATION) | (swing <= w.real.type(LEAST_SWING)))
     return np.where(slow, swing, angle)
 
 

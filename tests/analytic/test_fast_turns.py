@@ -36,6 +36,19 @@ def test_free_spin_keeps_its_energy_in_the_semi_implicit_scheme(turn: float, bac
     assert abs(_energy_change((1.0, 2.0, 3.0), turn, "semi_implicit", backend)) < 1e-7
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("turn, scheme", [(0.2, "semi_implicit"), (1.5, "second_order")])
+def test_spin_on_a_ball_joint_keeps_its_energy(turn: float, scheme: str, backend: str) -> None:
+    """A gimbal at the center of mass applies no torque. The energy doubled in 300 steps."""
+    b, speed = ModelBuilder(gravity=(0, 0, 0)), turn / 1e-3
+    top = b.add_body(1.0, (1.0, 2.0, 3.0), angular_velocity=(1e-3 * speed, 1e-3 * speed, speed))
+    b.add_joint_ball(-1, top, damping=1e-9)
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3, scheme=scheme))
+    before = sim.read("sim.kinetic_energy")[0]
+    sim.step(300)
+    assert sim.read("sim.kinetic_energy")[0] == pytest.approx(before, rel=1e-7)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("solver", ["direct", "colored"])

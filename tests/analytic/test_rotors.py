@@ -60,6 +60,39 @@ def test_the_rotors_of_a_drone() -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_a_disc_on_a_parallel_axis_does_not_brake_its_arm(backend: str) -> None:
+    """The disc rotates by 5 rad a step. No torque acts, so both rates stay."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    arm, disc = b.add_body(1.0, (0.1, 0.1, 0.2)), b.add_body(1.0, DISC, xform=Transform((0.5, 0, 0)))
+    b.add_joint_revolute(-1, arm, axis=(0, 0, 1), at=(0, 0, 0), label="arm")
+    b.add_joint_revolute(arm, disc, axis=(0, 0, 1), at=(0.5, 0, 0), label="disc")
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=2e-3))
+    sim.write_state({"joint.arm.velocity": 30.0, "joint.disc.velocity": 2500.0})
+    sim.step(100 if backend == "numpy" else 500)
+    assert sim.read("joint.arm.velocity")[0] == pytest.approx(30.0, rel=1e-3)
+    assert sim.status_flags().tolist() == [0]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("axis", [(0, 0, 1), (0, 1, 0)])
+def test_geared_rotors_keep_the_energy_of_an_arm(axis: tuple[float, float, float], backend: str) -> None:
+    """The rotor of the elbow's motor rotates by 1 rad a step. It lost 0.7 % of the energy in 1 s."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    upper = b.add_body(2.0, (0.02, 0.05, 0.05), xform=Transform((0.25, 0, 0)))
+    lower = b.add_body(1.0, (0.01, 0.03, 0.03), xform=Transform((0.75, 0, 0)))
+    rotor = b.add_body(0.5, np.where(axis, 2e-6, 4e-6), xform=Transform((0.4, 0, 0)))
+    b.add_joint_revolute(-1, upper, axis=(0, 0, 1), at=(0, 0, 0), label="shoulder")
+    elbow = b.add_joint_revolute(upper, lower, axis=axis, at=(0.5, 0, 0), label="elbow")
+    motor = b.add_joint_revolute(upper, rotor, axis=axis, at=(0.4, 0, 0), label="motor")
+    b.add_gear(elbow, motor, ratio=100.0)
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=2e-3))
+    sim.write_state({"joint.shoulder.velocity": 15.0, "joint.elbow.velocity": 5.0, "joint.motor.velocity": 500.0})
+    energy = sim.read("sim.kinetic_energy")[0]
+    sim.step(50 if backend == "numpy" else 500)
+    assert sim.read("sim.kinetic_energy")[0] == pytest.approx(energy, rel=3e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_rotor_too_fast_for_the_step_warns(backend: str) -> None:
     sim = spun(carried(DISC), 500.0, 3.0, 5e-3, backend)
     with pytest.warns(UserWarning, match=naming("rotor 2.5 substeps=3")):

@@ -44,6 +44,19 @@ def test_meshes_come_from_assets_or_other_folders(tmp_path):
     assert len(builder.shapes[0].params["vertices"]) == 4
 
 
+def test_an_unknown_error_of_the_compiler_is_a_model_error(monkeypatch):
+    """MuJoCo raises a RuntimeError, for example for a connect constraint with an empty anchor."""
+
+    class Failing:
+        @staticmethod
+        def from_xml_string(text, files):
+            raise RuntimeError("Caught an unknown exception!")
+
+    monkeypatch.setattr(mujoco, "MjModel", Failing)
+    with pytest.raises(ModelError, match=naming("MJCF text unknown exception")):
+        load_mjcf(ARM)
+
+
 def test_included_files_come_from_assets():
     text = "<mujoco><include file='arm.xml'/></mujoco>"
     assert len(load_mjcf(text, assets={"arm.xml": ARM.encode()})[0].bodies) == 1
