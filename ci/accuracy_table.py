@@ -116,7 +116,7 @@ def _side_by_side(section: str, row: str, case: str, settings: dict[str, Any], b
 
 
 def _others(case: str, substeps: int) -> list[tuple[str, str, dict[str, Any], bars.Bar, bool]]:
-    """Return the columns other than "direct" of a multibody row."""
+    """Return all cells of a row of the multibody table, except those of the direct solver."""
     loose = bars.Bar(gap=bars.GAP_COLORED)
     chosen = []
     for name, extra in bars.OTHERS.items():

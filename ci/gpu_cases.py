@@ -1,4 +1,4 @@
-"""Cases of ci/gpu_check.py, and their builds. A case is a model with number type, solver and launch."""
+"""Test cases of ci/gpu_check.py, and their kernels. A case is a model with number type, solver and launch."""
 
 from __future__ import annotations
 

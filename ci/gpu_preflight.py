@@ -73,7 +73,7 @@ def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
 
 
 def world_step(sim: Any) -> float:
-    """Return the time for a step of one world (ns), as the median of several launches."""
+    """Return the time per step and world (ns): the median of several launches."""
     times = []
     for _ in range(TIMES):
         synchronize(sim)

@@ -43,7 +43,7 @@ class PeerRecord:
 
 @dataclass(frozen=True)
 class PeerCase:
-    """Benchmark case in a peer.
+    """Benchmark case in another simulator (a peer).
 
     Attributes:
         name, worlds: name of the mechanism and number of copies.

@@ -61,7 +61,7 @@ def chain_mjcf() -> str:
 
 
 def boom_mjcf() -> str:
-    """Return the boom of scene boom_crane on a pneumatic cylinder."""
+    """Return the MJCF of a boom like that of scene boom_crane, lifted by a pneumatic cylinder."""
     length, boom, tip = 3.0, 300.0, 500.0
     center = (0.5 * boom + tip) * length / (boom + tip)
     across = (boom / 3.0 + tip) * length**2 - (boom + tip) * center**2

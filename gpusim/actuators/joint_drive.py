@@ -73,7 +73,7 @@ class JointDrive(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.
 
-        The safe effort and the safe velocity are 0. The safe position is the current position.
+        After an emergency stop, the effort or velocity is 0. A position command keeps the current position.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)

@@ -1,4 +1,4 @@
-"""Struts: springs with stops, different damping in bound and rebound, and tables.
+"""Struts: spring-dampers with end stops, separate damping for compression and rebound, and tables of forces.
 
 The force F along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own
 ``at`` and its own interval of x. Pieces are the spring, the stops and the linear segments of a table. No piece

@@ -266,7 +266,7 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 def clock_of(case: Case, backend: str) -> Clock:
     """Return the clock that times a case.
 
-    Piles on one CPU thread use the CPU time of the process. Cases without piles use wall time.
+    The times of piles on one CPU thread are CPU times of the process. All other times are wall times.
     """
     return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 

@@ -161,8 +161,8 @@ def _sweep(
 ) -> None:
     """Simulate a scene with many values of its parameters, and write a table.
 
-    Points run in one simulation if their models differ only in numbers. The results are the same as for separate runs,
-    bit for bit. To continue after an interruption, give the same command again.
+    Models that differ only in numeric values run together in one simulation. The results are the same as for separate
+    runs, bit for bit. To continue after an interruption, give the same command again.
     """
     given = locals()
     from gpusim.cli.options import RunOptions

@@ -40,7 +40,7 @@ _POSE = "--pose"
 def load_target(
     options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None, still: bool = False
 ) -> Scene:
-    """Load the scene that a command line names, or build a scene from its file. A policy replaces the schedule.
+    """Load the scene of a command line, given by name or by file. A policy replaces the schedule.
 
     Args:
         options: options of the command line.

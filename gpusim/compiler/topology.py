@@ -88,7 +88,7 @@ class WrapTable:
 
     @property
     def axis_x(self) -> Array:
-        """Return the x axes of the spheres or cylinders, in body axes, (paths, 3)."""
+        """Return the x axes of the spheres or cylinders that ropes wrap around, in body axes, (paths, 3)."""
         return self.frame[:, :, 0]
 
     @property

@@ -106,7 +106,7 @@ FRICTION = _socket(
         "tire",
         3,
         "bristles in the wheel's frame deflect until they slide; only for wheel shapes",
-        "F = C s/l (1 - theta + theta^2/3) below theta = |C s/l|/(3 mu F_n) = 1, mu F_n above; s' = v - |V| s/l",
+        "F = C s/l (1 - theta + theta^2/3) if theta = |C s/l|/(3 mu F_n) < 1, else mu F_n; s' = v - |V| s/l",
         "Pacejka 2012, sections 3.2 and 7.2",
         uses=("slip_stiffness", "relaxation_length", "friction_ellipse", "rolling_resistance", "width"),
         needs=("slip_stiffness", "relaxation_length"),

@@ -381,7 +381,7 @@ class ActuatorType:
         """
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
-        """Check parameters together with parameters of other kinds, when a model is built and after a write.
+        """Check parameters against those of other kinds of actuators. Called by ``finalize`` and after a write.
 
         Args:
             groups: all groups of actuators, by name of the kind.

@@ -64,7 +64,7 @@ def moved_params(
     """Return the parameters for a copy of an element.
 
     Args:
-        references: references of the element's kind.
+        references: parameters of this kind of element that name other elements.
         params: parameters of the element.
         first: index of the copy of element 0 in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
         pose: pose of the copied builder's world in the frame of ``world``.
@@ -93,7 +93,7 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
 
     Args:
         element: name of the element with these parameters, for error messages.
-        references: references of the element's kind.
+        references: parameters of this kind of element that name other elements.
         numbers: names of the numeric parameters of the element's kind.
         params: parameters of the element.
 

@@ -1,4 +1,4 @@
-"""Setup of ``gpusim.envs``: OpenMP's wait policy, and a check of Gymnasium.
+"""Checks at the import of ``gpusim.envs``: OpenMP's wait policy, and whether Gymnasium is installed.
 
 PyTorch and gpusim both use OpenMP. By default, waiting OpenMP threads keep the CPU busy. If few cores are free, waiting
 threads of PyTorch slow gpusim down, and training takes 2 to 40 times as long. To let waiting threads sleep, set

@@ -238,7 +238,7 @@ def _sites(doc: Document, joint: JointSpec, shift: Array | None = None, mark: st
 
 
 def _check_law(doc: Document, joint: JointSpec) -> None:
-    """Report limits, damping and friction of a joint that becomes an equality."""
+    """Report the limits, damping and friction that are lost if a joint becomes an equality."""
     params = joint.params
     lossy = any(np.any(params[name]) for name in ("damping", "friction", "armature") if name in params)
     bounded = any(np.any(np.isfinite(params[name])) for name in ("limit_lower", "limit_upper") if name in params)

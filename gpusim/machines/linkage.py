@@ -92,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return point and direction of the kingpin, the arm's foot on the kingpin, and the product kingpin x arm."""
+        """Return a point and the direction k of the kingpin, the point of the kingpin next to the arm, and k x arm."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point

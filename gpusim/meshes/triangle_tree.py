@@ -46,7 +46,7 @@ class TriangleTree:
     solid: int
 
     def numbers(self) -> Array:
-        """Return all integer tables in one array, in the order of the kernels."""
+        """Return all integer tables of the tree in one array, in the layout that the kernels read."""
         parts = (np.array([self.solid]), self.triangles, self.beyond, self.fan_start, self.nodes, self.fan)
         return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
 

@@ -26,7 +26,7 @@ class Paths:
     """Path of each body to the root of the elimination tree, as positions in the elimination order.
 
     Attributes:
-        pivots: constraint at each position of the elimination order. The order is level by level.
+        pivots: constraint at each position of the elimination order. The elimination goes level by level.
         bodies: path of every body, in ascending order. The world is the last body. The path of a body without joints is
             empty.
     """

@@ -181,7 +181,7 @@ class StepBuffers:
         return self.state.arrays["command_before"][:, group.control[name]].astype(self.real)
 
     def command(self, group: Group, name: str) -> Array:
-        """Return the mean of the command ``name`` during the kick time, (num_worlds, n)."""
+        """Return the mean of the command ``name`` over the interval of the kick, (num_worlds, n)."""
         now = self.command_now(group, name)
         if self.scheme == "semi_implicit":
             return now

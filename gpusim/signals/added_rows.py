@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Write the length of a rod: both limits are this length. The first write replaces the rigid row by limits."""
+    """Set both limits of a rod to the given length. The first write replaces the rigid row by limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):

@@ -1,4 +1,4 @@
-"""Session that runs a source in real time and handles commands, with or without a window."""
+"""Session that plays a simulation or a recording in real time and handles commands, with or without a window."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Rebuild = Callable[[Mapping[str, Any]], Source]
 
 
 class Session:
-    """Session that runs a source in real time, slower or faster.
+    """Session that plays a simulation or a recording in real time, slower or faster.
 
     Args:
         source: simulation or recording.

@@ -196,7 +196,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return mode bits of the linear terms that exceed their bound at the given velocity."""
+    """Return one bit for each linear term whose force exceeds its bound at the given velocity."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

@@ -290,7 +290,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return the acceleration due to gravity and the applied force, and the applied torque, (n, 6)."""
+        """Return the acceleration by gravity and applied force (3), then the applied torque (3), (n, 6)."""
         p = self.now.parameters
         own = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))

@@ -101,7 +101,7 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts and swept joints until ``worlds`` converge. ``most``: maximum number of sweeps, (num_worlds,).
+    """Sweep contacts and iterative joints until ``worlds`` converge. ``most``: maximum number of sweeps, (num_worlds,).
 
     For joints with the direct solver, ``w.delta`` contains x of the forward solve, (num_worlds, constraints, block).
     """
