@@ -61,13 +61,12 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
-// Return whether axis k is off its stop, or moves in the mode STICK. A linearly dependent row
-// with another velocity can force a row off its stop. The impulses without self-stress do not show such conflicts.
-GPUSIM_FN bool off_piece(const World& w, int k) {
+// Return whether axis k is at a stop, but its velocity is not the velocity of the stop. A linearly dependent row with
+// another velocity can force a row off its stop. The impulses without self-stress do not show such conflicts.
+GPUSIM_FN bool off_stop(const World& w, int k) {
     const int contact = w.mode()[k] & CONTACT_BITS;
-    const real lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
-    const real bound = contact == AT_LOWER ? lower : (contact == AT_UPPER ? upper : real(0));
-    return contact >= STICK && abs_(w.rate_next()[k] - bound) > real(DEAD_BAND) && lower != upper;
+    const real lower = w.velocity_lower()[k], upper = w.velocity_upper()[k], bound = contact == AT_LOWER ? lower : upper;
+    return contact >= AT_LOWER && abs_(w.rate_next()[k] - bound) > real(DEAD_BAND) && lower != upper;
 }
 // Return the mode after only one change: of the piece, or else of the first clamped term.
 GPUSIM_FN int first_move(int mode, int wanted) {

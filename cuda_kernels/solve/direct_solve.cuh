@@ -313,7 +313,7 @@ GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations(
 GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const int mode = w.mode()[k], wanted = adjacent_mode(w, k);
-    if (!again || wanted != mode || !off_piece(w, k)) w.wanted_mode()[k] = wanted;
+    if (!again || wanted != mode || !off_stop(w, k)) w.wanted_mode()[k] = wanted;
     if (w.wanted_mode()[k] == mode) return;
     if (!may_switch(w)) {
         set_flag(w.unconverged());

@@ -68,15 +68,15 @@ def adjacent_modes(
     return (new + clamps).astype(mode.dtype)
 
 
-def off_piece(law: AxisLaw, mode: Array, velocity: Array) -> Array:
-    """Return a mask of stopped rows with a velocity that differs from the stop, and of sticking rows that move.
+def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
+    """Return a mask of the rows at a stop whose velocity differs from the velocity of the stop.
 
     A linearly dependent row with another velocity can force a row off its stop. The impulses without self-stress do not
     show such conflicts.
     """
     contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
-    bound = np.where(contact == AT_LOWER, lower, np.where(contact == AT_UPPER, upper, 0.0))
-    return (contact >= STICK) & (np.abs(velocity - bound) > DEAD_BAND[velocity.dtype]) & (lower != upper)
+    bound = np.where(contact == AT_LOWER, lower, upper)
+    return (contact >= AT_LOWER) & (np.abs(velocity - bound) > DEAD_BAND[velocity.dtype]) & (lower != upper)
 
 
 def turn_shares(late: Array, further: Array) -> Array:

@@ -25,7 +25,7 @@ from gpusim.reference.joints import actuate, coupled_laws
 from gpusim.reference.joints.curvature import curvature
 from gpusim.reference.joints.factor import REGULARIZATION, diagonal, products
 from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
-from gpusim.reference.joints.modes import adjacent_modes, first_move, off_piece, turn_shares
+from gpusim.reference.joints.modes import adjacent_modes, first_move, off_stop, turn_shares
 from gpusim.reference.solve import colored_solve, contact_direct, self_stress
 from gpusim.reference.solve.drift import momentum_change
 from gpusim.reference.solve.world_factors import factor_worlds
@@ -434,7 +434,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
         change = self_stress.drop(w, w.active[:, 0] & may & differs.any(axis=1))
         w.twist = w.twist + w.apply_impulse(change)
         again = _wanted_modes(w, system)
-        new = np.where((again == mode) & off_piece(w.law, mode, w.rate_next), new, again)
+        new = np.where((again == mode) & off_stop(w.law, mode, w.rate_next), new, again)
         differs = (new != mode) & ~w.layout.axis_swept
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)
