@@ -193,6 +193,8 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
 def array(element: str, value: Any) -> Array:
     """Return a float64 copy of numbers of any shape, finite or not."""
     try:
+        if getattr(getattr(value, "dtype", None), "kind", "") == "c":  # NumPy would drop the imaginary part
+            raise TypeError
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):  # includes ragged lists
         raise fail(element, f"value {value!r} is no array of numbers", "give a number, or rows of one length") from None

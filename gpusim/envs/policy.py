@@ -86,7 +86,12 @@ class MlpPolicy:
         Args:
             env: environment of the policy's task, in mode "next_step" or "same_step".
             seed: seed of the episodes.
+
+        Raises:
+            ModelError: the task does not define success.
         """
+        if type(env.task).success is Task.success:
+            raise ModelError(f"policy: task '{env.task.name}' has no success; define success(self, s, goal)")
         observation, _ = env.reset(seed=seed)
         waiting, reached = np.ones(env.num_envs, bool), np.zeros(env.num_envs, bool)
         while waiting.any():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gpusim import validate
-from gpusim.envs.distributions import Distribution
+from gpusim.envs.distributions import Distribution, Scale
 from gpusim.errors import unknown_name
 from gpusim.machine_files import load_machine
 from gpusim.scene import Scene, load_scene
@@ -134,6 +134,9 @@ class Task:
             for key, drawn in getattr(self, name).items():
                 if not callable(drawn):
                     raise validate.fail(element, f"{name} of {key!r} is {drawn!r}", "give a distribution like Uniform")
+        for key, drawn in self.goals.items():
+            if isinstance(drawn, Scale):
+                raise validate.fail(element, f"goal {key!r} is {drawn} of no nominal value", "give Uniform")
         validate.count(element, "decimation", self.decimation)
         validate.positive(element, "episode", self.episode)
         if not 0 <= self.delays[0] <= self.delays[1]:
