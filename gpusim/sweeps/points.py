@@ -97,7 +97,10 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
         raise validate.fail("sweep", f"num_samples = {count} and there are no parameters", "give parameters to sample")
     if empty := [name for name, values in axes.items() if not len(values)]:
         raise ModelError(f"sweep: parameter '{empty[0]}' has no values; give at least one")
-    validate.count("sweep", "seed", seed, 0)
+    for name, values in axes.items():
+        if isinstance(values, Span) and not -math.inf < values[0] <= values[1] < math.inf:
+            rule = f"range ({values[0]:g}, {values[1]:g}) of parameter '{name}' is not finite, or not (low, high)"
+            raise validate.fail("sweep", rule, "give e.g. (50.0, 150.0)")
     draws = np.random.default_rng(seed)
     drawn = {
         name: draws.uniform(*values, count).tolist()
