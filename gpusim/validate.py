@@ -154,7 +154,8 @@ def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -
         ModelError: the list is empty, or a value is not a name.
     """
     found = dict[str, None]()
-    for pattern in name_list(f"{kind}s", patterns, 1):
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    for pattern in name_list(plural, patterns, 1):
         chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not chosen:
             raise unknown_name(kind, pattern, known)
