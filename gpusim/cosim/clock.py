@@ -235,7 +235,7 @@ def run_clock(
         while clock.deadlines < limit:
             clock.wait()
             answer = None if callback is None else callback(sim, sim.time)
-            if answer is False or (getattr(answer, "dtype", None) == bool and not np.any(answer)):  # or NumPy's bool
+            if answer is False or (getattr(answer, "dtype", "") == "bool" and not np.any(answer)):  # or NumPy's bool
                 break
             sim.step(steps)
             if not sim.health().any():
