@@ -164,7 +164,7 @@ class Stage:
         if not isinstance(poses, Poses):
             raise validate.fail("Stage", f"poses = {poses!r:.80} are no Poses", "give Poses.of(sim)")
         if len(poses.position) < self.num_worlds:
-            rule = f"the {len(poses.position)} poses do not fit a stage of {self.num_worlds} worlds"
+            rule = f"{len(poses.position)} poses do not fit a stage of {self.num_worlds} worlds"
             raise validate.fail("Stage", rule, "give Poses.of(sim, worlds) with one for each")
 
     def span_transforms(self, poses: Poses) -> Array:
