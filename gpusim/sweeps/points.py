@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -58,9 +59,19 @@ def _check_count(count: int) -> None:
         raise validate.fail("sweep", rule, "give fewer values")
 
 
-def whole_ranges(scene: str, axes: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Replace ranges of parameters that are whole numbers in the scene ``scene`` by these numbers."""
-    whole = {p.name for p in scene_parameters(scene) if p.type == WHOLE} if scene in scene_modules() else set()
+def whole_ranges(scene: str | Callable[..., Any], axes: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Replace ranges of parameters that are whole numbers by these numbers.
+
+    Args:
+        scene: name of a scene, or a function with the annotation ``int`` for whole numbers. Other texts have none.
+        axes: values by parameter.
+    """
+    whole = set[str]()
+    if callable(scene):
+        with suppress(Exception):  # annotations may be anything
+            whole = {name for name, kind in typing.get_type_hints(scene).items() if kind is int}
+    elif scene in scene_modules():
+        whole = {p.name for p in scene_parameters(scene) if p.type == WHOLE}
     return {
         name: range(math.ceil(values[0]), math.floor(values[1]) + 1)
         if name in whole and isinstance(values, Span)

@@ -80,7 +80,7 @@ def sweep(
     if num_samples is None:
         points = grid(axes)
     else:
-        points = sample(whole_ranges(scene, axes) if isinstance(scene, str) else axes, num_samples, seed)
+        points = sample(whole_ranges(scene, axes), num_samples, seed)
     chosen = tuple(name_list("sweep: signals", signals))
     plan = Plan(chosen, duration, rate, backend, dtype)
     name = scene if isinstance(scene, str) else f"{scene.__module__}:{getattr(scene, '__qualname__', scene)}"

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -169,6 +169,10 @@ def test_a_text_with_too_many_values_is_refused() -> None:
         parse_values("mass", "1:2:100000000")
 
 
+def counted(count: Annotated[int, "bodies"], mass: float) -> Scene:
+    raise NotImplementedError
+
+
 def test_grid_and_samples() -> None:
     assert grid({"a": [1, 2], "b": ["x", "y"]})[1] == {"a": 1, "b": "y"}
     drawn = sample({"a": Span((2.0, 3.0)), "b": ["x", "y"]}, 50, seed=3)
@@ -176,6 +180,8 @@ def test_grid_and_samples() -> None:
     assert all(2.0 <= point["a"] < 3.0 for point in drawn) and {point["b"] for point in drawn} == {"x", "y"}
     whole = whole_ranges("chain", {"links": Span((2.5, 5.0)), "link_mass": Span((1.0, 3.0))})
     assert list(whole["links"]) == [3, 4, 5] and whole["link_mass"] == (1.0, 3.0)
+    ranges = {"count": Span((2.5, 5.0)), "mass": Span((1.0, 3.0))}
+    assert list(whole_ranges(counted, ranges)["count"]) == [3, 4, 5] and whole_ranges(counted, ranges)["mass"] == (1, 3)
     for bad in (lambda: grid({"a": Span((1.0, 2.0))}), lambda: grid({"a": []}), lambda: sample({"a": [1]}, 0)):
         with pytest.raises(ModelError, match=naming("sweep")):
             bad()
