@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.envs import MlpPolicy, Scale, Task
+from gpusim.envs import LogUniform, MlpPolicy, Scale, Task, Uniform
 from gpusim.errors import GpusimError
 from tests.message_snapshot import naming
 from tests.unit.envs.tasks import Cart
@@ -68,3 +68,10 @@ def test_a_policy_of_a_task_without_success() -> None:
     policy = MlpPolicy([(np.zeros((1, 4)), [0.0])], "tanh", "tests.unit.envs.tasks:Cart")
     with pytest.raises(GpusimError, match=naming("task 'Broken' success")):
         policy.success_rate(cart(task=broken(success=Task.success)))
+
+
+def test_ranges_of_matrices() -> None:
+    low = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert LogUniform(low, 4.0 * low)(np.full((1, 4), 0.5), np.zeros(4)).tolist() == [[2.0, 4.0, 6.0, 8.0]]
+    with pytest.raises(GpusimError, match=naming("Uniform (2,) (3,) shapes")):
+        Uniform([1, 2], [3, 4, 5])
