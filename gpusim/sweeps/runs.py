@@ -163,13 +163,15 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> tuple[list[list
 
 def check_signals(build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], names: Sequence[str]) -> None:
     """Raise UnknownNameError if no model of a sweep has a signal."""
+    known: Collection[str] = ()
     for group in groups:
+        if not names:
+            return
         scene = build(points[group[0]])
         known = Simulation(scene.builder.finalize(), 1, "numpy", config=scene.config).signals()
         names = [name for name in names if not _of(known, name)]
-        if not names:
-            return
-    matching("signal", names, known)
+    if names:
+        matching("signal", names, known)
 
 
 def _of(known: Collection[str], name: str) -> bool:
