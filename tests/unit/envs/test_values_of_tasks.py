@@ -21,6 +21,7 @@ WRONG = [
     ({"observation": lambda *_: [[1], [1, 2], [3]]}, "observation [[1], [1, 2], [3]] array"),
     ({"observation": lambda task, s, goal, action: np.where(action, np.nan, 0.0)}, "observation world 0 finite"),
     ({"reward": lambda *_: np.ones(3) * 1j}, "reward 1.j numbers"),
+    ({"observations": lambda *_: np.zeros((3, 1))}, "'observations' 'observation'"),
     ({"goals": {"place": Scale(0.5, 1.5)}}, "goal 'place' Scale Uniform"),
 ]
 
