@@ -283,10 +283,10 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
         ModelError: the file does not exist, is not a motion, is damaged, or has no frame.
     """
     file = Path(path)
-    if not file.is_file() and part_of(file).is_file():
-        file = part_of(file)
     if file.is_dir():
         raise ModelError(f"recording {str(path)!r} is a folder; name the file in it")
+    if not file.is_file() and part_of(file).is_file():
+        file = part_of(file)
     if not file.is_file():
         raise ModelError(f"recording {str(path)!r} does not exist; check the path")
     try:

@@ -251,6 +251,8 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.npz").mkdir()
     with pytest.raises(ModelError, match=naming("a.npz")):
         load_motion(tmp_path / "a.npz")
+    with pytest.raises(ModelError, match=naming("'.' folder")):
+        load_motion(".")
 
 
 def test_a_growing_file_of_something_else(tmp_path: Path) -> None:
