@@ -47,6 +47,8 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
         raise ModelError(f"{name}: {str(file)!r} must end in {' or '.join(suffixes)}; give e.g. {example!r}")
     folder = file.parent
     try:
+        if "\0" in str(file):
+            raise ModelError(f"{name}: {str(file)!r} contains a NUL character; remove it")
         if (size := len(os.fsencode(file.name))) > _LONGEST_NAME:
             raise ModelError(f"{name}: {file.name[:40]!r}... has {size} bytes; give a name of at most {_LONGEST_NAME}")
         _check_place(file, folder, name)

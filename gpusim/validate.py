@@ -154,7 +154,8 @@ def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -
         ModelError: the list is empty, or a value is not a name.
     """
     found = dict[str, None]()
-    for pattern in name_list(f"{kind}s", patterns, 1):
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    for pattern in name_list(plural, patterns, 1):
         chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not chosen:
             raise unknown_name(kind, pattern, known)
@@ -193,6 +194,8 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
 def array(element: str, value: Any) -> Array:
     """Return a float64 copy of numbers of any shape, finite or not."""
     try:
+        if getattr(getattr(value, "dtype", None), "kind", "") == "c":  # NumPy would drop the imaginary part
+            raise TypeError
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):  # includes ragged lists
         raise fail(element, f"value {value!r} is no array of numbers", "give a number, or rows of one length") from None

@@ -11,6 +11,7 @@ from gpusim.closing import Closing
 from gpusim.model.model import Model
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Camera
+from gpusim.signals.writing import chosen_worlds
 from gpusim.stage.poses import Poses
 from gpusim.stage.stage import Stage
 from gpusim.typing import Array
@@ -46,7 +47,7 @@ class Offscreen(Closing):
         camera: see :meth:`look`. Default: a camera that shows everything.
         quality: "auto" (depends on the renderer's name), "high", "medium" or "software".
         max_worlds: number of worlds to draw next to each other, starting with the first.
-        worlds: indices of the worlds to draw. ``worlds`` replaces ``max_worlds``.
+        worlds: indices or mask of the worlds to draw. ``worlds`` replaces ``max_worlds``.
         overlays: one or several names of overlays (docs/guides/viewer.md).
         glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation. With
             ``glass=False``, world shapes hide bodies.
@@ -259,11 +260,9 @@ def _size(name: str, value: int) -> int:
 def _chosen_worlds(count: int, max_worlds: int, worlds: Sequence[int] | None) -> list[int]:
     if max_worlds < 1:
         raise ViewerError(f"Offscreen: max_worlds = {max_worlds!r} must be at least 1")
-    chosen = list(range(min(count, max_worlds))) if worlds is None else [int(world) for world in worlds]
+    chosen = chosen_worlds("Offscreen", worlds, count).tolist()[: max_worlds if worlds is None else None]
     if not chosen:
         raise ViewerError("Offscreen: worlds is empty; name at least one, or leave it out for all")
-    if min(chosen) < 0 or max(chosen) >= count:
-        raise ViewerError(f"Offscreen: worlds = {worlds!r} are not all among {count} worlds; they count from 0")
     if len(set(chosen)) < len(chosen):
         raise ViewerError(f"Offscreen: worlds = {worlds!r} names one twice; name each once")
     return chosen

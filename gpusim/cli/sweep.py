@@ -12,6 +12,7 @@ from gpusim.cli import progress
 from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions, check
+from gpusim.cli.target_files import PYTHON, python_function
 from gpusim.cli.targets import load_target
 from gpusim.output_files import check_output_file, part_of
 from gpusim.scene import Scene
@@ -86,7 +87,9 @@ def sweep(options: SweepOptions) -> None:
 
 def _points(axes: dict[str, Sequence[Any]], options: SweepOptions) -> list[Point]:
     if options.sample is not None:
-        return sample(whole_ranges(options.run.target, axes), options.sample, options.seed)
+        target = options.run.target
+        scene = python_function(target) if options.run.kind() == PYTHON else target
+        return sample(whole_ranges(scene, axes), options.sample, options.seed)
     if ranges := [name for name, values in axes.items() if isinstance(values, Span)]:
         raise OptionError(f"--set {ranges[0]}: a range LO:HI needs --sample; give LO:HI:N for N values")
     return grid(axes)

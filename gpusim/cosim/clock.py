@@ -204,8 +204,8 @@ def run_clock(
     Args:
         sim: the simulation.
         callback: function of the simulation and the simulated time (s), for example to write outputs to the hardware
-            and to read commands. Each cycle calls ``callback`` before the steps. If ``callback`` returns False, the
-            loop ends.
+            and to read commands. Each cycle calls ``callback`` before the steps. If ``callback`` returns False, or
+            False for all worlds, the loop ends.
         duration: duration of the loop in real time (s), or None to run until the callback returns False.
         rate: cycles per second, or None for one step per cycle. Each cycle runs the steps of one period.
         overrun: policy if a cycle ends after the next deadline. With "catch_up", the next cycles begin at once until
@@ -234,7 +234,8 @@ def run_clock(
         stack.enter_context(_no_garbage_collection())
         while clock.deadlines < limit:
             clock.wait()
-            if callback is not None and callback(sim, sim.time) is False:
+            answer = None if callback is None else callback(sim, sim.time)
+            if answer is False or (getattr(answer, "dtype", "") == "bool" and not np.any(answer)):  # or NumPy's bool
                 break
             sim.step(steps)
             if not sim.health().any():

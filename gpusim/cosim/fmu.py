@@ -22,6 +22,7 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.model.model import Model
 from gpusim.output_files import atomic_file, check_output_file
 from gpusim.signals.checkpoint_file import read_checkpoint
+from gpusim.signals.control_map import check_free
 from gpusim.signals.observe import chosen_commands
 from gpusim.signals.signal import SignalInfo
 from gpusim.simulation import Simulation
@@ -171,7 +172,10 @@ def _inputs(sim: Simulation, given: str | Sequence[str] | None) -> list[dict[str
     hints, signals, found = _hints(sim.model), sim.signals(), []
     for name in names:
         if fnmatch.filter([name, *sim.model.controls], name)[1:]:
-            found += [_command(label, hints.get(label)) for label in chosen_commands(sim.runtime, name)]
+            labels = chosen_commands(sim.runtime, name)
+            for label in labels:
+                check_free(sim.runtime, label)
+            found += [_command(label, hints.get(label)) for label in labels]
         elif fnmatch.filter([name, *signals], name)[1:]:
             found += _signals(sim, [name], "input")
         else:

@@ -117,7 +117,7 @@ class RosBridge(Closing):
 
         Raises:
             SimulationError: with ``lockstep``, no message arrived in time.
-            ModelError: a message has the wrong number of commands, or values that are not finite.
+            ModelError: a message is damaged, or has the wrong number of commands, or values that are not finite.
         """
         if self._lockstep:
             self._meet()
@@ -199,7 +199,13 @@ class RosBridge(Closing):
     def _take(self, message: bytes | None) -> None:
         if message is None:
             return
-        data = self._types.deserialize_cdr(message, _COMMANDS).data
+        from rosbags.serde import SerdeError
+
+        try:
+            data = self._types.deserialize_cdr(message, _COMMANDS).data
+        except SerdeError as error:
+            rule = f"a message on commands cannot be decoded ({error})"
+            raise validate.fail("RosBridge", rule, f"send {_COMMANDS}") from None
         if len(data) != len(self.commands):
             rule = f"a message on commands has {len(data)} numbers, and there are {len(self.commands)} commands"
             raise validate.fail("RosBridge", rule, f"send them in this order: {', '.join(self.commands)}")

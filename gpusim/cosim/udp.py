@@ -65,7 +65,7 @@ class UdpPoses(Closing):
         world: int = 0,
     ) -> None:
         for name, value, known in (("frame", frame, FRAMES), ("dtype of poses", dtype, _DTYPES)):
-            if value not in known:
+            if not isinstance(value, str) or value not in known:
                 raise unknown_name(name, str(value), known)
         self._sampler = RegularSampler("UDP", rate, sim.config.dt, self.sample)
         self._world = int(chosen_worlds("UDP", [world], sim.num_worlds)[0])

@@ -23,6 +23,9 @@ class _Range:
     def __post_init__(self) -> None:
         name = type(self).__name__
         low, high = (validate.array(name, value) for value in (self.low, self.high))
+        if low.shape != high.shape and low.size > 1 and high.size > 1:
+            rule = f"low and high have the shapes {low.shape} and {high.shape}"
+            raise validate.fail(name, rule, "give equal shapes, or a number")
         if not np.all(np.isfinite([np.sum(low), np.sum(high)])):
             raise validate.fail(name, f"low = {self.low}, high = {self.high} are not finite", "give finite numbers")
         if not np.all(low <= high):
@@ -55,7 +58,8 @@ class LogUniform(_Range):
 
     def __call__(self, u: Array, nominal: Array) -> Array:
         """Return the values (n, k) for uniform numbers ``u``."""
-        return np.asarray(self.low * (np.asarray(self.high) / self.low) ** u)
+        low = np.ravel(self.low)
+        return np.asarray(low * (np.ravel(self.high) / low) ** u)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.scene import Scene
+from gpusim.signals.writing import chosen_worlds
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
@@ -33,10 +34,11 @@ class Frames:
     ) -> None:  # fmt: skip
         self._sim, self._size = sim, size
         self._options = {"camera": scene.camera, **options}
-        self._worlds = list(range(sim.num_worlds) if worlds is None else np.ravel(np.asarray(worlds)).tolist())
-        if not self._worlds or not set(self._worlds) <= set(range(sim.num_worlds)):
-            rule = f"render_worlds = {worlds!r} are not among {sim.num_worlds} worlds"
-            raise validate.fail("VectorEnv", rule, "give indices from 0, or None for all")
+        self._worlds = chosen_worlds("VectorEnv: render_worlds", worlds, sim.num_worlds).tolist()
+        if not self._worlds:
+            raise validate.fail("VectorEnv", f"render_worlds = {worlds!r} is empty", "give indices, or None for all")
+        if np.shape(size) != (2,):
+            raise validate.fail("VectorEnv", f"render_size = {size!r} is no pair", "give (width, height) in pixels")
         self._eye: Offscreen | None = None
 
     def images(self) -> tuple[Array, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.envs.task import Task, as_task
 from gpusim.envs.wiring import Wiring
 from gpusim.errors import ModelError, unknown_name
@@ -62,24 +63,34 @@ class MlpPolicy:
     ) -> None:
         if activation not in ACTIVATIONS:
             raise unknown_name("activation", str(activation), ACTIVATIONS)
-        self.layers = [(np.asarray(w, np.float64), np.asarray(b, np.float64)) for w, b in layers]
+        self.layers = [(validate.array("policy", w), validate.array("policy", b)) for w, b in layers]
         sizes = [(w.shape, b.shape) for w, b in self.layers]
         fits = all(len(w) == 2 and b == w[:1] for w, b in sizes)
         if not sizes or not fits or any(a[0][0] != b[0][1] for a, b in zip(sizes, sizes[1:], strict=False)):
             raise ModelError(f"policy: layers of shapes {sizes} do not fit; give weights (outputs, inputs) and biases")
         self.activation, self.task = activation, task if isinstance(task, str) else _name_of(task)
         inputs = self.layers[0][0].shape[1]
-        self.mean = np.zeros(inputs) if mean is None else np.asarray(mean, np.float64).reshape(inputs)
-        self.std = np.ones(inputs) if std is None else np.asarray(std, np.float64).reshape(inputs)
+        self.mean = np.zeros(inputs) if mean is None else self._checked("mean", mean).ravel()
+        self.std = np.ones(inputs) if std is None else self._checked("std", std).ravel()
+        if not (self.std > 0.0).all():
+            raise validate.fail("policy", f"std = {self.std.tolist()} must be positive", "clip it to at least 1e-6")
         self.clip = np.inf if mean is None and std is None else float(clip)
 
     def __call__(self, observation: Any) -> Array:
         """Return the actions (num_envs, actions) for observations (num_envs, n)."""
-        x = np.clip((np.asarray(observation, np.float64) - self.mean) / self.std, -self.clip, self.clip)
+        x = np.clip((self._checked("observation", observation) - self.mean) / self.std, -self.clip, self.clip)
         for number, (weight, bias) in enumerate(self.layers):
             x = ACTIVATIONS[self.activation](x) if number else x
             x = x @ weight.T + bias
         return np.asarray(x)
+
+    def _checked(self, name: str, value: Any) -> Array:
+        """Return an array (..., inputs)."""
+        found, inputs = validate.array("policy", value), self.layers[0][0].shape[1]
+        if found.shape[-1:] != (inputs,):
+            rule = f"{name} has the shape {found.shape}, and the network has {inputs} inputs"
+            raise validate.fail("policy", rule, "give the observations of its task")
+        return found
 
     def success_rate(self, env: VectorEnv, seed: int = 10_000) -> float:
         """Return the fraction of worlds of ``env`` whose first episode ends with success.
@@ -87,7 +98,12 @@ class MlpPolicy:
         Args:
             env: environment of the policy's task, in mode "next_step" or "same_step".
             seed: seed of the episodes.
+
+        Raises:
+            ModelError: the task does not define success.
         """
+        if type(env.task).success is Task.success:
+            raise ModelError(f"policy: task '{env.task.name}' has no success; define success(self, s, goal)")
         observation, _ = env.reset(seed=seed)
         waiting, reached = np.ones(env.num_envs, bool), np.zeros(env.num_envs, bool)
         while waiting.any():

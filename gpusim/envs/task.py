@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import importlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpusim import validate
-from gpusim.envs.distributions import Distribution
+from gpusim.envs.distributions import Distribution, Scale
 from gpusim.errors import unknown_name
 from gpusim.machine_files import load_machine
 from gpusim.scene import Scene, load_scene
@@ -128,14 +128,15 @@ class Task:
         for name in ("actions", "signals"):
             if not getattr(self, name):
                 raise validate.fail(element, f"has no {name}", f"set {name}")
-        for name in _attributes(type(self)):
-            near = difflib.get_close_matches(name, Task.__annotations__, n=1, cutoff=0.88)
-            if near and near[0] != name:
-                raise validate.fail(element, f"has an attribute {name!r}", f"did you mean {near[0]!r}?")
+        for name, near in _misspelled(type(self)):
+            raise validate.fail(element, f"has an attribute {name!r}", f"did you mean {near!r}?")
         for name in ("goals", "randomize", "start"):
             for key, drawn in getattr(self, name).items():
                 if not callable(drawn):
                     raise validate.fail(element, f"{name} of {key!r} is {drawn!r}", "give a distribution like Uniform")
+        for key, drawn in self.goals.items():
+            if isinstance(drawn, Scale):
+                raise validate.fail(element, f"goal {key!r} is {drawn} of no nominal value", "give Uniform")
         validate.count(element, "decimation", self.decimation)
         validate.positive(element, "episode", self.episode)
         if not 0 <= self.delays[0] <= self.delays[1]:
@@ -196,10 +197,14 @@ class Task:
         return None
 
 
-def _attributes(task: type[Task]) -> list[str]:
-    """Return the names of the non-callable attributes that ``task`` and its base classes below Task define."""
-    own = (kind for kind in task.__mro__ if kind not in Task.__mro__)
-    return [name for kind in own for name, value in vars(kind).items() if not callable(value)]
+def _misspelled(task: type[Task]) -> Iterator[tuple[str, str]]:
+    """Yield the misspelled attributes and functions that ``task`` and its base classes define, and the right names."""
+    own = {name: value for kind in task.__mro__ if kind not in Task.__mro__ for name, value in vars(kind).items()}
+    functions = [name for name, value in vars(Task).items() if callable(value) and name not in own]
+    for name, value in own.items():
+        near = difflib.get_close_matches(name, functions if callable(value) else Task.__annotations__, 1, 0.88)
+        if near and near[0] != name:
+            yield name, near[0]
 
 
 def as_task(task: Task | type[Task] | str) -> Task:

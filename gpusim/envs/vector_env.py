@@ -15,6 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from gpusim import validate
 from gpusim.arrays import on_host
+from gpusim.description.config import SolverConfig
 from gpusim.envs.checkpoint import read_env, write_env
 from gpusim.envs.episodes import control_steps
 from gpusim.envs.frames import Frames
@@ -88,12 +89,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not isinstance(self.scene, Scene):
             rule = f"make_scene returned {self.scene!r:.80}"
             raise validate.fail(f"task '{self.task.name}'", rule, "return a gpusim.scene.Scene")
-        config = self.scene.config
-        if self.task.dt is not None:
+        config = simulation.pop("config", self.scene.config)
+        if self.task.dt is not None and isinstance(config, SolverConfig):
             config = dataclasses.replace(config, dt=self.task.dt)
         self.sim = Simulation(self.scene.builder.finalize(), num_envs, config=config, **simulation)
         self.num_envs = self.sim.num_worlds
-        period = config.dt * self.task.decimation
+        period = self.sim.config.dt * self.task.decimation
         self.episode_steps = control_steps(self.task.episode, period)
         self.metadata = {
             **type(self).metadata,

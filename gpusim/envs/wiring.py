@@ -46,17 +46,17 @@ class Wiring:
         self.delayed = Delayed(neutral, self.episodes.delay, task.delays[1])
         self._signals = Signals(on_host(self._observed.read()), self._observed.slices)
         self.observations = 0
-        first = self.observation(self.read())
-        self._check_finite(first)
-        self.observations = first.shape[1]
+        self.observations = self.observation(self.read()).shape[1]
 
-    def _check_finite(self, first: Array) -> None:
-        """Raise ModelError if the task's first observation is not finite."""
-        if not np.isfinite(first).all():
+    def _check_finite(self, finite: Array) -> None:
+        """Raise ModelError if an observation of a world that did not fail is not ``finite`` (num_envs, n)."""
+        bad = self.sim.health() & ~finite.all(axis=1)
+        if bad.any():
             names = [name for name in self._observed.slices if not np.isfinite(self._signals[name]).all()]
             of = f"; these signals are not finite: {', '.join(names)}" if names else ""
+            which = f"observation of world {int(np.argmax(bad))}" if self.observations else "first observation"
             fix = "name other signals, or return finite numbers from observation()"
-            raise validate.fail(f"task '{self.task.name}'", f"its first observation is not finite{of}", fix)
+            raise validate.fail(f"task '{self.task.name}'", f"its {which} is not finite{of}", fix)
 
     def read(self) -> Signals:
         """Read the signals at the current time."""
@@ -66,20 +66,29 @@ class Wiring:
         return self._signals
 
     def observation(self, s: Signals, noise: bool = True) -> Array:
-        """Return the observations as a new float32 array (num_envs, n).
+        """Return the observations as a new float32 array (num_envs, n). Infinities and NaN of failed worlds become 0.
 
         Raises:
-            ModelError: the task's observation has a different shape than its first observation.
+            ModelError: the task's observation has a different shape than its first observation, or is not finite.
         """
         if noise and self._noisy.size:
             array = s.array.copy()
             array[:, self._noisy] += self._deviations * self.episodes.noise(self._noisy)
             s = Signals(array, s.slices)
-        found = np.array(self.task.observation(s, self.episodes.goals, self.delayed.last), np.float32)
+        given = self.task.observation(s, self.episodes.goals, self.delayed.last)
+        try:
+            found = np.array(given, np.float32)
+        except (TypeError, ValueError):  # includes ragged lists
+            rule = f"observation is {given!r:.80}"
+            raise validate.fail(f"task '{self.task.name}'", rule, "return an array (num_envs, n)") from None
         if found.ndim != 2 or found.shape != (self.sim.num_worlds, self.observations or found.shape[1]):
             rule = f"observation has the shape {found.shape} for {self.sim.num_worlds} worlds"
             fix = f"return (num_envs, {self.observations or 'n'}) each time"
             raise validate.fail(f"task '{self.task.name}'", rule, fix)
+        finite = np.isfinite(found)
+        if not finite.all():
+            self._check_finite(finite)
+            found[~finite] = 0.0
         return found
 
     def act(self, actions: Any) -> None:
@@ -126,11 +135,15 @@ class Wiring:
 
     def _given(self, name: str, value: Any, kind: type = float) -> Array:
         """Convert the return value of a task's function to an array (num_envs,)."""
-        found: Array = validate.array(f"task '{self.task.name}': {name}", value).astype(kind, copy=False)
+        found: Array = validate.array(f"task '{self.task.name}': {name}", value)
         shape = (self.sim.num_worlds,)
         if found.shape not in ((), shape):
             rule = f"{name} has the shape {found.shape} for {shape[0]} worlds"
             raise validate.fail(f"task '{self.task.name}'", rule, "return (num_envs,)")
+        if kind is bool and (other := np.flatnonzero((found != 0.0) & (found != 1.0))).size:
+            rule = f"{name} is {found.flat[other[0]]} in world {other[0]}"
+            raise validate.fail(f"task '{self.task.name}'", rule, "return a mask, such as error < 0.01")
+        found = found.astype(kind, copy=False)
         return found if found.shape else np.full(shape, found)
 
     def begin(self, worlds: Array) -> None:

@@ -26,9 +26,11 @@ from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.closing import Closing
 from gpusim.errors import ModelError
 from gpusim.output_files import PART, atomic_file, check_output_file, locked, named_errors, part_of, put_aside
+from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
 
 FORMAT = "gpusim motion 1"
@@ -129,7 +131,7 @@ class MotionRecorder(Closing):
         path: path of the recording, which ends in .npz.
         target, parameters, fixed_base: see :class:`MotionHeader`. Without ``target``, the command line cannot play the
             motion.
-        worlds: worlds to record. Default: the first world.
+        worlds: worlds to record, as in :meth:`Simulation.write`. Default: the first world.
         rate: frames per second of simulated time, above 0.
 
     Attributes:
@@ -137,7 +139,8 @@ class MotionRecorder(Closing):
         rescued: new path of an unfinished recording with this name from an earlier run, or None.
 
     Raises:
-        ModelError: the path does not end in .npz, the file cannot be written, or the rate is not positive.
+        ModelError: the path does not end in .npz, the file cannot be written, a world does not exist, or the rate is
+            not positive.
     """
 
     def __init__(
@@ -148,16 +151,18 @@ class MotionRecorder(Closing):
         target: str = "",
         parameters: Mapping[str, Any] | None = None,
         fixed_base: bool = False,
-        worlds: Sequence[int] = (0,),
+        worlds: Any = (0,),
         rate: float = RATE,
     ) -> None:
-        if not rate > 0.0:
-            raise ModelError(f"motion recorder: rate = {rate!r} must be above 0; give frames per second, e.g. 60")
+        rate = validate.positive("motion recorder", "rate", rate)
+        chosen = chosen_worlds("motion recorder", worlds, len(sim.read_state()["position"])).tolist()
+        if not chosen:
+            raise validate.fail("motion recorder", f"worlds = {worlds!r} selects no world", "give at least one")
         self.path = check_output_file(path, (SUFFIX,), "recording")
         self._sim = sim
         texts = {name: str(value) for name, value in (parameters or {}).items()}
         bodies = tuple(body.label for body in sim.model.bodies)
-        self.header = MotionHeader(target, texts, bodies, tuple(int(w) for w in worlds), float(rate), fixed_base)
+        self.header = MotionHeader(target, texts, bodies, tuple(chosen), rate, fixed_base)
         self._wires = _diagram_wires(sim)
         sizes = {name: len(at) for _, wires in self._wires for name, at in wires.items()}
         self.header = dataclasses.replace(self.header, signals=sizes)
@@ -193,7 +198,10 @@ class MotionRecorder(Closing):
 
         Raises:
             OSError: writing to the disk fails.
+            ModelError: the recorder is closed.
         """
+        if self._stream.closed:
+            raise ModelError(f"recording {str(self.path)!r} is closed; record into a new file")
         if time + half_step < self._next:
             return False
         state = self._sim.read_state()
@@ -274,10 +282,10 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
         ModelError: the file does not exist, is not a motion, is damaged, or has no frame.
     """
     file = Path(path)
-    if not file.is_file() and part_of(file).is_file():
-        file = part_of(file)
     if file.is_dir():
         raise ModelError(f"recording {str(path)!r} is a folder; name the file in it")
+    if not file.is_file() and part_of(file).is_file():
+        file = part_of(file)
     if not file.is_file():
         raise ModelError(f"recording {str(path)!r} does not exist; check the path")
     try:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import ModelError, unknown_name
+from gpusim.errors import ModelError
 from gpusim.recording.formats.npz_file import NpzWriter
 from gpusim.recording.formats.writer import Reading
 from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.samples import Recording
+from gpusim.validate import matching, name_list
 
 __all__ = ["Recorder", "Recording", "load_recording"]
 
@@ -23,19 +24,16 @@ class Recorder:
 
     Args:
         sim: the simulation, or an object with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``.
-        signals: names of the signals to record. Duplicates are recorded once.
+        signals: signal names or patterns with wildcards, see :meth:`Simulation.observe`.
         capacity: initial buffer capacity in samples. The recorder copies a full buffer to a buffer of twice the size.
 
     Raises:
         UnknownNameError: the simulation has no such signal.
     """
 
-    def __init__(self, sim: Any, signals: Iterable[str], capacity: int = 256) -> None:
-        names = list(dict.fromkeys(signals))
+    def __init__(self, sim: Any, signals: str | Iterable[str], capacity: int = 256) -> None:
         known = sim.signals()
-        for name in names:
-            if name not in known:
-                raise unknown_name("signal", name, known)
+        names = [name for given in name_list("signals", signals) for name in matching("signal", given, known)]
         self._sim = sim
         self._count = 0
         self._time = np.empty(max(capacity, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,8 +69,9 @@ class Linearizing:
         slope, and a warning appears.
 
         Args:
-            states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Orientations of bodies are
-                not allowed. The position of a ball joint is a quaternion and adds an eigenvalue 0 to A.
+            states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Default: all writable
+                positions and velocities of joints. Orientations of bodies are not allowed. The position of a ball joint
+                is a quaternion and adds an eigenvalue 0 to A.
             commands: labels or wildcards of commands. An empty list selects no commands.
             steps: number of steps of ``config.dt``.
             step: step of the differences, relative to the value. For values below 1, ``step`` is absolute.
@@ -94,7 +96,8 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
     if worlds.size != 1:
         raise validate.fail(_ELEMENT, f"world = {world!r} is not one world", "give its number, from 0")
     chosen = int(worlds[0])
-    names, known = sim.observe(states).names, sim.signals()
+    known = sim.signals()
+    names = _joint_states(known) if states is STATES else sim.observe(states).names
     for name in names:
         if not known[name].writable or name.endswith(".orientation"):
             rule = f"signal '{name}' is not a writable number or vector"
@@ -124,6 +127,15 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
     return Linearization(
         slopes[:, :n], slopes[:, n:], _columns(names, known), labels, here, after[-1], command, steps * sim.config.dt
     )
+
+
+def _joint_states(known: Any) -> list[str]:
+    """Return the positions and velocities of joints, except of rods, ropes and pins, which set no pose."""
+    names = [name for one in STATES for name in fnmatch.filter(known, one) if known[name].writable]
+    if not names:
+        rule = "the model has no joints with writable positions"
+        raise validate.fail(_ELEMENT, rule, "give states, such as 'body.*.linear_velocity'")
+    return names
 
 
 def _kinks(points: Array, after: Array) -> Array:

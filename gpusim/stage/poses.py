@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model.model import Model
+from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
 
 
@@ -27,10 +28,15 @@ class Poses:
     rotation: Array
 
     @classmethod
-    def of(cls, source: Any, worlds: Sequence[int] = (0,)) -> Poses:
-        """Create poses of chosen worlds from the current state of a Simulation or MotionPlayer."""
+    def of(cls, source: Any, worlds: Any = (0,)) -> Poses:
+        """Create poses of chosen worlds from the current state of a Simulation or MotionPlayer.
+
+        Raises:
+            ModelError: no such world.
+        """
         state = source.read_state()
-        return cls.from_state(state["position"], state["orientation"], worlds)
+        chosen = chosen_worlds("Poses.of", worlds, len(state["position"])).tolist()
+        return cls.from_state(state["position"], state["orientation"], chosen)
 
     @classmethod
     def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:

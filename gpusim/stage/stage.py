@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim import rotations
+from gpusim import rotations, validate
 from gpusim.description.looks import Texture
 from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
@@ -91,8 +91,10 @@ class Stage:
     """
 
     def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True, visuals: bool = True) -> None:
+        if not isinstance(model, Model):
+            raise validate.fail("Stage", f"model = {model!r:.80} is no model", "give sim.model")
         self.model = model
-        self.num_worlds = num_worlds
+        self.num_worlds = validate.count("Stage", "num_worlds", num_worlds)
         self.up = up_of(model)
         pictures = visual_parts(model) if visuals else []
         machine = MachineParts(model, pictures)
@@ -148,6 +150,7 @@ class Stage:
 
     def transforms(self, poses: Poses) -> Array:
         """Return the affine transforms (instances, 3, 4) of all instances, from mesh to world coordinates (m)."""
+        self._check(poses)
         result = np.empty((len(self), 3, 4))
         if self._fixed.size:
             world = self.world[self._fixed]
@@ -157,8 +160,17 @@ class Stage:
             result[self._spanning] = self.span_transforms(poses)
         return result
 
+    def _check(self, poses: Poses) -> None:
+        """Raise a ModelError if there are fewer poses than worlds."""
+        if not isinstance(poses, Poses):
+            raise validate.fail("Stage", f"poses = {poses!r:.80} are no Poses", "give Poses.of(sim)")
+        if len(poses.position) < self.num_worlds:
+            rule = f"{len(poses.position)} poses do not fit a stage of {self.num_worlds} worlds"
+            raise validate.fail("Stage", rule, "give Poses.of(sim, worlds) with one for each")
+
     def span_transforms(self, poses: Poses) -> Array:
         """Return the affine transforms (n, 3, 4) of the instances that are not ``fixed``, see :meth:`transforms`."""
+        self._check(poses)
         if not self._spanning.size:
             return np.zeros((0, 3, 4))
         world = self.world[self._spanning]

@@ -25,18 +25,15 @@ class SweepFiles:
 
     Args:
         path: path of the final file, or None to create a table in memory.
-        plan: settings of the sweep.
         points: points of the sweep.
 
-    Attributes:
-        resumed: number of groups of points that an earlier run has finished.
-
     Raises:
-        ModelError: the folder belongs to a sweep with other settings, a parameter has the name of another column, or
-            pyarrow is not installed.
+        ModelError: a parameter has the name of another column, or pyarrow is not installed.
     """
 
-    def __init__(self, path: Path | None, plan: Any, points: Sequence[Point]) -> None:
+    _plan = ""
+
+    def __init__(self, path: Path | None, points: Sequence[Point]) -> None:
         require("pyarrow.parquet", ".parquet", "pyarrow")
         for name in ("point", "failed", "time"):
             if name in points[0]:
@@ -44,15 +41,23 @@ class SweepFiles:
         self._path, self._memory = path, dict[int, Any]()
         self._columns = {name: _column([point[name] for point in points]) for name in points[0]}
         self._part = None if path is None else part_of(path)
-        self.resumed = 0
+
+    def resume(self, plan: Any) -> None:
+        """Continue the sweep of an existing folder.
+
+        Args:
+            plan: settings of the sweep, and a digest of its models.
+
+        Raises:
+            ModelError: the folder belongs to a sweep with other settings or models.
+        """
         if self._part is None:
             return
         self._plan = json.dumps(plan, sort_keys=True, default=str)
         file = self._part / _PLAN
         if file.is_file() and file.read_text(encoding="utf-8") != self._plan:
-            rule = f"sweep: {str(self._part)!r} holds results of another sweep"
+            rule = f"sweep: {str(self._part)!r} holds results of another sweep or model"
             raise ModelError(f"{rule}; delete it, or give the same options to continue that one")
-        self.resumed = len(list(self._part.glob("*.parquet")))
 
     def has(self, group: Sequence[int]) -> bool:
         """Return whether a group of points is finished."""
@@ -104,7 +109,7 @@ class SweepFiles:
         columns |= {name: column.take(pa.array(points)) for name, column in self._columns.items()}
         columns["failed"] = np.repeat(result.failed, samples)
         columns["time"] = np.tile(result.time, len(group))
-        flat = result.values.reshape(-1, len(result.columns))
+        flat = result.values.reshape(len(points), len(result.columns))
         columns |= {name: np.ascontiguousarray(flat[:, k]) for k, name in enumerate(result.columns)}
         return pa.table(columns)
 

@@ -15,7 +15,7 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.recording.samples import Recording
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
-from gpusim.validate import name_list
+from gpusim.validate import matching
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
@@ -79,7 +79,7 @@ def fit(
             first world.
         parameters: dict from writable scalar signals to bounds (low, high), for example
             ``{"body.load.mass": (50.0, 500.0)}``.
-        signals: signals of the trace to reproduce, or None for all signals.
+        signals: signals of the trace to reproduce, as names or wildcards, or None for all signals.
         commands: dict from command labels to values (samples,), or to a function that returns the value at a time (s).
             Each value applies until the next sample.
         scale: standard deviation of the noise of each signal. Default: the standard deviation of the signal in the
@@ -104,7 +104,7 @@ def fit(
     for name, given in {"parameters": parameters, **optional}.items():
         if not isinstance(given, Mapping) and (given is not None or name not in optional):
             raise validate.fail("fit", f"{name} = {given!r} is no dict", "give a dict by name")
-    names = list(trace.signals) if signals is None else name_list("fit: signals", signals)
+    names = list(trace.signals) if signals is None else matching("recorded signal", signals, trace.signals)
     search = _Search(model, trace, names, dict(parameters), commands or {}, scale, config, backend)
     found = least_squares(
         search.residual, search.share(start), search.jacobian, bounds=(0.0, 1.0), x_scale="jac", max_nfev=_MOST

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -58,9 +59,19 @@ def _check_count(count: int) -> None:
         raise validate.fail("sweep", rule, "give fewer values")
 
 
-def whole_ranges(scene: str, axes: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Replace the range of each whole-number parameter of a scene by all whole numbers in the range."""
-    whole = {p.name for p in scene_parameters(scene) if p.type == WHOLE} if scene in scene_modules() else set()
+def whole_ranges(scene: str | Callable[..., Any], axes: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Replace the range of each whole-number parameter by all whole numbers in the range.
+
+    Args:
+        scene: name of a scene, or a function with the annotation ``int`` for whole numbers. Other texts have no types.
+        axes: values by parameter.
+    """
+    whole = set[str]()
+    if callable(scene):
+        with suppress(Exception):  # annotations may be anything
+            whole = {name for name, kind in typing.get_type_hints(scene).items() if kind is int}
+    elif scene in scene_modules():
+        whole = {p.name for p in scene_parameters(scene) if p.type == WHOLE}
     return {
         name: range(math.ceil(values[0]), math.floor(values[1]) + 1)
         if name in whole and isinstance(values, Span)
@@ -97,7 +108,10 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
         raise validate.fail("sweep", f"num_samples = {count} and there are no parameters", "give parameters to sample")
     if empty := [name for name, values in axes.items() if not len(values)]:
         raise ModelError(f"sweep: parameter '{empty[0]}' has no values; give at least one")
-    validate.count("sweep", "seed", seed, 0)
+    for name, values in axes.items():
+        if isinstance(values, Span) and not -math.inf < values[0] <= values[1] < math.inf:
+            rule = f"range ({values[0]:g}, {values[1]:g}) of parameter '{name}' is not finite, or not (low, high)"
+            raise validate.fail("sweep", rule, "give e.g. (50.0, 150.0)")
     draws = np.random.default_rng(seed)
     drawn = {
         name: draws.uniform(*values, count).tolist()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +15,16 @@ import numpy as np
 
 from gpusim.arrays import on_host
 from gpusim.errors import ModelError, callers_level, unknown_name
+from gpusim.model.digest import digest_of
 from gpusim.scene import Scene
 from gpusim.signals.control_map import check_free, command_values
 from gpusim.signals.model_batch import structure
 from gpusim.simulation import Simulation
 from gpusim.sweeps.points import Point
 from gpusim.typing import Array
+from gpusim.validate import matching
 
+_TIME = "sim.time"
 Build = Callable[[Point], Scene]
 """Function that builds the scene of a point."""
 
@@ -137,21 +141,41 @@ def _warnings_of(points: Sequence[Point]) -> Iterator[None]:
         warnings.warn(text, one.category, stacklevel=callers_level())
 
 
-def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]:
-    """Return groups of at most ``most`` points that can run in one simulation, as lists of indices.
+def grouped(build: Build, points: Sequence[Point], most: int) -> tuple[list[list[int]], str]:
+    """Return groups of at most ``most`` points that can run in one simulation, and a digest of all models.
 
     Raises:
         ModelError: the scene of a point cannot be built.
     """
-    groups: dict[str, list[int]] = {}
+    groups, digest = dict[str, list[int]](), ""
     for number, point in enumerate(points):
         try:
             scene = build(point)
-            groups.setdefault(structure(scene.builder.finalize(), scene.config), []).append(number)
+            model = scene.builder.finalize()
+            kind = structure(model, scene.config)
+            groups.setdefault(kind, []).append(number)
+            digest = digest_of([digest, kind, model.digest, scene.duration, scene.signals()])
         except ModelError as error:
             reason = str(error).removeprefix("sweep: ")
             raise ModelError(f"sweep: point {number} ({_text(point)}): {reason}") from error
-    return [own[k : k + most] for own in groups.values() for k in range(0, len(own), most)]
+    return [own[k : k + most] for own in groups.values() for k in range(0, len(own), most)], digest
+
+
+def check_signals(build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], names: Sequence[str]) -> None:
+    """Raise UnknownNameError if no model of a sweep has a signal."""
+    known: Collection[str] = ()
+    for group in groups:
+        if not names:
+            return
+        scene = build(points[group[0]])
+        known = Simulation(scene.builder.finalize(), 1, "numpy", config=scene.config).signals()
+        names = [name for name in names if not _of(known, name)]
+    if names:
+        matching("signal", names, known)
+
+
+def _of(known: Collection[str], name: str) -> bool:
+    return name in known or bool(fnmatch.filter(known, name))
 
 
 def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
@@ -182,11 +206,14 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
     scene, dt = worlds[0][0], sim.config.dt
     if not (names := list(plan.signals) or scene.signals()):
         raise ModelError(f"sweep: scene {scene.name!r} names no signals; give some")
-    seen = sim.observe(names)
+    known = sim.signals()
+    names = [name for name in names if _of(known, name)]  # models of other points have the other names
+    seen = sim.observe(names or _TIME)
+    width = seen.array.shape[1] if names else 0
     duration = scene.duration if plan.duration is None else plan.duration
     steps = max(round(duration / dt), 1)
     due = sample_steps(steps, dt, plan.rate)
-    times, values = np.empty(len(due)), np.empty((len(worlds), len(due), seen.array.shape[1]))
+    times, values = np.empty(len(due)), np.empty((len(worlds), len(due), width))
     done, driven = 0, any(scene.schedule is not None for scene, _ in worlds)
     for k, at in enumerate(due):
         while done < at:
@@ -194,9 +221,9 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
             _command(sim, worlds) if driven else None
             sim.step(count)
             done += count
-        times[k] = np.max(sim.read("sim.time", numpy=True))
-        values[:, k] = on_host(seen.read())
-    return Result(_columns(sim, seen), times, values, ~np.asarray(sim.health()))
+        times[k] = np.max(sim.read(_TIME, numpy=True))
+        values[:, k] = on_host(seen.read())[:, :width]
+    return Result(_columns(sim, seen)[:width], times, values, ~np.asarray(sim.health()))
 
 
 def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:

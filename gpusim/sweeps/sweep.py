@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gpusim.output_files import check_output_file
 from gpusim.scene import Scene, load_scene
 from gpusim.sweeps.files import SweepFiles
 from gpusim.sweeps.points import Point, Span, grid, sample, whole_ranges
-from gpusim.sweeps.runs import Build, Plan, Result, grouped, run_points
+from gpusim.sweeps.runs import Build, Plan, Result, check_signals, grouped, run_points
 from gpusim.validate import name_list
 
 TOGETHER = 256
@@ -79,7 +80,7 @@ def sweep(
     if num_samples is None:
         points = grid(axes)
     else:
-        points = sample(whole_ranges(scene, axes) if isinstance(scene, str) else axes, num_samples, seed)
+        points = sample(whole_ranges(scene, axes), num_samples, seed)
     chosen = tuple(name_list("sweep: signals", signals))
     plan = Plan(chosen, duration, rate, backend, dtype)
     name = scene if isinstance(scene, str) else f"{scene.__module__}:{getattr(scene, '__qualname__', scene)}"
@@ -92,7 +93,7 @@ def _check_axes(scene: Any, parameters: Any) -> None:
     for name, values in parameters.items():
         if not isinstance(name, str):
             raise validate.fail("sweep", f"parameter {name!r} is no name", "give a dict by name")
-        if isinstance(values, str) or not hasattr(values, "__len__"):
+        if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
             raise validate.fail("sweep", f"parameter '{name}' = {values!r} is no list", "give a list of values")
     if callable(scene):
         try:
@@ -135,8 +136,10 @@ def run_sweep(
     if progress is not None and not callable(progress):
         raise validate.fail("sweep", f"progress = {progress!r} is no function", "give a function of two numbers")
     path: Path | None = None if out is None else check_output_file(out, (".parquet",), "sweep")
-    files = SweepFiles(path, [name, list(points), vars(plan), together], points)
-    groups = grouped(build, points, together)
+    files = SweepFiles(path, points)
+    groups, digest = grouped(build, points, together)
+    files.resume([name, list(points), vars(plan), together, digest, import_module("gpusim").__version__])
+    check_signals(build, points, groups, plan.signals)
     todo = [group for group in groups if not files.has(group)]
     done = len(points) - sum(map(len, todo))
     results: Iterator[tuple[Sequence[int], Result]]

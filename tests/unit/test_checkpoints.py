@@ -256,7 +256,7 @@ def test_refused_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_refused_paths(tmp_path: Path) -> None:
     sim = pendulum()
-    for path in (tmp_path / "a.ckpt", tmp_path / "missing" / "a.npz", tmp_path):
+    for path in (tmp_path / "a.ckpt", tmp_path / "missing" / "a.npz", tmp_path, tmp_path / "a\0.npz"):
         with pytest.raises(ModelError, match=naming("checkpoint")):
             sim.save(path)
 

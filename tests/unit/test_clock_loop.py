@@ -97,6 +97,13 @@ def test_a_loop_calls_the_callback_before_each_cycle() -> None:
     assert sim.time == pytest.approx(0.05) and gc.isenabled()
 
 
+def test_a_comparison_of_a_signal_ends_the_loop() -> None:
+    for chosen in (0, slice(None)):
+        sim = falling()
+        gpusim.run_clock(sim, lambda sim, time, k=chosen: sim.read("sim.time")[k] < 0.0025, realtime=False)
+        assert sim.time == pytest.approx(0.003)
+
+
 @pytest.mark.nightly
 def test_false_and_failed_worlds_end_the_loop() -> None:
     sim = falling()

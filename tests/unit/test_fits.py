@@ -108,6 +108,20 @@ def test_bad_linearizations_are_named(given: dict[str, Any], error: type[Excepti
         slider().linearize(**given)
 
 
+def test_joints_without_a_pose_are_no_states() -> None:
+    """A rod between two bodies has a signal of its length, which nobody can write."""
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    ends = [b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), xform=gpusim.Transform((k, 0, 0))) for k in range(2)]
+    b.add_joint_prismatic(-1, ends[0], axis=(1, 0, 0), label="slide")
+    alone = gpusim.Simulation(b.finalize(), backend="numpy").linearize().states
+    b.add_joint_distance(*ends, label="rod")
+    assert gpusim.Simulation(b.finalize(), backend="numpy").linearize().states == alone
+    b = gpusim.ModelBuilder()
+    b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1))
+    with pytest.raises(ModelError, match=naming("no joints states")):
+        gpusim.Simulation(b.finalize(), backend="numpy").linearize()
+
+
 # Fits.
 
 TRUTH = {"body.box.mass": 2.6, "spring.spring.stiffness": 95.0, "joint.slide.damping": 4.5}
@@ -183,6 +197,13 @@ def test_a_parameter_without_effect_has_infinite_variance() -> None:
     assert np.isinf(found.sigma["joint.slide.limit_upper"]) and np.isfinite(found.sigma["body.box.mass"])
 
 
+def test_the_signals_of_a_trace_may_be_a_wildcard() -> None:
+    trace, force = measured(samples=20)
+    given: dict[str, Any] = {"commands": {"force": force}, "config": gpusim.SolverConfig(dt=FIT_DT), "backend": "numpy"}
+    found = gpusim.fit(slider().model, trace, {"body.box.mass": (1.0, 5.0)}, signals="joint.*", **given)
+    assert list(found.residual) == list(trace.signals)
+
+
 @pytest.mark.native
 def test_an_effect_of_round_off_gives_infinite_variance() -> None:
     """The mass of a frame on a vertical hinge changes a pendulum on it only by rounding."""
@@ -234,8 +255,8 @@ def test_a_fit_reaches_its_bounds() -> None:
         ({"commands": {"forse": [0.0]}}, UnknownNameError, "force"),
         ({"commands": {"force": [0.0]}}, ModelError, "'force' 150"),
         ({"scale": {}}, ModelError, "joint.slide.position"),
-        ({"signals": []}, ModelError, "fit"),
-        ({"signals": 3}, ModelError, "fit signals 3"),
+        ({"signals": []}, ModelError, "signals []"),
+        ({"signals": 3}, ModelError, "signals 3"),
         ({"signals": ["joint.slide.velocity"]}, UnknownNameError, "joint.slide.velocity"),
         ({"config": gpusim.SolverConfig(dt=3e-3)}, ModelError, "dt"),
         ({"scale": 0.1}, ModelError, "scale 0.1"),

@@ -222,6 +222,8 @@ def test_a_model_with_python_functions_is_refused(tmp_path: Path) -> None:
     sim = gpusim.Simulation(builder.finalize(), backend="numpy")
     with pytest.raises(gpusim.ModelError, match=naming("model cannot be stored")):
         write_fmu(sim, tmp_path / "half.fmu", "body.box.position")
+    with pytest.raises(gpusim.ModelError, match=naming("command 'push' diagram 'half'")):
+        write_fmu(sim, tmp_path / "half.fmu", "body.box.position", inputs="push")
 
 
 @pytest.mark.nightly

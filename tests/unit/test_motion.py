@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -250,6 +251,8 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.npz").mkdir()
     with pytest.raises(ModelError, match=naming("a.npz")):
         load_motion(tmp_path / "a.npz")
+    with pytest.raises(ModelError, match=naming("'.' folder")):
+        load_motion(".")
 
 
 def test_a_growing_file_of_something_else(tmp_path: Path) -> None:
@@ -313,3 +316,17 @@ def test_motions_without_diagrams_are_as_they_were(tmp_path: Path) -> None:
     assert MotionPlayer(motion, sim.model).read_signals() == {}
     with np.load(tmp_path / "a.npz") as archive:
         assert "signals" not in archive.files
+
+
+def test_worlds_of_a_recorder(tmp_path: Path) -> None:
+    sim, path = tumbling(3), tmp_path / "a.npz"
+    with MotionRecorder(sim, path, worlds=[True, False, True]) as recorder:
+        assert recorder.header.worlds == (0, 2) and recorder.sample(0.0)
+    with pytest.raises(ModelError, match=naming("closed new file")):
+        recorder.sample(1.0)
+    wrong: dict[str, dict[str, Any]] = {
+        "world 5": {"worlds": [5]}, "worlds []": {"worlds": []}, "rate 'a'": {"rate": "a"},
+    }  # fmt: skip
+    for words, options in wrong.items():
+        with pytest.raises(ModelError, match=naming(words)):
+            MotionRecorder(sim, path, **options)

@@ -98,6 +98,11 @@ def test_signals_named_twice_are_recorded_once() -> None:
     assert recorder.names == ("sim.angle", "body.ball.position")
 
 
+def test_a_recorder_takes_a_name_or_wildcards() -> None:
+    assert Recorder(Clock(), "sim.angle").names == ("sim.angle",)
+    assert Recorder(Clock(), ["sim.angle", "*.ang*"]).names == ("sim.angle",)
+
+
 def test_unknown_signal_is_refused_before_the_first_sample() -> None:
     with pytest.raises(UnknownNameError, match=naming("sim.angel sim.angle")):
         Recorder(Clock(), ["sim.angel"])

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -169,6 +169,10 @@ def test_a_text_with_too_many_values_is_refused() -> None:
         parse_values("mass", "1:2:100000000")
 
 
+def counted(count: Annotated[int, "bodies"], mass: float) -> Scene:
+    raise NotImplementedError
+
+
 def test_grid_and_samples() -> None:
     assert grid({"a": [1, 2], "b": ["x", "y"]})[1] == {"a": 1, "b": "y"}
     drawn = sample({"a": Span((2.0, 3.0)), "b": ["x", "y"]}, 50, seed=3)
@@ -176,6 +180,8 @@ def test_grid_and_samples() -> None:
     assert all(2.0 <= point["a"] < 3.0 for point in drawn) and {point["b"] for point in drawn} == {"x", "y"}
     whole = whole_ranges("chain", {"links": Span((2.5, 5.0)), "link_mass": Span((1.0, 3.0))})
     assert list(whole["links"]) == [3, 4, 5] and whole["link_mass"] == (1.0, 3.0)
+    ranges = {"count": Span((2.5, 5.0)), "mass": Span((1.0, 3.0))}
+    assert list(whole_ranges(counted, ranges)["count"]) == [3, 4, 5] and whole_ranges(counted, ranges)["mass"] == (1, 3)
     for bad in (lambda: grid({"a": Span((1.0, 2.0))}), lambda: grid({"a": []}), lambda: sample({"a": [1]}, 0)):
         with pytest.raises(ModelError, match=naming("sweep")):
             bad()
@@ -198,7 +204,7 @@ def test_nothing_to_sample_is_named() -> None:
 
 def swept(**options: Any) -> Any:
     given = {"signals": SIGNALS, "backend": "numpy", "duration": 0.02, "together": 2} | options
-    return gpusim.sweep(build, {"mass": [1.0, 2.0, 3.0], "extra": [False, True]}, **given)
+    return gpusim.sweep(build, **{"parameters": {"mass": [1.0, 2.0, 3.0], "extra": [False, True]}} | given)
 
 
 def test_the_table_has_a_row_for_each_point_and_sample() -> None:
@@ -235,6 +241,11 @@ def test_models_of_other_structure_share_a_table(tmp_path: Path, together: int) 
     assert parquet.read_table(tmp_path / "a.parquet").equals(table)
 
 
+def test_a_signal_may_exist_at_some_points_only() -> None:
+    table = swept(signals="body.second.mass")
+    assert table.column("body.second.mass").to_pylist() == [None, 1.0] * 3
+
+
 def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
     from pyarrow import parquet
 
@@ -253,6 +264,9 @@ def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
     assert len(list((tmp_path / "a.parquet.part").glob("*.parquet"))) == 2
     with pytest.raises(ModelError, match=naming("a.parquet.part")):
         swept(out=out, duration=0.03)
+    with pytest.raises(ModelError, match=naming("a.parquet.part model")), monkeypatch.context() as changed:
+        changed.setattr(build, "__defaults__", (1.0, 50.0, 0.2, 0.5, False, ""))
+        swept(out=out)
     progress: list[tuple[int, int]] = []
     assert swept(out=out, progress=lambda *done: progress.append(done)) is None
     assert count == 5 and progress == [(5, 6), (6, 6)]
@@ -275,6 +289,10 @@ def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
         ({"duration": "1 s"}, ModelError, "duration '1 s'"),
         ({"duration": -1.0}, ModelError, "duration -1"),
         ({"num_samples": 2, "seed": -1}, ModelError, "seed -1"),
+        ({"num_samples": 2, "parameters": {"mass": (2.0, 1.0)}}, ModelError, "'mass' (2, 1) low high"),
+        ({"num_samples": 2, "parameters": {"mass": (1.0, np.inf)}}, ModelError, "'mass' (1, inf) finite"),
+        ({"num_samples": 2, "parameters": {"mass": {1.0, 2.0}}}, ModelError, "'mass' {1.0, 2.0} list"),
+        ({"num_samples": 2, "parameters": {"mass": {"a": 1.0}}}, ModelError, "'mass' {'a': 1.0} list"),
     ],
 )
 def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], words: str) -> None:

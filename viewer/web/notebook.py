@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusim.scene import Camera, Scene
 from gpusim.viewer.camera import PinholeCamera
+from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.web.server import LOCAL
@@ -55,6 +56,10 @@ def notebook(
         ViewerError: viser is not installed, or the port or host cannot be used.
         UnknownNameError: the camera is unknown.
     """
+    if not hasattr(sim, "runtime"):
+        raise ViewerError(f"notebook: sim = {sim!r:.80} is no simulation; give a gpusim.Simulation")
+    if not isinstance(scene, Scene | None):
+        raise ViewerError(f"notebook: scene = {scene!r:.80} is no Scene; give load_scene(name)")
     if scene is None:
         from gpusim.builder.builder import ModelBuilder
 

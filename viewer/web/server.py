@@ -59,8 +59,10 @@ def _in_use(port: int) -> ViewerError:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the port if it is free."""
-    if not 0 <= port <= _MOST:
+    """Return the port if a server can use it."""
+    if not isinstance(host, str):
+        raise ViewerError(f"host {host!r} is no name; give e.g. {LOCAL} or 0.0.0.0")
+    if not isinstance(port, int) or not 0 <= port <= _MOST:
         raise ViewerError(f"port {port} is not between 0 and {_MOST}; give e.g. {PORT}")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

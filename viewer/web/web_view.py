@@ -11,9 +11,11 @@ import numpy as np
 from gpusim.closing import Closing
 from gpusim.errors import GpusimError
 from gpusim.scene import Camera
+from gpusim.signals.writing import chosen_worlds
 from gpusim.stage.stage import Stage
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.camera.aim import aimed, home_camera
+from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.web.server import LOCAL, PORT, open_server, stop_server, url_of
 from gpusim.viewer.web.web_panel import SCENE_VIEW, WebPanel
@@ -68,7 +70,9 @@ class WebView(Closing):
     ) -> None:
         self.session, self._state = panel_state.session, panel_state
         count = self.session.source.num_worlds
-        self._all = list(range(min(count, _MAX_WORLDS)) if worlds is None else worlds)
+        self._all = chosen_worlds("WebView", worlds, count).tolist()[: _MAX_WORLDS if worlds is None else count]
+        if not self._all:
+            raise ViewerError(f"WebView: worlds = {worlds!r} selects no world; give indices, or None")
         self._camera, self._visuals = camera, visuals
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._followed: int | None = None
@@ -85,7 +89,13 @@ class WebView(Closing):
     @property
     def url(self) -> str:
         """Address of the page for a browser on this computer."""
-        return url_of(self._server)
+        return url_of(self._opened())
+
+    def _opened(self) -> Any:
+        """Return the server of the open page."""
+        if self._server is None:
+            raise ViewerError("the page is closed; make a new WebView")
+        return self._server
 
     def _start(self) -> None:
         """Show the session's current source, also after a restart."""
@@ -153,6 +163,7 @@ class WebView(Closing):
             SimulationError: the simulation failed.
             KeyboardInterrupt: Ctrl-C, between two frames.
         """
+        self._opened()
         self.session.catch_up()
         jitter = run_session(self.session, self.pacer, self.frame, duration)
         self._show(panel=True)
@@ -175,6 +186,7 @@ class WebView(Closing):
 
         The requests write the values of sliders to ``sim.control``.
         """
+        self._opened()
         self.session.catch_up()
         self._answer()
         if self._state.operator is not None:

@@ -121,6 +121,11 @@ def test_bad_policies(tmp_path: Path) -> None:
         MlpPolicy([(GAINS, [0.0])], "sine", Cart)
     with pytest.raises(ModelError, match=naming("layers")):
         MlpPolicy([(GAINS, [0.0]), (GAINS, [0.0])], "tanh", Cart)
+    for options, words in (({"mean": np.zeros(3)}, "mean (3,) 4"), ({"std": np.zeros(4)}, "std positive")):
+        with pytest.raises(ModelError, match=naming(words)):
+            MlpPolicy([(GAINS, [0.0])], "tanh", Cart, **options)
+    with pytest.raises(ModelError, match=naming("observation (2, 3) 4")):
+        MlpPolicy([(GAINS, [0.0])], "tanh", Cart)(np.zeros((2, 3)))
     (tmp_path / "text.npz").write_text("no policy")
     np.savez(tmp_path / "other.npz", x=np.zeros(3))
     for name in ("none.npz", "text.npz", "other.npz"):

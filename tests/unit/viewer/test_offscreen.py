@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelBuilder, Simulation, Transform, UnknownNameError
+from gpusim import ModelBuilder, ModelError, Simulation, Transform, UnknownNameError
 from gpusim.scene import Camera, load_scene
 from gpusim.stage.stage import Stage
 from gpusim.viewer import Offscreen, PinholeCamera, ViewerError
@@ -246,8 +246,11 @@ def test_worlds_are_drawn_up_to_a_limit_or_by_choice() -> None:
     for world in (3, 4):
         with Offscreen(sim, worlds=[world], camera=PinholeCamera((0, -3, 1), (0, 0, 1)), **SIZE) as eye:
             assert (eye.segmentation() == 0).any() == (world == 3)
-    with pytest.raises(ViewerError, match=naming("5")):
-        Offscreen(sim, worlds=[5])
+    with Offscreen(sim, worlds=[False, True, False, True, False], **SIZE) as eye:
+        assert eye.worlds == [1, 3]
+    for worlds in ([5], 5, "a"):
+        with pytest.raises(ModelError, match=naming(f"Offscreen world {worlds!r}")):
+            Offscreen(sim, worlds=worlds)
     with pytest.raises(ViewerError, match=naming("worlds")):
         Offscreen(sim, worlds=[])
     with pytest.raises(ViewerError, match=naming("worlds 1")):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, Simulation, Transform, Wrap
+from gpusim.errors import ModelError
 from gpusim.scene import load_scene
 from gpusim.stage import Frames, Poses, Stage
+from tests.message_snapshot import naming
 
 TILTED = Transform.from_rpy((1.0, 2.0, 3.0), (0.3, -0.5, 0.9))
 
@@ -91,3 +93,20 @@ def test_the_square_of_a_level_ground_lies_in_it_below_the_scene(height: float) 
     assert square.mean(axis=0)[:2] == pytest.approx([5.0, 0.0], abs=1e-6)
     normal = np.cross(square[1] - square[0], square[2] - square[1])
     assert normal[2] > 0.0 and np.linalg.norm(square[1] - square[0]) == pytest.approx(3.0 * stage.home.radius)
+
+
+def test_a_stage_of_several_worlds() -> None:
+    b = ModelBuilder()
+    b.add_shape_box(b.add_body(mass=1.0, inertia=(1, 1, 1)), (0.1, 0.2, 0.3))
+    sim = Simulation(b.finalize(), 3, backend="numpy")
+    stage = Stage(sim.model, 2)
+    assert np.all(stage.transforms(Poses.of(sim, [True, False, True])) == stage.transforms(Poses.of(sim, [0, 2])))
+    assert len(Poses.of(sim, None).position) == 3
+    wrong = {
+        "poses 1 2": lambda: stage.frames(Poses.of(sim)), "None Poses.of": lambda: stage.transforms(None),
+        "world 3": lambda: Poses.of(sim, [3]), "num_worlds 0": lambda: Stage(sim.model, 0),
+        "Simulation sim.model": lambda: Stage(sim),
+    }  # fmt: skip
+    for words, call in wrong.items():
+        with pytest.raises(ModelError, match=naming(words)):
+            call()

@@ -353,6 +353,15 @@ def test_a_notebook_shows_the_page_and_steps_by_itself() -> None:
         assert sim.control["s0"][0] == 1.0
         view.run(0.2)
         assert 0.55 < sim.time < 0.8
+    for call in (view.update, view.run, view._repr_html_):
+        with pytest.raises(ViewerError, match=naming("page closed")):
+            call()
+    wrong: dict[str, Any] = {"None simulation": (None,), "scene 'arm'": (sim, "arm")}
+    for words, given in wrong.items():
+        with pytest.raises(ViewerError, match=naming(words)):
+            gpusim.viewer.notebook(*given)
+    with pytest.raises(gpusim.ModelError, match=naming("world 7")):
+        gpusim.viewer.notebook(sim, worlds=[7])
 
 
 @pytest.mark.messages_vary
@@ -365,7 +374,8 @@ def test_a_port_in_use_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "host, port, named", [("127.0.0.1", 70000, "port 70000"), ("203.0.113.7", 0, "host '203.0.113.7'")]
+    "host, port, named",
+    [("127.0.0.1", 70000, "port 70000"), ("203.0.113.7", 0, "host '203.0.113.7'"), (3, 0, "host 3")],
 )
 def test_hosts_and_ports_that_cannot_be_used(host: str, port: int, named: str) -> None:
     with pytest.raises(ViewerError, match=naming(named)):
