@@ -73,7 +73,7 @@ class JointDrive(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.
 
-        After an emergency stop, the effort or velocity is 0. A position command keeps the current position.
+        An emergency stop sets safe values: 0 for an effort or velocity, and the current position for a position.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)

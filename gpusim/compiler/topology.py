@@ -247,9 +247,10 @@ class Topology:
 
         Examples are bodies without joints, and bodies on ball joints.
         """
-        e, dots = self.rigid_element, self.dot.linear.size
-        holds = np.where(e < dots, self.dot.linear[np.minimum(e, dots - 1)] == 0.0, e < dots + self.spin.owner.size)
-        rows = np.concatenate([self.rigid_row[holds], self.coupling.row])
+        element = self.rigid_element
+        rotational = np.concatenate([self.dot.linear == 0.0, np.ones(self.spin.owner.size, dtype=bool)])
+        turns = np.flatnonzero(element < rotational.size)  # all other elements are lines of rods
+        rows = np.concatenate([self.rigid_row[turns[rotational[element[turns]]]], self.coupling.row])
         held = np.zeros(self.num_bodies + 1, dtype=bool)
         held[self.constraint_bodies[rows // self.block]] = True
         return self.dynamic & ~held
