@@ -1,6 +1,6 @@
 """Compare the simulator with every reference solution, and write a table of the errors.
 
-    python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out ci/bench/accuracy]
+    python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out FOLDER]
     python ci/accuracy_table.py --backend native [--kept ci/bench/accuracy/accuracy.json]
 
 It prints Markdown and writes ``accuracy.md`` and ``accuracy.json``, including the name of the machine. The exit code is
