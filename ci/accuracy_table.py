@@ -1,7 +1,7 @@
 """Compare the simulator with every reference solution, and write a table of the errors.
 
-    python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out ci/bench]
-    python ci/accuracy_table.py --backend native [--kept ci/bench/accuracy.json]
+    python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out FOLDER]
+    python ci/accuracy_table.py --backend native [--kept ci/bench/accuracy/accuracy.json]
 
 It prints Markdown and writes ``accuracy.md`` and ``accuracy.json``, including the name of the machine. The exit code is
 1 if an error in the column "direct" exceeds its limit. ``--quick`` simulates only one second of every case.
@@ -181,7 +181,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--backend", choices=("numpy", "native"), default="numpy")
     parser.add_argument("--kept", type=Path, help="table whose NumPy figures serve, with --backend native")
-    parser.add_argument("--out", type=Path, default=ROOT / "ci" / "bench")
+    parser.add_argument("--out", type=Path, default=ROOT / "ci" / "bench" / "accuracy")
     options = parser.parse_args()
     options.horizon = QUICK_HORIZON if options.quick else options.horizon
     options.whole = not (options.case or options.column or options.horizon)

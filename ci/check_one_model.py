@@ -27,7 +27,7 @@ import numpy as np
 import gpusim
 from gpusim import rotations
 from gpusim.importers.mjcf import Options, import_model
-from gpusim.importers.mjcf_source import Compiled
+from gpusim.importers.mjcf_parts.mjcf_source import Compiled
 from gpusim.robotics import Tree
 
 POSTURES, SHARE_OF_LIMITS = 3, 0.9

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "*.npz", ".venv*", "venv", "build", "dist")
-CYLINDER, CYLINDERS = "gpusim/actuators/hydraulic_cylinder.py", "tests/unit/test_motors_and_cylinders.py"
+CYLINDER, CYLINDERS = "gpusim/actuators/hydraulic/hydraulic_cylinder.py", "tests/unit/test_motors_and_cylinders.py"
 CYLINDER_KERNEL = "cuda_kernels/actuators/hydraulic_cylinder.cuh"
 HYDRAULICS_KERNEL = "cuda_kernels/actuators/hydraulics.cuh"
 
@@ -51,7 +51,7 @@ MUTANTS = (
         ("cuda_kernels/actuators/muscle.cuh", "law.ahead = (law.semi_implicit", "law.ahead = 0.0 * (law.semi_implicit"),
     ), "tests/unit/test_muscles.py", "springs_at_any and native"),
     Mutant("no hose at chamber A", (
-        ("gpusim/actuators/hydraulics.py", '* x) / bulk + p["hose_volume_a"] / hose', "* x) / bulk"),
+        ("gpusim/actuators/hydraulic/hydraulics.py", '* x) / bulk + p["hose_volume_a"] / hose', "* x) / bulk"),
         (CYLINDER_KERNEL, "* x) / bulk + w.cylinder_hose_volume_a(k) / hose", "* x) / bulk"),
     ), CYLINDERS, "hose and numpy"),
     Mutant("no end cushions", (
@@ -61,7 +61,7 @@ MUTANTS = (
     Mutant("oil and geometry drift apart", ((CYLINDER, "VOLUME_SYNC = 0.1", "VOLUME_SYNC = 0.0"),),
            CYLINDERS, "shut_oil and numpy"),
     Mutant("pipe-break valves open as fast as they shut", (
-        ("gpusim/actuators/circuit.py", "np.where(target > poppet, opening, closing)", "closing"),
+        ("gpusim/actuators/hydraulic/circuit.py", "np.where(target > poppet, opening, closing)", "closing"),
         ("cuda_kernels/actuators/circuit.cuh", "target > poppet ? w.oil_edge_opening_time(n) : ", ""),
     ), "tests/analytic/test_circuits.py", "stays_shut"),
     Mutant("stale factors stay", (("gpusim/reference/solve/direct_solve.py", "STALE = 0.2", "STALE = 1e300"),),
@@ -120,7 +120,7 @@ MUTANTS = (
         ("gpusim/reference/joints/curvature.py", "FULL_BIAS_BELOW = 0.5", "FULL_BIAS_BELOW = 0.005"),
     ), "tests/scenes/test_checks.py", "fulfills and four_bar"),
     Mutant("only the last drive counts", (
-        ("gpusim/signals/joint_signals.py", "+= np.sum(w.term_forces", "= np.sum(w.term_forces"),
+        ("gpusim/signals/elements/joint_signals.py", "+= np.sum(w.term_forces", "= np.sum(w.term_forces"),
     ), CYLINDERS, "share_its_axis"),
 )  # fmt: skip
 

@@ -47,8 +47,8 @@ say "ruff check"
 "$venv/bin/python" -m ruff check .
 
 say "the builder's stub is what the code gives"
-"$venv/bin/python" ci/builder_stub.py --check
-"$venv/bin/python" ci/machine_schema.py --check
+"$venv/bin/python" ci/docs/builder_stub.py --check
+"$venv/bin/python" ci/docs/machine_schema.py --check
 
 say "mypy"
 "$venv/bin/python" -m mypy

@@ -15,7 +15,7 @@ with QuietImports():
     import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
     import gpusim.sensors  # noqa: F401  (attaches add_site ... to ModelBuilder)
     import gpusim.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
-    from gpusim.actuators.hydraulics import orifice_gain
+    from gpusim.actuators.hydraulic.hydraulics import orifice_gain
     from gpusim.actuators.strut import BumpStop
     from gpusim.builder.builder import ModelBuilder
     from gpusim.contact import ContactLaw, Material, Tire
@@ -31,8 +31,8 @@ with QuietImports():
     from gpusim.model.state import State
     from gpusim.reference.contacts.contact_report import Contacts
     from gpusim.renamed import OldModules, no_attribute
+    from gpusim.signals.saving.snapshot import Snapshot
     from gpusim.signals.signal import SignalInfo
-    from gpusim.signals.snapshot import Snapshot
     from gpusim.simulation import Simulation
     from gpusim.solver.assembly import AssemblyReport
     from gpusim.transform import Transform

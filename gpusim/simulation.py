@@ -25,7 +25,6 @@ from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import Contacts, sweep_residuals
 from gpusim.renamed import FixedNames, NamesMoved, checks_old_names
 from gpusim.signals import assembling
-from gpusim.signals.checkpoints import Checkpoints
 from gpusim.signals.control_map import ControlMap
 from gpusim.signals.latches import reset_latches, switched
 from gpusim.signals.linearizing import Linearizing
@@ -36,6 +35,7 @@ from gpusim.signals.program_loop import ProgramLoop
 from gpusim.signals.programs import sample_programs, start_programs
 from gpusim.signals.rollout import Rollouts
 from gpusim.signals.runtime import Runtime
+from gpusim.signals.saving.checkpoints import Checkpoints
 from gpusim.signals.signal import SignalInfo, SignalsByName
 from gpusim.signals.step_samplers import pieces
 from gpusim.signals.table import build_signals

@@ -122,7 +122,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES), help="none: the table alone")
     parser.add_argument("--worlds", type=int, default=20)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "runs" / "biped_walk.json")
     args = parser.parse_args()
     found = json.loads(args.out.read_text()) if args.out.exists() else {}
     found = {name: found[name] for name in CASES if name in found}

@@ -175,7 +175,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=SCENES)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--worlds", type=int, default=256)
-    parser.add_argument("--out", type=Path, default=Path("ci/bench/machines.json"))
+    parser.add_argument("--out", type=Path, default=Path("ci/bench/runs/machines.json"))
     parser.add_argument("--machine", default=cpu())
     given = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-// Hydraulic circuit (equations: gpusim/actuators/circuit.py, circuit_flows.py, circuit_parts.py).
+// Hydraulic circuit (equations: gpusim/actuators/hydraulic/circuit.py, circuit_flows.py, circuit_parts.py).
 #pragma once
 #include "circuit_balance.cuh"
 

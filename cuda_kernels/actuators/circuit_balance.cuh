@@ -1,5 +1,5 @@
 // Flow balance of the nodes of a hydraulic circuit in a substep. Pressures stay at or above the vapor pressure
-// (gpusim/actuators/circuit.py, circuit_flows.py, cavitation.py).
+// (gpusim/actuators/hydraulic/circuit.py, circuit_flows.py, cavitation.py).
 #pragma once
 #include "hydraulic_cylinder.cuh"
 

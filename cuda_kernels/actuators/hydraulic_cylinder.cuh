@@ -1,5 +1,5 @@
 // Hydraulic cylinder with spool valve, brake and end stops (equations:
-// gpusim/actuators/hydraulic_cylinder.py, hydraulics.py).
+// gpusim/actuators/hydraulic/hydraulic_cylinder.py, hydraulics.py).
 #pragma once
 #include "hydraulics.cuh"
 
@@ -31,7 +31,7 @@ GPUSIM_FN void chamber_line(const World& w, int k, const Chamber& c, double gues
     chamber_edges(w, k, c.n, guess, &total, &inflow);
     chamber(c.pressure, c.compliance, c.area, total, inflow - c.hollow / c.h, c.h, a, b);
 }
-// Return the flow into the void, m3/s, at a pressure and a velocity (gpusim/actuators/cavitation.py).
+// Return the flow into the void, m3/s, at a pressure and a velocity (gpusim/actuators/hydraulic/cavitation.py).
 GPUSIM_FN double chamber_balance(const World& w, int k, const Chamber& c, double p, double velocity) {
     double total, inflow;
     chamber_edges(w, k, c.n, p, &total, &inflow);

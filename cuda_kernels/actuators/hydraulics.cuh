@@ -1,4 +1,4 @@
-// Parts of a hydraulic circuit: valve, edge (orifice), chamber (gpusim/actuators/hydraulics.py).
+// Parts of a hydraulic circuit: valve, edge (orifice), chamber (gpusim/actuators/hydraulic/hydraulics.py).
 #pragma once
 #include "../accuracy.cuh"
 #include "../actuate.cuh"

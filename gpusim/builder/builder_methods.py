@@ -1,6 +1,6 @@
 """Base class of ModelBuilder, to which other files attach the methods ``add_...``.
 
-For type checkers and editors, ``ci/builder_stub.py --write`` generates ``builder_methods.pyi``.
+For type checkers and editors, ``ci/docs/builder_stub.py --write`` generates ``builder_methods.pyi``.
 """
 
 from __future__ import annotations

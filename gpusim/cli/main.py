@@ -53,9 +53,9 @@ with QuietImports():
         WorldOption,
         pick,
     )
-    from gpusim.cli.convert import convert_command
+    from gpusim.cli.commands.convert import convert_command
+    from gpusim.cli.commands.fmu import fmu_command
     from gpusim.cli.exit_codes import CommandGroup
-    from gpusim.cli.fmu import fmu_command
 
 # The commands import heavy modules (scipy, matplotlib) themselves, so that help and errors appear at once.
 
@@ -127,8 +127,8 @@ def _run(
     or a check of the scene failed. It is 2 for invalid input and 130 after an interruption.
     """
     given = locals()
+    from gpusim.cli.commands.run import run
     from gpusim.cli.options import RunOptions
-    from gpusim.cli.run import run
 
     run(pick(RunOptions, given))
 
@@ -165,8 +165,8 @@ def _sweep(
     runs, bit for bit. To continue after an interruption, give the same command again.
     """
     given = locals()
+    from gpusim.cli.commands.sweep import SweepOptions, sweep
     from gpusim.cli.options import RunOptions
-    from gpusim.cli.sweep import SweepOptions, sweep
 
     run = pick(RunOptions, given, seed=None, rate=None, out=None)
     sweep(pick(SweepOptions, given, run=run))
@@ -203,9 +203,9 @@ def _render(
 ) -> None:
     """Draw a picture or a film of a scene, a file or a recorded motion, without a screen."""
     given = locals()
+    from gpusim.cli.commands.render import RenderOptions, render
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
-    from gpusim.cli.render import RenderOptions, render
 
     run = pick(RunOptions, given, out=None)
     render(pick(RenderOptions, given, run=run, picture=pick(PictureOptions, given)))
@@ -254,9 +254,9 @@ def _view(
     stop, Shift+E releases it, Tab hides the panel, Esc quits.
     """
     given = locals()
+    from gpusim.cli.commands.view import view
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
-    from gpusim.cli.view import view
     from gpusim.cli.view_options import ViewOptions
 
     run = pick(RunOptions, given, duration=None)
@@ -271,7 +271,7 @@ def _list(
     ] = None,
 ) -> None:
     """List the scenes, the parameters of one scene, or the joints, commands, sensors and shapes of a file."""
-    from gpusim.cli.list_scenes import show_target
+    from gpusim.cli.commands.list_scenes import show_target
 
     show_target(target)
 
@@ -297,7 +297,7 @@ def _check(
     With --strict, it is also 1 if a finding affects motion or contacts.
     """
     given = locals()
-    from gpusim.cli.check import CheckOptions, check_target
+    from gpusim.cli.commands.check import CheckOptions, check_target
     from gpusim.cli.options import RunOptions
 
     raise typer.Exit(check_target(CheckOptions(pick(RunOptions, given), strict, json, against)))
@@ -319,7 +319,7 @@ def _diagram(
 ) -> None:
     """Draw a block diagram, or list the diagrams of a scene."""
     given = locals()
-    from gpusim.cli.diagram import DiagramOptions, diagram
+    from gpusim.cli.commands.diagram import DiagramOptions, diagram
 
     diagram(pick(DiagramOptions, given))
 
@@ -349,7 +349,7 @@ def _bench(
     """Measure the speed of this computer on named workloads, or on a scene or a file."""
     from gpusim.bench.main import bench, show_workloads
     from gpusim.bench.runner import Options
-    from gpusim.cli.bench_target import bench_target, is_target
+    from gpusim.cli.commands.bench_target import bench_target, is_target
 
     if show:
         show_workloads()
@@ -370,7 +370,7 @@ def _doctor(
     ] = None,
 ) -> None:
     """Check this computer's setup: Python packages, compiler, GPU, and which backends work."""
-    from gpusim.cli.doctor import doctor, print_headers
+    from gpusim.cli.commands.doctor import doctor, print_headers
 
     raise typer.Exit(doctor() if headers is None else print_headers(headers))
 

@@ -21,9 +21,9 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model.model import Model
 from gpusim.output_files import atomic_file, check_output_file
-from gpusim.signals.checkpoint_file import read_checkpoint
 from gpusim.signals.control_map import check_free
 from gpusim.signals.observe import chosen_commands
+from gpusim.signals.saving.checkpoint_file import read_checkpoint
 from gpusim.signals.signal import SignalInfo
 from gpusim.simulation import Simulation
 from gpusim.validate import matching

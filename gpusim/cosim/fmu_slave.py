@@ -13,8 +13,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from gpusim.arrays import on_host
-from gpusim.signals.checkpoint_file import Settings, packed_checkpoint, unpacked_checkpoint
-from gpusim.signals.snapshot import Snapshot, check_model
+from gpusim.signals.saving.checkpoint_file import Settings, packed_checkpoint, unpacked_checkpoint
+from gpusim.signals.saving.snapshot import Snapshot, check_model
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
 

@@ -13,8 +13,8 @@ import numpy as np
 from gpusim.description.config import SolverConfig
 from gpusim.envs.task import Task
 from gpusim.errors import ModelError
-from gpusim.signals.checkpoint_file import Settings, read_checkpoint, write_checkpoint
-from gpusim.signals.snapshot import Snapshot, check_model
+from gpusim.signals.saving.checkpoint_file import Settings, read_checkpoint, write_checkpoint
+from gpusim.signals.saving.snapshot import Snapshot, check_model
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
 

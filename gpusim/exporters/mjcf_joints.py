@@ -13,7 +13,7 @@ from numpy.polynomial import Polynomial
 from gpusim.description.specs import WORLD, CouplingSpec, JointSpec
 from gpusim.description.wraps import CYLINDER, WrappedPath
 from gpusim.exporters.mjcf_document import Coordinate, Document, limits, pose, text
-from gpusim.importers.usd_joints import gimbal_angles, twist
+from gpusim.importers.usd_parts.usd_joints import gimbal_angles, twist
 from gpusim.model.sensors import BREAKS
 from gpusim.reference.joints.wrapping import start_length
 from gpusim.transform import Transform

@@ -17,7 +17,7 @@ from gpusim.exporters.report import ExportReport, check_model_name
 from gpusim.exporters.usd_document import ROOT, UsdDocument, quatf, set_custom, set_pose, vec3f
 from gpusim.exporters.usd_joints import add_coupling, add_drives, add_joints
 from gpusim.exporters.usd_shapes import add_shapes
-from gpusim.importers.usd_stage import import_pxr
+from gpusim.importers.usd_parts.usd_stage import import_pxr
 from gpusim.model.model import Model
 from gpusim.output_files import atomic_file, check_output_file
 from gpusim.transform import Transform

@@ -16,21 +16,21 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.mesh_shapes import check_meshes
-from gpusim.importers.mjcf_actuators import add_actuators
-from gpusim.importers.mjcf_bodies import add_bodies
-from gpusim.importers.mjcf_constraints import add_equalities
-from gpusim.importers.mjcf_context import Context, Options, word
-from gpusim.importers.mjcf_drag import add_drag
-from gpusim.importers.mjcf_filters import Filters
-from gpusim.importers.mjcf_joints import add_joints
-from gpusim.importers.mjcf_losses import report_losses
-from gpusim.importers.mjcf_poses import add_poses
-from gpusim.importers.mjcf_sensors import add_sensors
-from gpusim.importers.mjcf_shapes import add_shapes
-from gpusim.importers.mjcf_source import Compiled, compile_model, model_name
-from gpusim.importers.mjcf_tendons import add_gravity_compensation, add_springs, add_tendons
-from gpusim.importers.mjcf_views import add_cameras, add_headlight, add_lights
-from gpusim.importers.mjcf_visuals import add_sites, add_visuals
+from gpusim.importers.mjcf_parts.mjcf_actuators import add_actuators
+from gpusim.importers.mjcf_parts.mjcf_bodies import add_bodies
+from gpusim.importers.mjcf_parts.mjcf_constraints import add_equalities
+from gpusim.importers.mjcf_parts.mjcf_context import Context, Options, word
+from gpusim.importers.mjcf_parts.mjcf_drag import add_drag
+from gpusim.importers.mjcf_parts.mjcf_filters import Filters
+from gpusim.importers.mjcf_parts.mjcf_joints import add_joints
+from gpusim.importers.mjcf_parts.mjcf_losses import report_losses
+from gpusim.importers.mjcf_parts.mjcf_poses import add_poses
+from gpusim.importers.mjcf_parts.mjcf_sensors import add_sensors
+from gpusim.importers.mjcf_parts.mjcf_shapes import add_shapes
+from gpusim.importers.mjcf_parts.mjcf_source import Compiled, compile_model, model_name
+from gpusim.importers.mjcf_parts.mjcf_tendons import add_gravity_compensation, add_springs, add_tendons
+from gpusim.importers.mjcf_parts.mjcf_views import add_cameras, add_headlight, add_lights
+from gpusim.importers.mjcf_parts.mjcf_visuals import add_sites, add_visuals
 from gpusim.importers.report import ImportReport
 from gpusim.transform import Transform
 from gpusim.typing import Vector

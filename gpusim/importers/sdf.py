@@ -11,13 +11,13 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.mesh_search import Search, asset_folder
 from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.report import ImportReport
-from gpusim.importers.sdf_assembly import Assembly
-from gpusim.importers.sdf_bodies import add_bodies, add_weightless, complete_masses, read_links
-from gpusim.importers.sdf_frames import Scope, file_in, read_scopes
-from gpusim.importers.sdf_shapes import add_collisions, add_ground, add_visuals, keep_apart
-from gpusim.importers.sdf_unread import report_unread
-from gpusim.importers.sdf_views import add_lights
-from gpusim.importers.sdf_xml import is_text, read_sdf
+from gpusim.importers.sdf_parts.sdf_assembly import Assembly
+from gpusim.importers.sdf_parts.sdf_bodies import add_bodies, add_weightless, complete_masses, read_links
+from gpusim.importers.sdf_parts.sdf_frames import Scope, file_in, read_scopes
+from gpusim.importers.sdf_parts.sdf_shapes import add_collisions, add_ground, add_visuals, keep_apart
+from gpusim.importers.sdf_parts.sdf_unread import report_unread
+from gpusim.importers.sdf_parts.sdf_views import add_lights
+from gpusim.importers.sdf_parts.sdf_xml import is_text, read_sdf
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 

@@ -16,19 +16,19 @@ from gpusim.importers.mesh_search import Search, asset_folder
 from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.poses import add_poses, label_of
 from gpusim.importers.report import ImportReport
-from gpusim.importers.urdf_bodies import group_links
-from gpusim.importers.urdf_check import check_document
-from gpusim.importers.urdf_drives import add_drives, read_drives
-from gpusim.importers.urdf_extras import read_extras
 from gpusim.importers.urdf_forces import add_forces
-from gpusim.importers.urdf_geometry import Placement
-from gpusim.importers.urdf_joints import emit
-from gpusim.importers.urdf_shapes import CollisionRules, add_shapes, read_collisions
-from gpusim.importers.urdf_srdf import Semantics, read_srdf
-from gpusim.importers.urdf_tree import read_tree
-from gpusim.importers.urdf_visuals import add_visuals, read_visuals
-from gpusim.importers.urdf_xacro import expand
-from gpusim.importers.urdf_xml import read_document
+from gpusim.importers.urdf_parts.urdf_bodies import group_links
+from gpusim.importers.urdf_parts.urdf_check import check_document
+from gpusim.importers.urdf_parts.urdf_drives import add_drives, read_drives
+from gpusim.importers.urdf_parts.urdf_extras import read_extras
+from gpusim.importers.urdf_parts.urdf_geometry import Placement
+from gpusim.importers.urdf_parts.urdf_joints import emit
+from gpusim.importers.urdf_parts.urdf_shapes import CollisionRules, add_shapes, read_collisions
+from gpusim.importers.urdf_parts.urdf_srdf import Semantics, read_srdf
+from gpusim.importers.urdf_parts.urdf_tree import read_tree
+from gpusim.importers.urdf_parts.urdf_visuals import add_visuals, read_visuals
+from gpusim.importers.urdf_parts.urdf_xacro import expand
+from gpusim.importers.urdf_parts.urdf_xml import read_document
 from gpusim.renamed import checks_old_names
 from gpusim.transform import Transform
 from gpusim.typing import Vector

@@ -8,14 +8,14 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.importers.report import ImportReport
-from gpusim.importers.sdf_bodies import matrix_of
-from gpusim.importers.sdf_joints import JOINT_TYPES, Placed, clean, describe, emit, read_axes
-from gpusim.importers.sdf_views import add_sensor
-from gpusim.importers.sdf_xml import Node
-from gpusim.importers.urdf_bodies import Bodies
-from gpusim.importers.urdf_extras import Extras
-from gpusim.importers.urdf_tree import Tree, zero_poses
-from gpusim.importers.urdf_xml import Document, Element, local_name
+from gpusim.importers.sdf_parts.sdf_bodies import matrix_of
+from gpusim.importers.sdf_parts.sdf_joints import JOINT_TYPES, Placed, clean, describe, emit, read_axes
+from gpusim.importers.sdf_parts.sdf_views import add_sensor
+from gpusim.importers.sdf_parts.sdf_xml import Node
+from gpusim.importers.urdf_parts.urdf_bodies import Bodies
+from gpusim.importers.urdf_parts.urdf_extras import Extras
+from gpusim.importers.urdf_parts.urdf_tree import Tree, zero_poses
+from gpusim.importers.urdf_parts.urdf_xml import Document, Element, local_name
 from gpusim.transform import Transform
 
 

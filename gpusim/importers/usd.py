@@ -15,13 +15,13 @@ from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport, JointInfo, JointLimits
-from gpusim.importers.usd_actuators import Actuators, Passive, add_damping, add_mimics, read_passive
-from gpusim.importers.usd_bodies import UsdBody, host_of, merge_fixed, read_bodies
-from gpusim.importers.usd_extras import report_unread
-from gpusim.importers.usd_joints import WORLD, Dof, UsdJoint, coordinate_name, coordinates, read_joints
-from gpusim.importers.usd_shapes import add_shapes, filter_pairs, measure, read_colliders
-from gpusim.importers.usd_stage import DEGREE, UsdStage, import_pxr, open_stage, usd_warnings
-from gpusim.importers.usd_tree import (
+from gpusim.importers.usd_parts.usd_actuators import Actuators, Passive, add_damping, add_mimics, read_passive
+from gpusim.importers.usd_parts.usd_bodies import UsdBody, host_of, merge_fixed, read_bodies
+from gpusim.importers.usd_parts.usd_extras import report_unread
+from gpusim.importers.usd_parts.usd_joints import WORLD, Dof, UsdJoint, coordinate_name, coordinates, read_joints
+from gpusim.importers.usd_parts.usd_shapes import add_shapes, filter_pairs, measure, read_colliders
+from gpusim.importers.usd_parts.usd_stage import DEGREE, UsdStage, import_pxr, open_stage, usd_warnings
+from gpusim.importers.usd_parts.usd_tree import (
     Tree,
     carried_masses,
     free_bases,
@@ -32,8 +32,8 @@ from gpusim.importers.usd_tree import (
     set_rates,
     span,
 )
-from gpusim.importers.usd_views import add_cameras, add_lights, body_frame
-from gpusim.importers.usd_visuals import add_visuals
+from gpusim.importers.usd_parts.usd_views import add_cameras, add_lights, body_frame
+from gpusim.importers.usd_parts.usd_visuals import add_visuals
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 

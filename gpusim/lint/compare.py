@@ -16,7 +16,7 @@ from gpusim import rotations
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.config import SolverConfig
 from gpusim.errors import GpusimError, ModelError
-from gpusim.importers.mjcf_source import compile_model
+from gpusim.importers.mjcf_parts.mjcf_source import compile_model
 from gpusim.importers.report import ImportReport
 from gpusim.machine_files.model_files import load_model
 from gpusim.robotics import Tree

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusim import validate
-from gpusim.actuators.circuit_builder import Consumer, HydraulicCircuit
-from gpusim.actuators.hydraulic_cylinder import is_within
+from gpusim.actuators.hydraulic.circuit_builder import Consumer, HydraulicCircuit
+from gpusim.actuators.hydraulic.hydraulic_cylinder import is_within
 from gpusim.builder.builder import ModelBuilder
 from gpusim.machines.arms import BoomArm
 from gpusim.machines.holding import (

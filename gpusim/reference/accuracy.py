@@ -4,7 +4,7 @@
   that you have just set.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
 * Modes and laws: the value is the number of substeps since the start in which the solve did not converge.
-* Voids: the value is the volume of the greatest vapor void in the oil, m3 (actuators/cavitation.py).
+* Voids: the value is the volume of the greatest vapor void in the oil, m3 (actuators/hydraulic/cavitation.py).
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 * Rotors: the value is the greatest rotation in a substep of a rotor that is too fast for the step (rotors.py).
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.actuators.cavitation import LEAST_VOID
+from gpusim.actuators.hydraulic.cavitation import LEAST_VOID
 from gpusim.reference.layout import ROW_GAP, ROW_TURN
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array

@@ -6,13 +6,13 @@ import numpy as np
 
 from gpusim.reference.signals.quantities import SIM
 from gpusim.signals import energy
-from gpusim.signals.actuator_signals import add_actuator_signals
-from gpusim.signals.body_signals import add_body_signals
-from gpusim.signals.contact_signals import add_contact_signals
-from gpusim.signals.joint_signals import add_joint_signals
+from gpusim.signals.elements.actuator_signals import add_actuator_signals
+from gpusim.signals.elements.body_signals import add_body_signals
+from gpusim.signals.elements.contact_signals import add_contact_signals
+from gpusim.signals.elements.joint_signals import add_joint_signals
+from gpusim.signals.elements.sensor_signals import add_force_signals, add_ray_signals, add_site_signals
 from gpusim.signals.programs import add_program_signals
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.sensor_signals import add_force_signals, add_ray_signals, add_site_signals
 from gpusim.signals.signal import SignalTable
 from gpusim.typing import Array
 

@@ -148,7 +148,7 @@ def test_broken_robot_files_get_one_clear_sentence(cli, tmp_path, text: str, wor
 
 @pytest.mark.nightly
 def test_too_many_samples_for_the_memory_are_refused(cli, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("gpusim.cli.run._memory_limit", lambda: 1e6)
+    monkeypatch.setattr("gpusim.cli.commands.run._memory_limit", lambda: 1e6)
     result = cli("run", SCENE, "--num-worlds", "100", "--plot", tmp_path / "run.png")
     assert result.exit_code == 2
     assert "GiB of memory" in result.stderr and "fewer" in result.stderr

@@ -19,7 +19,7 @@ STONE = """\
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpusim.cli.check.SECONDS", 0.05)
+    monkeypatch.setattr("gpusim.cli.commands.check.SECONDS", 0.05)
 
 
 def test_a_good_robot(cli, arm: Path) -> None:

@@ -33,7 +33,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> None:
     b.add_diagram(lift("left", "push"))
     b.add_diagram(lift("right", "hold"))
     made = Scene("chain", "two diagrams", b, SolverConfig(dt=0.01), 1.0)
-    monkeypatch.setattr("gpusim.cli.diagram.load_target", lambda *given, **more: made)
+    monkeypatch.setattr("gpusim.cli.commands.diagram.load_target", lambda *given, **more: made)
 
 
 def said(result: Result) -> str:

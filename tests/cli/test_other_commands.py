@@ -13,8 +13,8 @@ import pytest
 
 import gpusim
 from gpusim.backends.native.compile import find_compiler
-from gpusim.cli import doctor as doctor_module
 from gpusim.cli import probes
+from gpusim.cli.commands import doctor as doctor_module
 from gpusim.scene import list_scenes, load_scene, scene_parameters
 from tests.unit.viewer.display import display_variables
 from tests.unit.viewer.drawing import require_egl

@@ -47,8 +47,8 @@ OTHERS = {
     "python ci/peers": "takes minutes (tests/unit/ci/test_peers.py)",
     "python ci/ptx/check.py": "takes minutes (tests/unit/ci)",
     "python ci/state_hashes.py": "takes minutes; rewrites the bits",
-    "python ci/make_film.py": "takes minutes; rewrites the film",
-    "python ci/docs_reference.py": "rewrites pages (tests/unit/test_docs_site.py)",
+    "python ci/docs/make_film.py": "takes minutes; rewrites the film",
+    "python ci/docs/docs_reference.py": "rewrites pages (tests/unit/test_docs_site.py)",
     "python docs/examples/learning/ppo.py": "trains for a minute (tests/unit/envs/test_learning.py)",
     "python -m mkdocs build": "builds the site (ci/run_tests.sh)",
     "python ci/mutants.py": "runs tests in a copy (tests/unit/test_mutants.py)",
@@ -145,7 +145,7 @@ def test_commands_within_sentences_can_be_typed(page: str, reader: Path) -> None
 
 
 def test_the_gallery_is_that_of_its_script() -> None:
-    script = (ROOT / "ci" / "make_gallery.sh").read_text(encoding="utf-8").split("<<'SCENES'\n", 1)[1]
+    script = (ROOT / "ci" / "docs" / "make_gallery.sh").read_text(encoding="utf-8").split("<<'SCENES'\n", 1)[1]
     lines = [line.strip() for line in script.split("SCENES", 1)[0].splitlines() if line.strip()]
     drawn = {f"gpusim render {line} --quality high --out {line.split()[0]}.png" for line in lines}
     assert len(gallery_commands()) == 6 and set(gallery_commands()) <= drawn

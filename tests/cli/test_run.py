@@ -97,7 +97,7 @@ def test_checks_of_a_whole_run_are_reported(cli, tmp_path, monkeypatch, more: li
         return scene
 
     broken: list[Check] = []
-    monkeypatch.setattr("gpusim.cli.run.load_target", loaded)
+    monkeypatch.setattr("gpusim.cli.commands.run.load_target", loaded)
     monkeypatch.chdir(tmp_path)
     result = cli("run", SCENE, *more)
     assert result.exit_code == 0, result.output
@@ -131,7 +131,7 @@ def test_checks_that_a_run_leaves_out_are_reported_in_one_line(
         scene.checks = [never]
         return scene
 
-    monkeypatch.setattr("gpusim.cli.run.load_target", loaded)
+    monkeypatch.setattr("gpusim.cli.commands.run.load_target", loaded)
     result = cli("run", SCENE, "--dt", 0.01, *options)
     assert result.exit_code == 0 and result.stderr == "", result.output
     assert row(result.stdout, "checks").startswith(f"not run: {reason}")
@@ -154,7 +154,7 @@ def test_checks_of_a_run_that_failed_are_not_run(cli, monkeypatch) -> None:
             self.write("body.rod1.linear_velocity", (1e12, 0.0, 0.0))
         original(self, n, dt)
 
-    monkeypatch.setattr("gpusim.cli.run.load_target", loaded)
+    monkeypatch.setattr("gpusim.cli.commands.run.load_target", loaded)
     monkeypatch.setattr(gpusim.Simulation, "step", step)
     result = cli("run", SCENE)
     assert result.exit_code == 1 and row(result.stdout, "health") == "failed"
@@ -203,8 +203,8 @@ def test_samples_of_a_picture_span_the_whole_run(cli, tmp_path, monkeypatch, mor
         taken.append(recording)
         return draw(plots, recording, title)
 
-    monkeypatch.setattr("gpusim.cli.run.draw", keep)
-    monkeypatch.setattr("gpusim.cli.run._PICTURE_SAMPLES", 20)
+    monkeypatch.setattr("gpusim.cli.commands.run.draw", keep)
+    monkeypatch.setattr("gpusim.cli.commands.run._PICTURE_SAMPLES", 20)
     result = cli("run", *SHORT, *more, "--plot", tmp_path / "run.png")
     assert result.exit_code == 0, result.output
     (recording,) = taken
@@ -436,7 +436,7 @@ def test_a_check_without_its_samples_is_reported(cli, monkeypatch) -> None:
         scene.duration, scene.checks = 0.1, [Check("it rises late", lambda run: run["time"][run["time"] > 1].max() > 0)]
         return scene
 
-    monkeypatch.setattr("gpusim.cli.run.load_target", loaded)
+    monkeypatch.setattr("gpusim.cli.commands.run.load_target", loaded)
     result = cli("run", SCENE, "--dt", 0.05)
     assert result.exit_code == 0, result.output
     assert row(result.stdout, "checks") == "not checked: it rises late, as 3 samples are too few for it"

@@ -300,8 +300,8 @@ def test_list(cli, folder: Path, arm: Path) -> None:
 
 
 def test_bench(cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpusim.cli.bench_target._QUICK_SECONDS", 0.01)
-    monkeypatch.setattr("gpusim.cli.bench_target.NUM_WORLDS", (1, 2))
+    monkeypatch.setattr("gpusim.cli.commands.bench_target._QUICK_SECONDS", 0.01)
+    monkeypatch.setattr("gpusim.cli.commands.bench_target.NUM_WORLDS", (1, 2))
     result = cli("bench", "pendulum.yaml", "--quick", "--backend", "numpy", "--dtype", "float64")
     assert result.exit_code == 0, result.output
     assert "pendulum: 1 bodies, steps of 0.002 s" in result.stdout and "numpy" in result.stdout
@@ -310,8 +310,8 @@ def test_bench(cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_bench_shows_the_stages(cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpusim.cli.bench_target._QUICK_SECONDS", 0.01)
-    monkeypatch.setattr("gpusim.cli.bench_target.NUM_WORLDS", (1,))
+    monkeypatch.setattr("gpusim.cli.commands.bench_target._QUICK_SECONDS", 0.01)
+    monkeypatch.setattr("gpusim.cli.commands.bench_target.NUM_WORLDS", (1,))
     result = cli("bench", "pendulum.yaml", "--quick", "--profile", "--backend", "native", "--dtype", "float64")
     assert result.exit_code == 0, result.output
     rows = [line.split("│") for line in result.stdout.splitlines() if line.count("│") == 5]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from gpusim import Simulation
-from gpusim.actuators.circuit import MOST_CONSUMERS, MOST_NODES
+from gpusim.actuators.hydraulic.circuit import MOST_CONSUMERS, MOST_NODES
 from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native.backend import NativeBackend
 from gpusim.backends.tables import slots_taken

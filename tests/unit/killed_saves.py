@@ -12,7 +12,7 @@ from typing import Any
 
 from gpusim import Simulation
 from gpusim.output_files import atomic_file
-from gpusim.signals import checkpoint_file
+from gpusim.signals.saving import checkpoint_file
 
 from .test_checkpoints import pendulum
 

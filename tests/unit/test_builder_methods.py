@@ -44,7 +44,7 @@ _PATHS = ("PYTHONPATH", "MYPYPATH")
 
 @pytest.fixture(scope="module")
 def builder_stub() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("builder_stub", ROOT / "ci" / "builder_stub.py")
+    spec = importlib.util.spec_from_file_location("builder_stub", ROOT / "ci" / "docs" / "builder_stub.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

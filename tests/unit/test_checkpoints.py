@@ -17,7 +17,7 @@ from gpusim.control import Diagram
 from gpusim.description.actuator_kinds import _KINDS, register
 from gpusim.reference.accuracy import MODES
 from gpusim.scene import list_scenes, load_scene
-from gpusim.signals import checkpoint_file
+from gpusim.signals.saving import checkpoint_file
 from tests.message_snapshot import naming
 
 from .checkpoint_runs import (

@@ -25,7 +25,7 @@ PACKAGES = (
 @pytest.mark.nightly
 def test_generated_pages_are_up_to_date() -> None:
     done = subprocess.run(
-        [sys.executable, "ci/docs_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "ci/docs/docs_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

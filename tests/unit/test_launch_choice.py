@@ -8,7 +8,7 @@ import pytest
 from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends import choose_backend
 from gpusim.backends.kernel_backend import STAGED_ABOVE, STAGED_ABOVE_A_LEVEL, use_staged
-from gpusim.cli import doctor
+from gpusim.cli.commands import doctor
 
 
 def chains(count: int, links: int) -> Model:

@@ -337,7 +337,7 @@ def test_the_schema_accepts_what_the_loader_accepts(tmp_path: Path) -> None:
 
 
 def test_the_published_schema_is_current() -> None:
-    spec = importlib.util.spec_from_file_location("machine_schema", ROOT / "ci" / "machine_schema.py")
+    spec = importlib.util.spec_from_file_location("machine_schema", ROOT / "ci" / "docs" / "machine_schema.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

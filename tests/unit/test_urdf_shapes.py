@@ -8,7 +8,7 @@ import pytest
 import gpusim
 from gpusim import Simulation, SolverConfig, Transform
 from gpusim.importers import ImportReport, load_urdf
-from gpusim.importers.urdf_geometry import FreeLabels
+from gpusim.importers.urdf_parts.urdf_geometry import FreeLabels
 from tests.message_snapshot import naming
 from tests.unit.urdf_text import SOLID, joint, link, robot
 

@@ -12,16 +12,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpusim.actuators import (
-    cavitation,
-    circuit,
-    circuit_parts,
-    hydraulic_cylinder,
-    hydraulics,
-    prescribed_motion,
-    refitted_law,
-    strut,
-)
+from gpusim.actuators import prescribed_motion, refitted_law, strut
+from gpusim.actuators.hydraulic import cavitation, circuit, circuit_parts, hydraulic_cylinder, hydraulics
 from gpusim.backends import health
 from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
 from gpusim.backends.tables import SIZES, TABLE_TYPES

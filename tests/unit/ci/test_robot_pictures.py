@@ -1,4 +1,4 @@
-"""ci/robot_pictures.py: a small model in both programs."""
+"""ci/docs/robot_pictures.py: a small model in both programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.viewer.drawing import require_egl
 
 pytest.importorskip("mujoco")
 
-from ci import robot_pictures  # noqa: E402
+from ci.docs import robot_pictures  # noqa: E402
 
 BALL = """<mujoco><worldbody>{world}<body name="ball" pos="0 0 {height}"><freejoint/>
   <geom size="0.2" rgba="1 0 0 1"/><geom name="hull" size="0.5" group="3"/></body></worldbody>

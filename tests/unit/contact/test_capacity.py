@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import gpusim.cli.run as run_module
+import gpusim.cli.commands.run as run_module
 from gpusim import GpusimError, ModelBuilder, Simulation, SolverConfig
 from gpusim.cli.main import app
 from gpusim.errors import SimulationError

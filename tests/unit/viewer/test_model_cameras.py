@@ -132,7 +132,7 @@ def test_keys_and_mouse_use_the_cameras() -> None:
 
 def test_the_command_line_takes_the_name_of_a_camera(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_egl()
-    from gpusim.cli import render as command
+    from gpusim.cli.commands import render as command
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
     from tests.pictures import load_picture

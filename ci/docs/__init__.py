@@ -1,0 +1,1 @@
+"""Pages, pictures and stubs that scripts make from the code."""

@@ -1,0 +1,402 @@
+"""Hydraulic circuit: nodes, edges and consumers, with one implicit solve per circuit.
+
+    C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
+
+p_i is the pressure of node i. C_i is the compliance (volume divided by bulk modulus) of node i. h is the step size. v
+are the velocities of the consumers (cylinders and motors). S are the piston areas of the chambers. circuit_flows.py
+computes the flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The linearized solution is
+
+    p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
+
+The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. The joint solver handles the
+law like spring-dampers. In each pass, the circuit linearizes the law again, at the newest velocities.
+
+After the solve, the circuit computes the pressures from the row velocities. No pressure falls below the vapor pressure
+(cavitation.py). The integration of valve spools is exact. Poppets and load-sensing lines follow the pressures with a
+lag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.actuators.hydraulic import hydraulics
+from gpusim.actuators.hydraulic.cavitation import (
+    MOST_ITERATIONS,
+    PRECISION,
+    STIFFNESS_LEFT,
+    filling,
+    settle,
+    stiffening,
+)
+from gpusim.actuators.hydraulic.circuit_energy import CircuitNow
+from gpusim.actuators.hydraulic.circuit_flows import Flows, poppet_target
+from gpusim.actuators.hydraulic.circuit_parts import COUNTERBALANCE, PIPE_BREAK, OilCylinder, OilNode, OilPump, parts_of
+from gpusim.actuators.hydraulic.hydraulic_cylinder import VOLUME_SYNC
+from gpusim.description.actuator_kinds import (
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Parameter,
+    StateReader,
+    StepBuffers,
+    register,
+)
+from gpusim.description.elements import Elements
+from gpusim.description.field import Field
+from gpusim.description.references import ACTUATOR
+from gpusim.description.specs import ActuatorSpec
+from gpusim.typing import Array
+
+MOST_NODES, MOST_CONSUMERS = 24, 8
+PORTS = ("node_p", "node_t", "node_a", "node_b")
+"""Ports of valves, edges and consumers."""
+# The flow balance is the gradient of a convex function. A Newton step is too long if the slope at its end is positive,
+# and greater than OVERSHOOT times the slope at its start. A line search with at most MOST_SECANTS secants shortens too
+# long steps.
+OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
+
+
+@register
+class OilCircuit(ActuatorType):
+    """Hydraulic circuit. The solver finds the node pressures together with the velocities of cylinders and motors."""
+
+    name: ClassVar[str] = "oil_circuit"
+    kernel_file: ClassVar[str] = "circuit.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate_coupled", "relinearize_coupled", "advance")
+    prefix: ClassVar[str] = "circuit"
+    coupled: ClassVar[bool] = True
+    nonlinear: ClassVar[bool] = True
+    references: ClassVar = {"consumers": ACTUATOR}
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("vapor_pressure", "Pa", "absolute vapor pressure of the oil"),
+    )
+    kernel_fields: ClassVar[tuple[Field, ...]] = (
+        Field("oil_circuit_guess", ("oil_circuit_count", MOST_NODES), "pose", "Pa", "pressures p^"),
+        Field("oil_circuit_speed", ("oil_circuit_count", MOST_CONSUMERS), "pose", "m/s", "velocities v^"),
+        Field("oil_circuit_reply", ("oil_circuit_count", MOST_NODES, MOST_CONSUMERS), "pose", "Pa s/m", "M"),
+        Field("oil_circuit_matrix", ("oil_circuit_count", MOST_NODES, MOST_NODES), "pose", "m3/s/Pa", "C/h - dQ/dp"),
+    )
+
+    def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
+        """Return the axis rows of the consumers (cylinders and motors)."""
+        return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
+
+    def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
+        """Raise ModelError if a circuit has no consumer, is too large, or has an unconnected pump."""
+        numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
+        for spec in specs:
+            own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
+            consumers = spec.params["consumers"]
+            if not consumers:
+                raise validate.fail(spec.element, "has no cylinder and no motor", "add one, or remove the circuit")
+            for what, count, most in (
+                ("nodes", sum(a.kind == OilNode.name for a in own), MOST_NODES),
+                ("cylinders and motors", len(consumers), MOST_CONSUMERS),
+            ):
+                if count > most:
+                    raise validate.fail(spec.element, f"has {count} {what}, the maximum is {most}", "split it")
+            _check_pumps(own, builder)
+            _check_pressures(own, spec.params["vapor_pressure"])
+
+    def check(self, group: Group) -> None:
+        """Raise ModelError if a vapor pressure is negative."""
+        if np.any(group.params["vapor_pressure"] < 0.0):
+            rule = "vapor_pressure must not be negative: pressures are absolute"
+            raise validate.fail(group.specs[0].element, rule, "write vapor_pressure >= 0")
+
+    def potential(self, group: Group, now: StateReader) -> Array | None:
+        """Return the energy of the compressed oil (J)."""
+        return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
+
+    def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
+        """Return a function that computes the work (J) of all circuit components in a step."""
+        before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
+
+        def after(now: StateReader) -> dict[str, Array]:
+            found: dict[str, Array] = {}
+            for k, circuit in enumerate(before):
+                found |= circuit.works(CircuitNow(group, now, k), h)
+            return found
+
+        return after
+
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
+        """Add each circuit's force law, linearized at the guessed velocities."""
+        if velocity is None:
+            move_spools(work)
+        for k in range(len(group.specs)):
+            solve = _solve(group, work, k)
+            axes = group.axes[k]
+            guess = work.rate[:, axes] if velocity is None else work.rate_next[:, axes]
+            start = solve.pressure if velocity is None else solve.fitted.pressures(guess)
+            solve.fit(start, guess, work.active if velocity is not None else None)
+            fitted, kick = solve.fitted, work.kick_time
+            rest = fitted.pressures(np.zeros_like(guess))
+            impulse = kick * np.matmul(rest[:, None], solve.area)[:, 0]
+            slope = np.matmul(solve.area.swapaxes(-1, -2), fitted.reply)
+            more = solve.stiffening(slope)
+            impulse = impulse + kick * np.matmul(more, fitted.speed[..., None])[..., 0]
+            work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + more))
+
+    def advance(self, group: Group, work: StepBuffers) -> None:
+        """Compute the pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
+        for k in range(len(group.specs)):
+            _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
+
+
+def move_spools(work: StepBuffers) -> None:
+    """Integrate all valve spools exactly, and set the openings from the mean spool positions."""
+    group = work.groups.get("oil_valve")
+    if group is None:
+        return
+    p, s = group.params, group.state
+    command, one = work.command_now(group, "command"), np.ones(1)
+    position, rate, mean = hydraulics.second_order_valve(
+        s["spool"], s["spool_rate"], command, one, p["frequency"], p["damping"], work.h
+    )
+    work.scratch["oil_valve.spool"] = np.stack(np.broadcast_arrays(position, rate))
+    openings = hydraulics.edge_openings(mean, p["overlap_supply"], p["overlap_drain"])
+    gains = p["flow_gain"], p["drain_gain"], p["flow_gain"], p["drain_gain"]
+    opened = [work.broadcast(gain * opening) for gain, opening in zip(gains, openings, strict=True)]
+    work.scratch["oil_valve.opened"] = np.stack(opened)
+
+
+def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
+    """Raise ModelError if the node of a pump has no valve, line or consumer."""
+    joined = {a.params[port] for a in own for port in PORTS if port in a.params}
+    for pump in own:
+        if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
+            rule = f"feeds node '{builder.actuators[node].label}', which has no other component"
+            raise validate.fail(
+                pump.element, rule, "add a valve, line, cylinder or motor at this node, or remove the pump"
+            )
+
+
+def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
+    """Raise ModelError if the initial pressure of a node or a tank is below the vapor pressure."""
+    for node in own:
+        if node.kind == OilNode.name and node.params["initial_pressure"] < vapor:
+            rule = f"has the pressure {node.params['initial_pressure']:g} Pa, below vapor_pressure = {vapor:g} Pa"
+            raise validate.fail(node.element, rule, "give absolute pressures, or a lower vapor_pressure")
+
+
+@dataclass
+class Fitted:
+    """Pressures of a circuit as a linear function of the consumers' velocities."""
+
+    guess: Array
+    speed: Array
+    reply: Array
+    low: Array
+    """Mask (num_worlds,), True if a node is at vapor pressure."""
+
+    def pressures(self, speed: Array) -> Array:
+        """Return the pressures p^ - M (v - v^) at the velocities v (num_worlds, nodes)."""
+        return np.asarray(self.guess - np.matmul(self.reply, (speed - self.speed)[..., None])[..., 0])
+
+
+def _solve(group: Group, work: StepBuffers, k: int) -> CircuitSolve:
+    key = f"oil_circuit.{k}"
+    if key not in work.scratch:
+        work.scratch[key] = CircuitSolve(group, work, k)  # type: ignore[assignment]
+    solve: Any = work.scratch[key]
+    return solve  # type: ignore[no-any-return]
+
+
+class CircuitSolve:
+    """Solve of one circuit in a substep. Arrays are (num_worlds, nodes, ...), with the nodes of the circuit."""
+
+    def __init__(self, group: Group, work: StepBuffers, k: int) -> None:
+        parts = parts_of(group, work.groups, k)
+        self.parts, self.groups, self.worlds = parts, work.groups, work.num_worlds
+        nodes = work.groups["oil_node"]
+        self.place = np.zeros(len(nodes.specs), np.int64)
+        self.place[parts.nodes] = np.arange(len(parts.nodes))
+        self.pressure = nodes.state["pressure"][:, parts.nodes].astype(np.float64)
+        value = {
+            name: work.broadcast(nodes.params[name])[:, parts.nodes] for name in ("volume", "bulk_modulus", "fixed")
+        }
+        self.fixed = value["fixed"] > 0.5
+        volume = value["volume"].copy()
+        self.vapor, self.h = work.broadcast(group.params["vapor_pressure"])[:, k : k + 1], work.h
+        self.void = nodes.state["void"][:, parts.nodes].astype(np.float64)
+        self.hollow = np.any(self.void != 0.0, axis=1)
+        self.area = np.zeros((self.worlds, len(parts.nodes), len(parts.consumers)))
+        self.oil: dict[int, tuple[Array, Array]] = {}
+        for row, (kind, n) in enumerate(parts.consumers):
+            p, cylinder = work.groups[kind].params, isinstance(work.groups[kind].type, OilCylinder)
+            filled = 1.0 if cylinder else self._filling(work, kind, n, volume)
+            for port, sign in (("a", 1.0), ("b", -1.0)):
+                at = self.place[int(p[f"node_{port}"][0, n])]
+                area = work.broadcast(p[f"area_{port}"])[:, n]
+                self.area[:, at, row] += sign * area * filled
+                if cylinder:
+                    volume[:, at] += sign * area * self._middle_stroke(work, row, n)
+        self.capacity = volume / value["bulk_modulus"] / work.h
+        self.flows = Flows(work, parts, self.place)
+        self.fitted: Any = None
+        self.before: Any = None
+
+    def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
+        """Return the fraction of each motor's displacement that is filled with oil."""
+        group = work.groups[kind]
+        speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
+        for port in "ab":
+            at = self.place[int(group.params[f"node_{port}"][0, n])]
+            void, area = self.void[:, at], work.broadcast(group.params[f"area_{port}"])[:, n]
+            ends.append(filling(volume[:, at] - void, area * np.abs(speed) * work.h, void))
+        return np.where(speed > 0.0, ends[0], ends[1])
+
+    def _middle_stroke(self, work: StepBuffers, row: int, n: int) -> Array:
+        group = work.groups["oil_cylinder"]
+        stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
+        oil = group.state["oil_stroke"][:, n].astype(np.float64)
+        oil = np.where(np.isnan(oil), stroke, oil)
+        self.oil[row] = stroke, oil
+        p = {name: work.broadcast(group.params[name])[:, n] for name in ("stroke_min", "stroke_max")}
+        return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
+
+    def fit(self, start: Array, speed: Array, active: Array | None) -> None:
+        """Compute the pressures and their slopes at the consumers' velocities."""
+        load = self._load(speed)
+        p = np.where(self.fixed, self.pressure, start)
+        going = np.ones(self.worlds, bool)
+        for _ in range(MOST_ITERATIONS):
+            error, matrix = self.equations(p, load)
+            move = np.linalg.solve(matrix, error[..., None])[..., 0]
+            move = move * self.share(p, move, error, load)[:, None]
+            p = np.where(going[:, None], p - move, p)
+            going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
+            if not going.any():
+                break
+        # A first velocity guess may wrongly give pressures below the vapor pressure. Only two low pressures in a row
+        # count as cavitation.
+        low, old = np.any(~self.fixed & (p < self.vapor), axis=1), self.fitted
+        low &= old is not None and np.any(~self.fixed & (old.guess <= self.vapor), axis=1)
+        low |= self.hollow
+        p, void = self._settled(low, np.where(self.hollow[:, None], start, p), p, load)
+        _, matrix = self.equations(p, load)
+        place = np.arange(p.shape[1])
+        matrix[:, place, place] += np.where(void > 0.0, self.capacity / STIFFNESS_LEFT, 0.0)
+        reply = np.linalg.solve(matrix, np.where(self.fixed[..., None], 0.0, self.area))
+        fitted = Fitted(p, speed.astype(np.float64), reply, low)
+        if active is not None and not active.all():
+            fitted = Fitted(
+                np.where(active, p, old.guess), np.where(active, speed, old.speed),
+                np.where(active[..., None], reply, old.reply), np.where(active[:, 0], low, old.low),
+            )  # fmt: skip
+            last = self.before
+            old = old if last is None else Fitted(
+                np.where(active, old.guess, last.guess), np.where(active, old.speed, last.speed), old.reply, old.low
+            )  # fmt: skip
+        self.before, self.fitted = old, fitted
+
+    def stiffening(self, slope: Array) -> Array:
+        """Return the increase of the force slopes D at vapor pressure (num_worlds, rows, rows)."""
+        fitted, before = self.fitted, self.before
+        if before is None or not fitted.low.any():
+            return np.zeros_like(slope)
+        less = np.matmul((before.guess - fitted.guess)[:, None], self.area)[:, 0]
+        more = stiffening(slope, fitted.speed - before.speed, less)
+        return np.where(fitted.low[:, None, None], more, 0.0)
+
+    def _load(self, speed: Array) -> Array:
+        """Return the flow into consumers plus the flow that fills the voids (m3/s)."""
+        return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
+
+    def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
+        """Return pressures and voids (m3) after the step."""
+        if not low.any():
+            return p, np.zeros_like(p)
+        settled, void = settle(self, np.where(low[:, None], start, p), load)
+        return np.where(low[:, None], settled, p), np.where(low[:, None], self.h * void, 0.0)
+
+    def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
+        """Return the residual of the balance (m3/s), and its derivatives with respect to the pressures."""
+        matrix = np.where(self.fixed[..., None], 0.0, self.flows.slopes(p))
+        place = np.arange(p.shape[1])
+        matrix[:, place, place] += np.where(self.fixed, 1.0, self.capacity)
+        return self.error(p, load), matrix
+
+    def error(self, p: Array, load: Array) -> Array:
+        """Return the residual of the balance (m3/s) at the pressures p."""
+        error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
+        return np.where(self.fixed, 0.0, error)
+
+    def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
+        """Return the fraction (num_worlds,), 0 to 1, of the Newton step -``move`` to take."""
+
+        def slope(share: Array) -> Array:
+            ahead = self.error(p - share[:, None] * move, load)
+            return -np.asarray(np.add.accumulate(ahead * move, axis=1)[:, -1])
+
+        first = -np.asarray(np.add.accumulate(error * move, axis=1)[:, -1])
+        low, slope_low, high = np.zeros(self.worlds), first, np.ones(self.worlds)
+        slope_high, most = slope(high), OVERSHOOT * np.abs(first)
+        share, long = high.copy(), slope_high > most
+        for _ in range(MOST_SECANTS):
+            if not long.any():
+                break
+            span = high - low
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = np.clip(-slope_low / (slope_high - slope_low), SECANT_MARGIN, 1.0 - SECANT_MARGIN)
+            share = np.where(long, low + part * span, share)
+            now = slope(share)
+            up, down = long & (now > most), long & (now < -most)
+            high, slope_high = np.where(up, share, high), np.where(up, now, slope_high)
+            low, slope_low = np.where(down, share, low), np.where(down, now, slope_low)
+            long = up | down
+        return share
+
+    def advance(self, work: StepBuffers, rates: Array) -> None:
+        """Write pressures and flows, then advance poppets and other states that depend on pressures."""
+        speed = rates.astype(np.float64)
+        for row, (_, n) in enumerate(self.parts.consumers):
+            if row in self.oil:
+                stroke, oil = self.oil[row]
+                speed[:, row] = speed[:, row] + VOLUME_SYNC * (stroke - oil) / work.h
+                work.groups["oil_cylinder"].state["oil_stroke"][:, n] = oil + work.h * speed[:, row]
+        p = np.where(self.fixed, self.pressure, self.fitted.pressures(speed))
+        low = self.hollow | self.fitted.low | np.any(~self.fixed & (p < self.vapor), axis=1)
+        p, void = self._settled(low, p, p, self._load(speed))
+        state = self.groups["oil_node"].state
+        state["pressure"][:, self.parts.nodes], state["void"][:, self.parts.nodes] = p, void
+        self._advance_valves(work, p)
+        self._advance_edges(work, p)
+        self._advance_pumps(work, p)
+
+    def _advance_valves(self, work: StepBuffers, p: Array) -> None:
+        for n, (first, _) in self.flows.valves.items():
+            state = work.groups["oil_valve"].state
+            state["spool"][:, n], state["spool_rate"][:, n] = work.scratch["oil_valve.spool"][:, :, n]
+            flow = [self.flows.flow(first + k, p) for k in range(4)]
+            state["flow_a"][:, n], state["flow_b"][:, n] = flow[0] - flow[1], flow[2] - flow[3]
+
+    def _advance_edges(self, work: StepBuffers, p: Array) -> None:
+        group = work.groups.get("oil_edge")
+        for n, at in self.flows.edges.items():
+            assert group is not None
+            flow, kind = self.flows.flow(at, p), int(group.params["kind"][0, n])
+            group.state["flow"][:, n] = flow
+            if kind in (COUNTERBALANCE, PIPE_BREAK):
+                target = poppet_target(work, group, n, self.place, p, self.flows.branches[at])
+                poppet = group.state["poppet"][:, n]
+                closing, opening = (work.broadcast(group.params[x])[:, n] for x in ("time_constant", "opening_time"))
+                share = -np.expm1(-work.h / np.maximum(np.where(target > poppet, opening, closing), 1e-9))
+                group.state["poppet"][:, n] = poppet + share * (target - poppet)
+
+    def _advance_pumps(self, work: StepBuffers, p: Array) -> None:
+        for n in self.parts.pumps:
+            group = work.groups["oil_pump"]
+            q, s = {k: work.broadcast(v)[:, n] for k, v in group.params.items()}, group.state
+            at = self.place[int(group.params["node"][0, n])]
+            s["flow"][:, n] = self.flows.pump(n, p)[0]
+            s["pressure_now"][:, n] = p[:, at]
+            share = -np.expm1(-work.h / np.maximum(q["time_constant"], 1e-9))
+            s["load_pressure"][:, n] += share * (self.flows.load_pressure(work, p) - s["load_pressure"][:, n])

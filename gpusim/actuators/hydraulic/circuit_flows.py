@@ -1,0 +1,186 @@
+"""Flows of a hydraulic circuit, and derivatives of the flows with respect to the node pressures.
+
+A *branch* is a flow path between two nodes. A valve has four branches. An edge has one branch. The flow depends on the
+pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
+
+    orifice           K a d/(d^2 + p_tr^2)^(1/4); a compensator limits d to its pressure
+    check valve       an orifice with the drop max(0, d - p_set)
+    relief valve      G max(0, d - p_set)
+    counterbalance    an orifice with the poppet's opening from A to B, a check valve from B to A
+    pipe break        the same as a counterbalance valve
+    leak              G d
+
+The laws are from Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, but are smooth at zero drop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.actuators.hydraulic.circuit_parts import CHECK, COUNTERBALANCE, LEAK, ORIFICE, PIPE_BREAK, RELIEF
+from gpusim.description.actuator_kinds import Group, StepBuffers
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.actuators.hydraulic.circuit_parts import Parts
+
+
+@dataclass
+class Branch:
+    """Flow path between the nodes i and j. ``forth`` and ``back`` are gain times opening (num_worlds,).
+
+    ``forth`` applies to flow from i to j, ``back`` to flow from j to i. ``start`` is the pressure drop at which the
+    path opens for flow from i to j.
+    """
+
+    i: int
+    j: int
+    forth: Array
+    back: Array
+    start: Array
+    transition: Array
+    max_drop: Array
+    linear: bool
+
+    def flow(self, drop: Array) -> tuple[Array, Array]:
+        """Return the flow at a pressure drop, and the derivative of the flow with respect to the drop."""
+        ahead = drop > self.start
+        gain = np.where(ahead, self.forth, np.where(drop < 0.0, self.back, 0.0))
+        d = np.where(ahead, drop - self.start, np.minimum(drop, 0.0))
+        if self.linear:
+            return gain * d, gain
+        kept = np.minimum(d, self.max_drop)
+        square = kept * kept + self.transition * self.transition
+        whole = gain / np.sqrt(np.sqrt(square))
+        slope = whole * (0.5 * kept * kept + self.transition * self.transition) / square
+        return whole * kept, np.where(d > self.max_drop, 0.0, slope)
+
+
+class Flows:
+    """Branches and pumps of a circuit in the current substep.
+
+    Args:
+        work: buffers of the running step, after the update of the spools.
+        parts: indices of the components of the circuit.
+        place: index of every node within its circuit.
+    """
+
+    def __init__(self, work: StepBuffers, parts: Parts, place: Array) -> None:
+        self.work, self.parts, self.place, self.branches = work, parts, place, []
+        self.valves = {n: (self._add_valve(n), n) for n in parts.valves}
+        self.edges = {n: self._add_edge(n) for n in parts.edges}
+
+    branches: list[Branch]
+
+    def _values(self, kind: str, n: int) -> dict[str, Array]:
+        params = self.work.groups[kind].params
+        return {name: self.work.broadcast(array)[:, n] for name, array in params.items()}
+
+    def _at(self, kind: str, name: str, n: int) -> int:
+        return int(self.place[int(self.work.groups[kind].params[name][0, n])])
+
+    def _add_valve(self, n: int) -> int:
+        """Add the branches pump to A, A to tank, pump to B and B to tank."""
+        q, opened = self._values("oil_valve", n), self.work.scratch["oil_valve.opened"][:, :, n]
+        at = {port: self._at("oil_valve", f"node_{port}", n) for port in "ptab"}
+        none, first = np.zeros(self.work.num_worlds), len(self.branches)
+        for k, (i, j) in enumerate((("p", "a"), ("a", "t"), ("p", "b"), ("b", "t"))):
+            supply = i == "p"
+            back = np.where(q["load_check"] > 0.5, 0.0, opened[k]) if supply else opened[k]
+            most = q["compensator_pressure"] if supply else none + np.inf
+            self.branches.append(Branch(at[i], at[j], opened[k], back, none, q["transition_pressure"], most, False))
+        return first
+
+    def _add_edge(self, n: int) -> int:
+        group, q = self.work.groups["oil_edge"], self._values("oil_edge", n)
+        kind, none = int(q["kind"][0]), np.zeros(self.work.num_worlds)
+        gain, poppet = q["gain"], group.state["poppet"][:, n].astype(np.float64)
+        opening = np.clip(self.work.command_now(group, "opening")[:, n], 0.0, 1.0)
+        forth, back, start = gain, gain, none
+        if kind == ORIFICE:
+            forth = back = gain * opening
+        elif kind in (CHECK, RELIEF):
+            back, start = none, q["set_pressure"]
+        elif kind in (COUNTERBALANCE, PIPE_BREAK):
+            forth = gain * poppet
+        ends = self._at("oil_edge", "node_a", n), self._at("oil_edge", "node_b", n)
+        linear = kind in (RELIEF, LEAK)
+        self.branches.append(Branch(*ends, forth, back, start, q["transition_pressure"], none + np.inf, linear))
+        return len(self.branches) - 1
+
+    def flow(self, branch: int, p: Array) -> Array:
+        """Return the flow of one branch (m3/s)."""
+        b = self.branches[branch]
+        return b.flow(p[:, b.i] - p[:, b.j])[0]
+
+    def inflow(self, p: Array) -> Array:
+        """Return the sum of the flows into every node (m3/s)."""
+        total = np.zeros_like(p)
+        for b in self.branches:
+            flow = b.flow(p[:, b.i] - p[:, b.j])[0]
+            total[:, b.i] -= flow
+            total[:, b.j] += flow
+        for n in self.parts.pumps:
+            total[:, self._at("oil_pump", "node", n)] += self.pump(n, p)[0]
+        return total
+
+    def slopes(self, p: Array) -> Array:
+        """Return -d inflow/dp (num_worlds, nodes, nodes)."""
+        matrix = np.zeros((*p.shape, p.shape[1]))
+        for b in self.branches:
+            slope = b.flow(p[:, b.i] - p[:, b.j])[1]
+            matrix[:, b.i, b.i] += slope
+            matrix[:, b.j, b.j] += slope
+            matrix[:, b.i, b.j] -= slope
+            matrix[:, b.j, b.i] -= slope
+        for n in self.parts.pumps:
+            at = self._at("oil_pump", "node", n)
+            matrix[:, at, at] += self.pump(n, p)[1]
+        return matrix
+
+    def pump(self, n: int, p: Array) -> tuple[Array, Array]:
+        """Return the flow Q of a pump (m3/s), and -dQ/dp."""
+        group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
+        at, most = p[:, self._at("oil_pump", "node", n)], q["max_flow"]
+        flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
+        fall = np.zeros_like(flow)
+        load = group.state["load_pressure"][:, n].astype(np.float64)
+        sensed = np.where(q["load_sensing"] > 0.5, load + q["margin"], np.inf)
+        for limit in (q["pressure"], sensed):
+            share = np.clip((limit - at) / q["band"], 0.0, 1.0)
+            less = most * share < flow
+            fall = np.where(less, np.where(share > 0.0, most / q["band"], 0.0), fall)
+            flow = np.where(less, most * share, flow)
+        positive = np.where(at > 0.0, at, 1.0)
+        less = (at > 0.0) & (q["power"] / positive < flow)
+        fall = np.where(less, q["power"] / (positive * positive), fall)
+        return np.where(less, q["power"] / positive, flow), fall
+
+    def load_pressure(self, work: StepBuffers, p: Array) -> Array:
+        """Return the maximum pressure (Pa) at open working ports of valves with ``senses``, or 0 without open ports."""
+        most = np.zeros(self.work.num_worlds)
+        for n in self.parts.valves:
+            senses = self._values("oil_valve", n)["senses"] > 0.5
+            for k, port in ((0, "a"), (2, "b")):
+                opened = work.scratch["oil_valve.opened"][k, :, n] > 0.0
+                load = p[:, self._at("oil_valve", f"node_{port}", n)]
+                most = np.maximum(most, np.where(senses & opened, load, 0.0))
+        return most
+
+
+def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
+    """Return the steady opening (0 to 1) of a poppet at the current pressures.
+
+    For a counterbalance valve, the opening depends on the load pressure and the pilot pressure.
+    """
+    q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
+    a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")
+    if int(q["kind"][0]) == COUNTERBALANCE:
+        pilot = p[:, place[int(q["node_pilot"][0])]] if q["node_pilot"][0] >= 0.0 else 0.0
+        return np.clip((a + q["pilot_ratio"] * pilot - q["set_pressure"]) / q["range"], 0.0, 1.0)
+    open_flow = replace(branch, forth=q["gain"]).flow(a - b)[0]
+    held = (group.state["poppet"][:, n] < 0.5) & (a - b > q["transition_pressure"])
+    return np.where((open_flow > q["flow_limit"]) | held, 0.0, 1.0)

@@ -1,0 +1,187 @@
+"""Collision filters of the MJCF importer, and the friction of geom pairs.
+
+Geoms that collide with the same geoms form one named collision group. MuJoCo's rules for parent and child bodies,
+<exclude> and <pair> become rules for pairs of shapes.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.contact.material import Material, combine
+from gpusim.description.specs import WORLD
+from gpusim.importers.mjcf_parts.mjcf_context import Context
+from gpusim.importers.mjcf_parts.mjcf_shapes import effective_friction, touching
+from gpusim.typing import Array
+
+MOST_GROUPS = 30
+"""Maximum number of collision groups with rules in a builder."""
+
+
+class Filters:
+    """Collision groups of the geoms of one model.
+
+    Attributes:
+        geoms: geoms that may collide.
+        number: geom -> number of its group.
+        meets: bool array (groups, groups), True if two groups collide.
+        alone: bool array (groups,), True if all geoms of a group have contype = conaffinity = 0. Geoms with contype =
+            conaffinity = 0 collide only in the pairs of <pair>.
+        named: True if the builder supports the number of groups. With ``named=False``, each pair of geoms gets its own
+            collision rule.
+    """
+
+    def __init__(self, context: Context):
+        self.context, m = context, context.m
+        self.geoms = touching(context)
+        bodies = [context.homes[int(m.geom_bodyid[g])][0] for g in self.geoms]
+        still = [b == WORLD or context.builder.bodies[b].kinematic for b in bodies]
+        keys = [(int(m.geom_contype[g]), int(m.geom_conaffinity[g]), s) for g, s in zip(self.geoms, still, strict=True)]
+        kinds = sorted(set(keys))
+        table = [[self._meet(one, two) for two in kinds] for one in kinds]
+        kept: list[tuple[list[bool], bool]] = []  # one group for all kinds with the same partners
+        group: dict[tuple[int, int, bool], int] = {}
+        for kind, row in zip(kinds, table, strict=True):
+            signature = (row, not (kind[0] or kind[1]))
+            if signature not in kept:
+                kept.append(signature)
+            group[kind] = kept.index(signature)
+        self.number = {g: group[key] for g, key in zip(self.geoms, keys, strict=True)}
+        first = [next(i for i, kind in enumerate(kinds) if group[kind] == n) for n in range(len(kept))]
+        self.meets = np.array([[table[i][k] for k in first] for i in first], bool).reshape(len(first), len(first))
+        self.alone = np.array([bare for _, bare in kept], bool)
+        self.named = len(kept) <= MOST_GROUPS
+
+    def _meet(self, one: tuple[int, int, bool], two: tuple[int, int, bool]) -> bool:
+        """Return whether two groups of geoms collide."""
+        own = self.context.options.self_collisions
+        if own is not None and not one[2] and not two[2]:
+            return own and bool(one[0] or one[1]) and bool(two[0] or two[1])
+        return bool(one[0] & two[1] or two[0] & one[1])
+
+    def group_of(self, g: int) -> str:
+        """Return the name of the collision group that contains a geom."""
+        return self._name(self.number[g]) if self.named else self.context.report.robot_name
+
+    def _name(self, number: int) -> str:
+        return f"{self.context.report.robot_name}_{number}"
+
+    def write(self) -> None:
+        """Write the collision rules to the builder."""
+        builder = self.context.builder
+        used = sorted({self.number[g] for g in self.context.shapes}) if self.named else []
+        for i in used:
+            if self.alone[i]:
+                builder.set_group_collision(self._name(i), None, False)
+            for k in used:
+                if k >= i and not self.meets[i, k]:
+                    builder.set_group_collision(self._name(i), self._name(k), False)
+        geoms = [g for g in self.geoms if g in self.context.shapes]
+        if len(geoms) > 1:
+            self._write_pairs(geoms)
+
+    def _write_pairs(self, geoms: list[int]) -> None:
+        context, builder = self.context, self.context.builder
+        index = [context.shapes[g] for g in geoms]
+        bodies = np.array([builder.shapes[s].body for s in index])
+        still = np.array([b == WORLD or builder.bodies[b].kinematic for b in bodies.tolist()])
+        number = np.array([self.number[g] for g in geoms])
+        by_bits = self.meets[np.ix_(number, number)]
+        possible = np.triu((bodies[:, None] != bodies[None, :]) & ~(still[:, None] & still[None, :]), 1)
+        wanted = by_bits & ~self._filtered(geoms)
+        listed = self._listed(geoms)
+        own = self._unlike(geoms)
+        for pair in listed:
+            wanted[pair] = own[pair] = True
+        default = ~_joined(builder, bodies)
+        if self.named:
+            default &= by_bits
+        for i, k in np.argwhere(possible & wanted & (own | ~default)).tolist():
+            material = self._material(geoms[i], geoms[k], listed.get((i, k))) if own[i, k] else None
+            for a, b in product(context.parts[geoms[i]], context.parts[geoms[k]]):
+                builder.add_collision_pair(a, b, material=material)
+        for i, k in np.argwhere(possible & default & ~wanted).tolist():
+            for a, b in product(context.parts[geoms[i]], context.parts[geoms[k]]):
+                builder.exclude_collision_pair(a, b)
+
+    def _material(self, a: int, b: int, pair: int | None) -> Material:
+        m = self.context.m
+        if pair is None:
+            slide, spin, roll = self._pair_friction(a, b)
+        else:
+            mu = m.pair_friction[pair]
+            slide, spin, roll = effective_friction(m.pair_dim[pair], (mu[0], mu[2], mu[3]))
+            if mu[0] != mu[1] or mu[3] != mu[4]:
+                what = "friction that differs between two directions"
+                self.context.losses.add("contact", "pair", f"{self.context.name('GEOM', a)}/{b}", what, "the first one")
+        return Material(friction=slide, spinning_friction=spin, rolling_friction=roll)
+
+    def _filtered(self, geoms: list[int]) -> Array:
+        """Return a mask (n, n), True for geom pairs that MuJoCo excludes: same body, parent and child, or <exclude>."""
+        m = self.context.m
+        body = np.array([int(m.geom_bodyid[g]) for g in geoms])
+        weld = np.array(m.body_weldid)
+        above = np.array([weld[m.body_parentid[w]] for w in weld])
+        own, parent = weld[body], above[body]
+        found = own[:, None] == own[None, :]
+        if not self.context.off("FILTERPARENT"):
+            family = (parent[:, None] == own[None, :]) | (own[:, None] == parent[None, :])
+            found |= family & (own[:, None] > 0) & (own[None, :] > 0)
+        listed = {(int(s) >> 16, int(s) & 0xFFFF) for s in m.exclude_signature}
+        for a, b in listed:
+            one, two = np.flatnonzero(body == a), np.flatnonzero(body == b)
+            found[np.ix_(one, two)] = found[np.ix_(two, one)] = True
+        return found
+
+    def _listed(self, geoms: list[int]) -> dict[tuple[int, int], int]:
+        """Return the <pair> elements of the file.
+
+        Returns:
+            A dict: two indices (i, k) into ``geoms`` with i < k -> index of the <pair> in the file.
+        """
+        m, place, found = self.context.m, {g: i for i, g in enumerate(geoms)}, {}
+        for p in range(m.npair):
+            one, two = int(m.pair_geom1[p]), int(m.pair_geom2[p])
+            if one in place and two in place:
+                i, k = sorted((place[one], place[two]))
+                found[i, k] = p
+        return found
+
+    def _pair_friction(self, a: int, b: int) -> tuple[float, float, float]:
+        """Return the friction of two geoms, combined by MuJoCo's rule."""
+        m = self.context.m
+        if m.geom_priority[a] != m.geom_priority[b]:
+            g = max(a, b, key=lambda x: int(m.geom_priority[x]))
+            return effective_friction(m.geom_condim[g], m.geom_friction[g])
+        dimension = max(int(m.geom_condim[a]), int(m.geom_condim[b]))
+        return effective_friction(dimension, np.maximum(m.geom_friction[a], m.geom_friction[b]))
+
+    def _unlike(self, geoms: list[int]) -> Array:
+        """Return a mask (n, n), True for pairs whose friction differs from MuJoCo's rule."""
+        m, shapes = self.context.m, self.context.builder.shapes
+        kinds: dict[tuple[float, ...], int] = {}
+        number = np.array(
+            [kinds.setdefault((*m.geom_friction[g], m.geom_condim[g], m.geom_priority[g]), len(kinds)) for g in geoms]
+        )
+        first = [geoms[int(np.flatnonzero(number == n)[0])] for n in range(len(kinds))]
+        table = np.zeros((len(kinds), len(kinds)), bool)
+        for i, a in enumerate(first):
+            for k, b in enumerate(first):
+                pair = combine(shapes[self.context.shapes[a]].material, shapes[self.context.shapes[b]].material)
+                ours = (pair.friction, pair.spinning_friction, pair.rolling_friction)
+                table[i, k] = not np.allclose(ours, self._pair_friction(a, b), rtol=1e-12, atol=0.0)
+        return table[np.ix_(number, number)]
+
+
+def _joined(builder: ModelBuilder, bodies: Array) -> Array:
+    """Return a mask (n, n), True for pairs of shapes that do not collide because a joint connects their bodies."""
+    found = np.zeros((bodies.size, bodies.size), bool)
+    place = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
+    for a, b in joined_bodies(builder.joints, {b for b in place if b >= 0}):
+        if a in place and b in place:
+            found[np.ix_(place[a], place[b])] = found[np.ix_(place[b], place[a])] = True
+    return found

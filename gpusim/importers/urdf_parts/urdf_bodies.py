@@ -1,0 +1,216 @@
+"""Conversion of links to bodies: merging of links, mass properties and repairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.inertia import (
+    LIGHT,
+    MASSLESS_SHARE,
+    MassProperties,
+    combine,
+    inertia_fault,
+    light_link,
+    repair_inertia,
+    sphere_inertia,
+)
+from gpusim.importers.urdf_parts.urdf_tree import Joint, Tree
+from gpusim.validate import GREATEST, ROUND_OFF, least_moment
+
+
+@dataclass
+class Body:
+    """A rigid body: a link with its merged links. The body frame is the frame of link ``name``.
+
+    Attributes:
+        name: name of the link that all other links of the body are merged into.
+        pose: pose (4, 4) of the body's frame in the frame of the root link.
+        frames: link name -> pose (4, 4) of the link's frame in the body's frame.
+        mass: repaired mass properties in the body's frame.
+        added_mass: mass (kg) that a repair added.
+    """
+
+    name: str
+    pose: np.ndarray
+    frames: dict[str, np.ndarray] = field(default_factory=dict)
+    mass: MassProperties = field(default_factory=lambda: MassProperties(0.0, np.zeros(3), np.zeros((3, 3))))
+    added_mass: float = 0.0
+
+
+@dataclass
+class Bodies:
+    """All bodies of the robot.
+
+    Attributes:
+        bodies: name -> body, in depth-first order.
+        body_of: link name -> name of the body that contains the link.
+        joints: name -> joint, for the joints that remain after merging.
+        world: name of the root link if the root link represents the world, else None.
+        still: names of the links that fixed joints connect to the world.
+    """
+
+    bodies: dict[str, Body]
+    body_of: dict[str, str]
+    joints: dict[str, Joint]
+    world: str | None
+    still: set[str] = field(default_factory=set)
+
+
+def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequence[str] = ()) -> Bodies:
+    """Merge links that fixed joints connect, sum their masses and repair impossible values.
+
+    As in ROS and Gazebo, a massless root link "world" is the world if the base is fixed. Links that match a pattern of
+    ``keep`` stay bodies.
+
+    Raises:
+        ModelError: a pattern of ``keep`` matches no link, or a body is too heavy.
+    """
+    kept = matching(keep, tree.links)
+    world = tree.root if fixed_base and tree.root == "world" and _is_massless(tree, "world") else None
+    result = Bodies({}, {}, {}, world)
+    if world is None:
+        _new_body(tree, result, tree.root)
+    if fixed_base:
+        result.still.add(tree.root)
+    for name, joint in tree.joints.items():
+        if joint.kind == "fixed" and joint.parent in result.still:
+            result.still.add(joint.child)
+        if merge_fixed and joint.kind == "fixed" and joint.parent != world and joint.child not in kept:
+            body = result.bodies[result.body_of[joint.parent]]
+            body.frames[joint.child] = body.frames[joint.parent] @ joint.origin
+            result.body_of[joint.child] = body.name
+        else:
+            _new_body(tree, result, joint.child)
+            result.joints[name] = joint
+    _weigh(tree, result)
+    return result
+
+
+def matching(patterns: Sequence[str], names: Iterable[str]) -> set[str]:
+    """Return the names that match at least one pattern, such as ``"imu*"``.
+
+    Raises:
+        ModelError: a pattern matches no name.
+    """
+    known, found = list(names), set[str]()
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        hits = [name for name in known if fnmatchcase(name, pattern)]
+        if not hits:
+            raise ModelError(f"keep: {unknown_name('link', pattern, known)}")
+        found.update(hits)
+    return found
+
+
+def _is_massless(tree: Tree, link: str) -> bool:
+    mass = tree.links[link].mass
+    return mass is None or mass.mass == 0.0
+
+
+def _new_body(tree: Tree, result: Bodies, link: str) -> None:
+    result.bodies[link] = Body(link, tree.poses[link], {link: np.eye(4)})
+    result.body_of[link] = link
+
+
+def _weigh(tree: Tree, result: Bodies) -> None:
+    for body in result.bodies.values():
+        severity = _severity(result, body.name)
+        body.mass = combine(_part(tree, name, frame, severity) for name, frame in body.frames.items())
+    masses = [body.mass.mass for body in result.bodies.values() if body.mass.mass > 0.0]
+    substitute = MASSLESS_SHARE * math.fsum(masses) / len(masses) if masses else 1.0
+    carried = _carried(result)
+    for body in result.bodies.values():
+        # Only bodies without shapes become light. Contacts of a light body below a heavy body are inaccurate.
+        collides = any(tree.links[name].collides for name in body.frames)
+        if body.name in carried and not collides and body.mass.mass == 0.0 and not body.mass.inertia.any():
+            _make_light(tree, body, carried[body.name])
+        else:
+            _repair_body(tree, body, substitute, _severity(result, body.name))
+
+
+def _carried(result: Bodies) -> dict[str, MassProperties]:
+    """Return a dict: body -> mass properties of its heaviest child."""
+    heaviest: dict[str, MassProperties] = {}
+    for joint in reversed(result.joints.values()):
+        parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
+        load = own if own.mass > 0.0 else heaviest.get(joint.child)
+        if load is not None and (parent not in heaviest or load.mass > heaviest[parent].mass):
+            heaviest[parent] = load
+    return heaviest
+
+
+def _make_light(tree: Tree, body: Body, carried: MassProperties) -> None:
+    body.added_mass, moment = light_link(carried.mass, carried.inertia)
+    body.mass = MassProperties(body.added_mass, body.mass.com, moment * np.eye(3))
+    text = f"has no mass, but every body needs one; {LIGHT:g} of the mass that it carries put instead"
+    tree.warn(f"{_title(tree, body)}: {text}")
+
+
+def _severity(result: Bodies, link: str) -> str:
+    """Return the severity of a repair: "info" if the link cannot move, else "motion"."""
+    return "info" if link in result.still else "motion"
+
+
+def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
+    """Return a link's mass properties in the frame of its body."""
+    own = tree.links[name].mass
+    if own is None:
+        return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
+    if not math.isfinite(own.mass):
+        tree.warn(f"link {name!r}: mass is {own.mass:g}; 0 kg put instead", severity)
+        own = MassProperties(0.0, own.com, own.inertia)
+    fault = inertia_fault(own.inertia, own.mass, allow_zero=True)
+    if fault is not None:
+        # A massless part has no equivalent sphere. _repair_body checks the whole body later.
+        inertia = repair_inertia(own.inertia, own.mass) if own.mass > 0.0 else np.zeros((3, 3))
+        tree.warn(f"link {name!r}: inertia {fault}; {_describe(inertia)} put instead", severity)
+        own = MassProperties(own.mass, own.com, inertia)
+    return own if np.array_equal(frame, np.eye(4)) else own.moved(frame)
+
+
+def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> None:
+    """Give a massless body the mass ``substitute`` (kg), and repair an impossible inertia."""
+    title, mass, inertia = _title(tree, body), body.mass.mass, body.mass.inertia
+    if not (mass <= GREATEST and np.all(np.abs(inertia) <= GREATEST)):
+        rule = f"its mass {mass:g} kg or its inertia is not below {GREATEST:g}"
+        raise ModelError(f"{title}: {rule}; correct it in the file")
+    if mass == 0.0:
+        mass = body.added_mass = substitute
+        inertia = repair_inertia(inertia, mass)
+        reason = "missing <inertial>" if tree.links[body.name].mass is None else "mass 0"
+        kept = inertia is body.mass.inertia
+        text = f"{mass:.3g} kg" + (", its inertia kept," if kept else f" and {_describe(inertia)}")
+        tree.warn(f"{title}: {reason}, but every body needs a mass; {text} put instead", severity)
+    elif (fault := inertia_fault(inertia, mass)) is not None:
+        inertia = repair_inertia(inertia, mass)
+        tree.warn(f"{title}: inertia {fault}; {_describe(inertia)} put instead", severity)
+    elif _is_a_point(tree, body):
+        inertia = sphere_inertia(mass)
+        tree.warn(f"{title}: next to no inertia, for links have none; {_describe(inertia)} put instead", severity)
+    body.mass = MassProperties(mass, body.mass.com, inertia)
+
+
+def _is_a_point(tree: Tree, body: Body) -> bool:
+    """Return whether a body contains point masses and its inertia is too small."""
+    parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
+    points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > least_moment(part.mass))]
+    largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])
+    return bool(points) and largest < least_moment(body.mass.mass) / ROUND_OFF
+
+
+def _title(tree: Tree, body: Body) -> str:
+    others = [name for name in body.frames if name != body.name]
+    if not others:
+        return f"link {body.name!r}"
+    names = ", ".join(map(repr, others[:3])) + (", ..." if len(others) > 3 else "")
+    return f"link {body.name!r} (with {names})"
+
+
+def _describe(inertia: np.ndarray) -> str:
+    moments = ", ".join(f"{value:.3g}" for value in np.linalg.eigvalsh(inertia))
+    return f"principal moments ({moments}) kg m2"

@@ -1,0 +1,110 @@
+"""Conversion of URDF collision geometry to shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.contact.material import Material
+from gpusim.errors import ModelError
+from gpusim.importers.mesh_search import Search
+from gpusim.importers.mesh_shapes import add_mesh_shapes
+from gpusim.importers.report import ImportReport
+from gpusim.importers.urdf_parts.urdf_geometry import (
+    FreeLabels,
+    Geometry,
+    NoGeometryError,
+    Placement,
+    builder_sizes,
+    read_geometry,
+)
+from gpusim.importers.urdf_parts.urdf_overlaps import keep_overlapping_apart
+from gpusim.importers.urdf_parts.urdf_xml import Document, title
+from gpusim.transform import Transform
+
+
+@dataclass(frozen=True)
+class CollisionRules:
+    """Rules for the collisions between links.
+
+    Attributes:
+        meshes: collision shapes of meshes, "hull" or "decompose".
+        together: links that may collide with each other.
+        apart: pairs of links that never collide, even if both links are in ``together``.
+        material: function that returns the material of a link's shapes, or None for the default.
+    """
+
+    meshes: str
+    together: set[str]
+    apart: set[frozenset[str]]
+    material: Callable[[str], Material | None]
+
+
+def read_collisions(document: Document) -> list[Geometry]:
+    """Return every <collision> with a volume in a checked document, and warn about the rest.
+
+    Raises:
+        ModelError: a number is invalid or missing.
+    """
+    found = []
+    for link, element in document.collisions:
+        try:
+            found.append(read_geometry(document, link, element))
+        except NoGeometryError as why:
+            document.warn(f"{title(link)}: a <collision> is left out: {why}", "contact")
+    return found
+
+
+def add_shapes(
+    collisions: Sequence[Geometry],
+    placement: Placement,
+    builder: ModelBuilder,
+    search: Search,
+    rules: CollisionRules,
+    report: ImportReport,
+) -> None:
+    """Add the shapes to ``builder`` and list them in ``report.shapes``.
+
+    Args:
+        collisions: collision geometry of the links.
+        placement: poses of the links, and the bodies that contain them.
+        builder: receives the shapes.
+        search: search path for meshes.
+        rules: materials, collision shapes of meshes, and links that collide with each other.
+        report: receives the indices of the shapes, and warnings about unreadable meshes and overlapping links.
+    """
+    labels = FreeLabels(builder.shapes)
+    for collision in collisions:
+        label = labels.next(collision.link)
+        body, xform = placement.of(collision)
+        try:
+            indices = _add(builder, body, collision, xform, label, search, rules)
+        except ModelError as error:
+            report.warn(f"link {collision.link!r}: a <collision> is left out: {error}", "contact")
+            continue
+        report.shapes.setdefault(collision.link, []).extend(indices)
+    _keep_apart(builder, report, rules)
+    keep_overlapping_apart(builder, report, rules.together)
+
+
+def _add(
+    builder: ModelBuilder, body: int, c: Geometry, xform: Transform, label: str, search: Search, rules: CollisionRules
+) -> list[int]:
+    material = rules.material(c.link)
+    if c.kind != "mesh":
+        add = getattr(builder, f"add_shape_{c.kind}")
+        return [add(body, *builder_sizes(c), xform, label=label, material=material)]
+    path = search.need(c.mesh)
+    return add_mesh_shapes(builder, body, path, c.sizes, xform, label, meshes=rules.meshes, material=material)
+
+
+def _keep_apart(builder: ModelBuilder, report: ImportReport, rules: CollisionRules) -> None:
+    """Exclude collisions within the robot, except between links that ``rules`` allow to collide."""
+    for one, other in combinations(report.shapes, 2):
+        if {one, other} <= rules.together and frozenset((one, other)) not in rules.apart:
+            continue
+        for a, b in product(report.shapes[one], report.shapes[other]):
+            if builder.shapes[a].body != builder.shapes[b].body:
+                builder.exclude_collision_pair(a, b)

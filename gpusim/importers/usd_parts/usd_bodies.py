@@ -1,0 +1,210 @@
+"""Rigid bodies of a USD file: poses, velocities, mass properties, and merging of bodies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
+from gpusim.importers.usd_parts.usd_joints import WORLD, UsdJoint
+from gpusim.importers.usd_parts.usd_stage import DEGREE, UsdStage, quaternion
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+DEFAULT_MASS = 1.0
+"""Mass (kg) of bodies without mass and colliders, as in PhysX."""
+
+
+@dataclass
+class UsdBody:
+    """A rigid body.
+
+    Attributes:
+        path, label: names in the file and in the model.
+        pose: pose in the builder's world.
+        mass: mass properties in the body's frame.
+        kinematic: True for a kinematic body. Forces do not move a kinematic body.
+        linear, angular: velocities in the builder's world, m/s and rad/s.
+        host: path of the body into which this body is merged, or this body's path.
+        offset: pose of this body in the host's frame.
+        index: index in the builder, -1 before it is added.
+        gravity_scale: gravity factor of this body.
+    """
+
+    path: str
+    label: str
+    pose: Transform
+    mass: MassProperties
+    kinematic: bool
+    linear: Array
+    angular: Array
+    host: str = ""
+    offset: Transform = field(default_factory=Transform)
+    index: int = -1
+    gravity_scale: float = 1.0
+
+    @property
+    def element(self) -> str:
+        """Return the body's name for findings."""
+        return f"body '{self.label}'"
+
+
+Measure = Callable[[str], tuple[float, Array, Array, Transform] | None]
+"""Function: path of a collider -> volume (m3), center (m), inertia about the center at density 1 (m5), pose in body."""
+
+
+def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
+    """Return a dict of all enabled rigid bodies in the order of the file: path -> body."""
+    bodies: dict[str, UsdBody] = {}
+    for path, found in stage.of("RigidBody"):
+        stage.used.update((path, f"physics:{name}") for name in ("velocity", "angularVelocity", "mass", "density"))
+        stage.used.update((path, f"physics:{name}") for name in ("centerOfMass", "diagonalInertia", "principalAxes"))
+        if not found.rigidBodyEnabled:
+            stage.report.add("info", f"body '{path}'", "rigidBodyEnabled is false", "its shapes belong to the world")
+            continue
+        around = stage.pose(str(stage.prim(path).GetParent().GetPath()))
+        body = UsdBody(
+            path=path,
+            label=stage.label("body", path),
+            pose=stage.pose(path),
+            mass=MassProperties(0.0, np.zeros(3), np.zeros((3, 3))),
+            kinematic=bool(found.kinematicBody),
+            linear=around.rotate([stage.meters * float(x) for x in found.linearVelocity]),
+            angular=around.rotate([DEGREE * float(x) for x in found.angularVelocity]),
+            host=path,
+        )
+        body.mass = _mass(stage, body, found, measure)
+        body.gravity_scale = 0.0 if stage.value(path, "physxRigidBody:disableGravity") is True else 1.0
+        bodies[path] = body
+    return bodies
+
+
+def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassProperties:
+    """Return a body's mass properties by USD's rules: from its attributes, else from its colliders."""
+    from pxr import UsdPhysics
+
+    api = UsdPhysics.MassAPI(stage.prim(body.path))
+    mass = float(api.GetMassAttr().Get() or 0.0) * stage.kilograms
+    moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), float) * stage.kilograms * stage.meters**2
+    center = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, float)
+    given_com = stage.meters * center * np.array([float(x) for x in found.scale])
+    turned = api.GetPrincipalAxesAttr().Get()
+    if turned is not None and not math.isfinite(turned.GetLength()):
+        raise ModelError(f"{body.element}: its principal axes are not finite; correct them in the file")
+    axes = quaternion(turned).matrix()
+    given_inertia = axes @ np.diag(moments) @ axes.T
+    if mass > 0.0 and np.any(moments > 0.0) and np.all(np.isfinite(center)):
+        result = MassProperties(mass, given_com, given_inertia)
+    else:
+        solid = _from_colliders(stage, body, measure, mass)
+        com = given_com if np.all(np.isfinite(center)) else np.zeros(3)
+        result = solid or MassProperties(mass, com, given_inertia)
+    if not math.isfinite(result.mass) or result.mass <= 0.0:
+        inertia = DEFAULT_MASS * 0.4 * 0.1**2 * np.eye(3)
+        what, effect = "has no mass and no solid collider", f"it gets {DEFAULT_MASS:g} kg and a ball's inertia"
+        if not body.kinematic:
+            stage.report.add("motion", body.element, what, effect, "give it PhysicsMassAPI")
+        return MassProperties(DEFAULT_MASS, np.zeros(3), inertia)
+    fault = inertia_fault(result.inertia, result.mass)
+    if fault is not None and not body.kinematic:
+        no_moment = not np.any(result.inertia)
+        inertia = sphere_inertia(result.mass) if no_moment else repair_inertia(result.inertia, result.mass)
+        shown = ", ".join(f"{value:.3g}" for value in np.linalg.eigvalsh(inertia))
+        stage.report.add("motion", body.element, f"inertia {fault}", f"it gets principal moments {shown} kg m2")
+        return MassProperties(result.mass, result.com, inertia)
+    return result if fault is None else MassProperties(result.mass, result.com, sphere_inertia(result.mass))
+
+
+def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: float) -> MassProperties | None:
+    """Return usd-core's mass properties of the body's colliders, or None without a solid collider."""
+    from pxr import Gf, UsdPhysics
+
+    solid = False
+
+    def information(prim: Any) -> Any:
+        result = UsdPhysics.RigidBodyAPI.MassInformation()
+        result.localRot = Gf.Quatf(1.0)
+        nonlocal solid
+        measured = measure(str(prim.GetPath()))
+        if measured is not None:
+            solid = True
+            volume, center, inertia, pose = measured
+            x, y, z, w = pose.rotation
+            result.volume = volume / stage.meters**3
+            result.centerOfMass = Gf.Vec3f(*map(float, center / stage.meters))
+            result.inertia = Gf.Matrix3f(*map(float, (inertia / stage.meters**5).T.flatten()))
+            result.localPos = Gf.Vec3f(*map(float, pose.position / stage.meters))
+            result.localRot = Gf.Quatf(float(w), float(x), float(y), float(z))
+        return result
+
+    api = UsdPhysics.RigidBodyAPI(stage.prim(body.path))
+    given, moments, center, axes = api.ComputeMassProperties(information)
+    if not solid or not 0.9 < axes.GetLength() < 1.1:
+        return None
+    turn = quaternion(axes).matrix()
+    inertia = turn @ np.diag(np.array(moments, float)) @ turn.T * stage.kilograms * stage.meters**2
+    com = stage.meters * np.array(center, float)
+    if not np.all(np.isfinite(com)):
+        com = np.zeros(3)
+    return MassProperties(mass or float(given) * stage.kilograms, com, inertia)
+
+
+def merge_fixed(
+    bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], keep: Sequence[str], merge: bool
+) -> list[UsdJoint]:
+    """Merge bodies that fixed joints connect, and return the remaining joints.
+
+    Two bodies stay separate if parent or child is kinematic, if their gravity differs, or if the child's label or path
+    matches ``keep``.
+    """
+    remaining = []
+    for joint in joints:
+        parent, child = (bodies.get(path) for path in joint.bodies)
+        if not merge or joint.kind != "fixed" or joint.excluded or parent is None or child is None:
+            remaining.append(joint)
+            continue
+        kept = any(fnmatchcase(name, pattern) for name in (child.label, child.path) for pattern in keep)
+        apart = parent.kinematic or child.kinematic or parent.gravity_scale != child.gravity_scale
+        if kept or apart or host_of(bodies, child) is host_of(bodies, parent):
+            remaining.append(joint)
+            continue
+        root = host_of(bodies, parent)
+        # pose of the child's host in the frame of the parent's host
+        moved = parent.offset * joint.frames[0] * joint.frames[1].inverse() * child.offset.inverse()
+        group = host_of(bodies, child).path
+        for body in bodies.values():
+            if body.host == group:
+                body.host, body.offset = root.path, moved * body.offset
+    _join(bodies)
+    return [joint for joint in remaining if not _within_one(bodies, joint)]
+
+
+def host_of(bodies: Mapping[str, UsdBody], body: UsdBody) -> UsdBody:
+    """Return the body into which ``body`` is merged, or ``body`` itself."""
+    return bodies[body.host]
+
+
+def _within_one(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
+    hosts = [bodies[path].host if path != WORLD else WORLD for path in joint.bodies]
+    return hosts[0] == hosts[1]
+
+
+def _join(bodies: Mapping[str, UsdBody]) -> None:
+    """Sum the masses of merged bodies, and update the velocities of the new centers of mass."""
+    for body in bodies.values():
+        parts = [other for other in bodies.values() if other.host == body.path]
+        if body.host == body.path and len(parts) > 1:
+            old, body.mass = body.mass.com, combine(part.mass.moved(_matrix(part.offset)) for part in parts)
+            body.linear = body.linear + np.cross(body.angular, body.pose.rotate(body.mass.com - old))
+
+
+def _matrix(pose: Transform) -> Array:
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = pose.matrix(), pose.position
+    return matrix

@@ -1,0 +1,384 @@
+"""Joints of a USD file: degrees of freedom, and relative poses that satisfy the joints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.importers.usd_parts.usd_stage import DEGREE, UNLIMITED, UsdStage
+from gpusim.rotations import matrix_from_quaternion
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+TYPES = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint", "CustomJoint")
+WORLD = ""
+"""Path that represents the world."""
+
+
+@dataclass
+class Dof:
+    """One degree of freedom of a joint.
+
+    Attributes:
+        name: name in attributes of the file, such as "angular", "linear", "rotX" or "transX".
+        axis: unit vector in the joint frame.
+        linear: True for a translation (m), False for a rotation (rad).
+        unit: factor from the file's unit to m or rad, negative if ``axis`` is opposite to the axis in the file.
+        lower, upper: limits (m or rad), infinite if unlimited.
+        drive: drive as usd-core's parser returns it, or None.
+        state: joint position (m or rad) in the file, or None to compute it from the poses of the bodies.
+        rate: joint velocity (m/s or rad/s) in the file.
+        path, label: path and label of the joint's prim.
+    """
+
+    name: str
+    axis: Array
+    linear: bool
+    unit: float
+    lower: float = -math.inf
+    upper: float = math.inf
+    drive: Any = None
+    state: float | None = None
+    rate: float = 0.0
+    path: str = ""
+    label: str = ""
+
+
+@dataclass
+class UsdJoint:
+    """A joint.
+
+    Attributes:
+        kind: joint type in the builder.
+        frames: pose of the joint frame in each body, or in the world.
+    """
+
+    path: str
+    label: str
+    kind: str
+    bodies: tuple[str, str]
+    frames: tuple[Transform, Transform]
+    excluded: bool
+    collide: bool = False
+    dofs: list[Dof] = field(default_factory=list)
+    distances: tuple[float, float] = (0.0, math.inf)
+    cone: tuple[float, Array] | None = None
+    """Limit (rad) and axis of a ball joint's cone."""
+    breaks: tuple[float, float] = (math.inf, math.inf)
+    """Force (N) and torque (N m) at which a latch breaks."""
+    anchors: tuple[str, str] = ("", "")
+    """Paths of the two connected prims in the file, which may be static."""
+
+    @property
+    def element(self) -> str:
+        """Return the joint's name for findings."""
+        return f"joint '{self.label}'"
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the joint determines the child's pose from its coordinates."""
+        return self.kind not in ("distance", "free")
+
+
+def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
+    """Return all enabled joints in the order of the file.
+
+    Args:
+        stage: the file.
+        bodies: paths of the rigid bodies. Joints to other prims become joints to the world.
+    """
+    order = {str(prim.GetPath()): number for number, prim in enumerate(stage.prims())}
+    found = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
+    joints = []
+    for path, kind, joint in sorted(found, key=lambda item: order.get(item[0], 0)):
+        made = _read(stage, path, kind, joint, bodies)
+        if made is not None:
+            joints.append(made)
+    return _combine(stage, joints)
+
+
+def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
+    """Combine hinges and slides between the same two bodies into a d6 joint."""
+    result: list[UsdJoint] = []
+    first: dict[tuple[str, str], UsdJoint] = {}
+    for joint in joints:
+        single = joint.kind in ("revolute", "prismatic") and not joint.excluded
+        one = first.get(joint.bodies) if single else None
+        if one is None:
+            result.append(joint)
+            if single:
+                first[joint.bodies] = joint
+            continue
+        apart = one.frames[0].inverse() * joint.frames[0]
+        axis = apart.rotate(joint.dofs[0].axis)
+        across = axis - sum((dof.axis * (dof.axis @ axis) for dof in one.dofs if dof.linear == joint.dofs[0].linear), 0)
+        if np.linalg.norm(across) < 0.999:
+            what = f"joins the bodies of {one.element} at another angle"
+            stage.report.add("motion", joint.element, what, "both hold")
+            result.append(joint)
+            continue
+        if not joint.dofs[0].linear and np.linalg.norm(apart.position) > 1e-4:
+            what = f"has its axis {np.linalg.norm(apart.position):.3g} m from that of {one.element}"
+            stage.report.add("motion", joint.element, what, "it goes through the same point", "put a body between them")
+        one.kind = "d6"
+        one.dofs.append(replace(joint.dofs[0], axis=across / np.linalg.norm(across)))
+        one.dofs.sort(key=lambda dof: not dof.linear)
+    return result
+
+
+def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -> UsdJoint | None:
+    element = f"joint '{path}'"
+    for name in ("body0", "body1", "localPos0", "localPos1", "localRot0", "localRot1"):
+        stage.used.add((path, f"physics:{name}"))
+    if not joint.jointEnabled:
+        stage.report.add("info", element, "is disabled", "it is left out")
+        return None
+    if kind == "CustomJoint":
+        stage.report.add("motion", element, f"has the custom type {stage.prim(path).GetTypeName()}", "it is left out")
+        return None
+    ends = [str(body) if str(body) in bodies else WORLD for body in (joint.body0, joint.body1)]
+    lost = [str(rel) for rel in (joint.rel0, joint.rel1) if str(rel) and not stage.prim(str(rel))]
+    if lost:
+        stage.report.add("motion", element, f"joins {lost[0]}, which is not in the file", "it joins the world there")
+    if ends[0] == ends[1]:
+        where = ends[0] or "the world"
+        stage.report.add("info", element, f"both of its ends are on {where}", "it is left out")
+        return None
+    frames = (
+        _frame(stage, path, ends[0], joint.rel0, joint.localPose0Position, joint.localPose0Orientation),
+        _frame(stage, path, ends[1], joint.rel1, joint.localPose1Position, joint.localPose1Orientation),
+    )
+    made = UsdJoint(
+        path, stage.label("joint", path), "", (ends[0], ends[1]), frames,
+        bool(joint.excludeFromArticulation), bool(joint.collisionEnabled), anchors=(str(joint.rel0), str(joint.rel1)),
+    )  # fmt: skip
+    _MAKERS[kind](stage, joint, made)
+    _report_ignored(stage, path, kind, made)
+    _breaks(stage, joint, made)
+    for dof in made.dofs:
+        dof.path, dof.label = path, made.label
+        _state(stage, path, dof)
+    return made
+
+
+_DRIVEN = {"RevoluteJoint": ("angular",), "PrismaticJoint": ("linear",)}
+_SIX = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+
+
+def _report_ignored(stage: UsdStage, path: str, kind: str, made: UsdJoint) -> None:
+    """Report drives and limits that usd-core's parser ignores, and joint targets that do not exist."""
+    axes = _SIX if kind == "D6Joint" else _DRIVEN.get(kind, ())
+    for schema in stage.schemas(stage.prim(path)):
+        api, _, axis = schema.partition(":")
+        if api == "PhysicsDriveAPI" and kind != "FixedJoint" and axis not in axes:
+            gains = [stage.number(path, f"drive:{axis}:physics:{name}") for name in ("stiffness", "damping")]
+            if any(gains):
+                stage.report.add("motion", made.element, f"a drive of {axis!r} on a {kind}", "it is left out")
+        elif api == "PhysicsLimitAPI" and kind not in ("FixedJoint", "D6Joint"):
+            ends = [stage.number(path, f"limit:{axis}:physics:{name}", UNLIMITED) for name in ("low", "high")]
+            if min(map(abs, ends)) >= UNLIMITED:
+                continue
+            stage.report.add("motion", made.element, f"a limit of {axis!r} on a {kind}", "it is left out")
+
+
+def _breaks(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    """Convert a breakable fixed joint to a latch."""
+    limits = joint.breakForce, joint.breakTorque
+    if min(limits) >= UNLIMITED:
+        return
+    force, torque = (
+        limit * _force(stage, linear) if limit < UNLIMITED else math.inf
+        for limit, linear in zip(limits, (True, False), strict=True)
+    )  # fmt: skip
+    if made.kind == "fixed" and force > 0.0 and torque > 0.0:
+        made.kind, made.breaks = "latch", (force, torque)
+        return
+    what = f"breaks at {force:g} N or {torque:g} N m"
+    stage.report.add("motion", made.element, what, "it never breaks", "only fixed joints break, above zero")
+
+
+def _force(stage: UsdStage, linear: bool) -> float:
+    return stage.kilograms * stage.meters ** (1 if linear else 2)
+
+
+def _frame(stage: UsdStage, path: str, body: str, rel: Any, position: Any, rotation: Any) -> Transform:
+    """Return the pose of a joint frame in its body."""
+    local = stage.frame(position, rotation, path)
+    if body != WORLD:
+        return local
+    return (stage.pose(str(rel)) if str(rel) else stage.world) * local
+
+
+def _limits(limit: Any, unit: float) -> tuple[float, float]:
+    if limit is None:  # usd-core's parser returns one-sided limits as disabled
+        return -math.inf, math.inf
+    lower = -math.inf if limit.lower < -UNLIMITED else limit.lower * unit
+    return lower, math.inf if limit.upper > UNLIMITED else limit.upper * unit
+
+
+def _single(stage: UsdStage, joint: Any, made: UsdJoint, linear: bool) -> None:
+    unit = stage.meters if linear else DEGREE
+    lower, upper = _limits(joint.limit, unit)
+    if lower > upper:
+        rule = f"its lower limit {joint.limit.lower:g} is above its upper limit {joint.limit.upper:g}"
+        stage.report.add("motion", made.element, rule, "USD locks such a joint, so it is fixed")
+        made.kind = "fixed"
+        return
+    axis = np.array(AXES[joint.axis.name])
+    made.kind = "prismatic" if linear else "revolute"
+    made.dofs = [Dof("linear" if linear else "angular", axis, linear, unit, lower, upper, _drive(joint.drive))]
+
+
+def _revolute(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    _single(stage, joint, made, False)
+
+
+def _prismatic(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    _single(stage, joint, made, True)
+
+
+def _fixed(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    made.kind = "fixed"
+
+
+def _spherical(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    made.kind = "ball"
+    if not joint.limit.enabled:
+        return
+    angles, axis = (joint.limit.lower, joint.limit.upper), np.array(AXES[joint.axis.name])
+    least = min(angles)
+    if angles[0] != angles[1]:
+        what = f"an elliptic cone limit of {angles[0]:g} and {angles[1]:g} degrees"
+        effect = f"a round cone of {least:g} degrees"
+        stage.report.add("motion", made.element, what, effect, "use a D6 joint with limits")
+    if least == 0.0:
+        made.kind, made.dofs = "revolute", [Dof("angular", axis, False, DEGREE)]
+    elif least < 180.0:
+        made.cone = least * DEGREE, axis
+
+
+def _distance(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    made.kind = "distance"
+    lower = stage.meters * joint.limit.lower if joint.minEnabled else 0.0
+    upper = stage.meters * joint.limit.upper if joint.maxEnabled and joint.limit.upper < UNLIMITED else math.inf
+    made.distances = max(lower, 0.0), upper
+
+
+def _drive(drive: Any) -> Any:
+    return drive if drive is not None and drive.enabled else None
+
+
+def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    limits = {pair.first.name: pair.second for pair in joint.jointLimits}
+    drives = {pair.first.name: pair.second for pair in joint.jointDrives}
+    if "Distance" in limits:
+        stage.report.add("motion", made.element, "a limit of the distance", "it is not limited", "use a distance joint")
+    for key in _SIX:
+        name, linear = key[0].upper() + key[1:], key.startswith("trans")
+        unit, limit = (stage.meters if linear else DEGREE), limits.get(name)
+        if limit is not None and limit.enabled and limit.lower > limit.upper:
+            continue
+        lower, upper = _limits(limit, unit)
+        axis, drive = np.array(AXES[name[-1]]), _drive(drives.get(name))
+        if (stage.value(made.path, f"gpusim:{key}:factor") or 1.0) < 0.0:  # to_usd reversed the coordinate
+            axis, unit, lower, upper = -axis, -unit, -upper, -lower
+        made.dofs.append(Dof(key, axis, linear, unit, lower, upper, drive))
+    slides = [dof for dof in made.dofs if dof.linear]
+    plain = all(dof.drive is None and math.isinf(dof.lower) and math.isinf(dof.upper) for dof in made.dofs)
+    counts = len(slides), len(made.dofs) - len(slides)
+    made.kind = "d6"
+    if plain and counts[1] == 3 and counts[0] in (0, 3):
+        made.kind, made.dofs = ("free" if slides else "ball"), []
+    elif sum(counts) < 2:
+        made.kind = ("fixed", "prismatic" if slides else "revolute")[sum(counts)]
+
+
+def _state(stage: UsdStage, path: str, dof: Dof) -> None:
+    """Read the joint position and velocity from attributes of Isaac Sim and Newton."""
+    for form in ("state:{}:physics:{}", "newton:{}:{}"):
+        position = stage.value(path, form.format(dof.name, "position"))
+        velocity = stage.value(path, form.format(dof.name, "velocity"))
+        if position is not None and dof.state is None:
+            dof.state = float(position) * dof.unit
+        dof.rate = dof.rate or float(velocity or 0.0) * dof.unit
+
+
+_MAKERS = {
+    "FixedJoint": _fixed,
+    "RevoluteJoint": _revolute,
+    "PrismaticJoint": _prismatic,
+    "SphericalJoint": _spherical,
+    "DistanceJoint": _distance,
+    "D6Joint": _d6,
+}
+
+
+def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
+    """Return the pose closest to ``pose`` that the joint allows.
+
+    ``pose`` and the result are poses of the second joint frame in the first joint frame.
+    """
+    if not joint.holds:
+        return pose
+    slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
+    position = np.zeros(3)
+    for dof in slides:
+        position = position + dof.axis * (float(pose.position @ dof.axis) if dof.state is None else dof.state)
+    if joint.kind == "ball":
+        return Transform(position, pose.rotation)
+    result = Transform(position)
+    for dof, angle in zip(turns, _angles(turns, pose), strict=True):
+        result = result * Transform.from_axis_angle((0, 0, 0), dof.axis, angle)
+    return result
+
+
+def _angles(turns: list[Dof], pose: Transform) -> list[float]:
+    """Return the angle (rad) of each rotation: from the file, or the angle closest to ``pose``."""
+    if not turns:
+        return []
+    if len(turns) == 1:
+        angles = [twist(pose, turns[0].axis)]
+    else:
+        columns = _columns(turns)
+        angles = list(gimbal_angles(columns.T @ pose.matrix() @ columns))[: len(turns)]
+        if len(turns) == 3 and turns[2].axis @ columns[:, 2] < 0.0:
+            angles[2] *= -1.0
+    return [angle if dof.state is None else dof.state for dof, angle in zip(turns, angles, strict=True)]
+
+
+def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
+    """Return the joint coordinates (rad, m). ``pose`` is the second joint frame's pose in the first joint frame."""
+    angles = iter(_angles([dof for dof in joint.dofs if not dof.linear], pose))
+    return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
+
+
+def _columns(turns: list[Dof]) -> Array:
+    return np.stack([turns[0].axis, turns[1].axis, np.cross(turns[0].axis, turns[1].axis)], axis=1)
+
+
+def twist(pose: Transform, axis: Array) -> float:
+    """Return the angle (rad) of the rotation about ``axis`` that is closest to ``pose``."""
+    return 2.0 * math.atan2(float(pose.rotation[:3] @ axis), float(pose.rotation[3]))
+
+
+def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
+    """Return the intrinsic x-y-z Euler angles (rad) of ``rotation`` (3, 3)."""
+    middle = math.asin(float(np.clip(rotation[0, 2], -1.0, 1.0)))
+    first = math.atan2(-rotation[1, 2], rotation[2, 2])
+    return first, middle, math.atan2(-rotation[0, 1], rotation[0, 0])
+
+
+def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
+    """Return a d6 coordinate's name: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
+    own = len({one.path for one in joint.dofs}) == len(joint.dofs)
+    return dof.label if own else f"{joint.label}:{dof.name}"
+
+
+def rotation_gap(pose: Transform) -> float:
+    """Return the total angle (rad) of a rotation matrix."""
+    trace = float(np.trace(matrix_from_quaternion(pose.rotation)))
+    return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))

@@ -1,0 +1,231 @@
+"""Trees of bodies in a USD file: bases, poses from the joints, and the load of each joint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gpusim.importers.inertia import MassProperties, combine, parallel_axis
+from gpusim.importers.report import ImportReport
+from gpusim.importers.usd_parts.usd_bodies import UsdBody
+from gpusim.importers.usd_parts.usd_joints import WORLD, UsdJoint, held_pose, rotation_gap
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+# USD files store positions in single precision. Larger deviations are errors in the file.
+POSITION_TOLERANCE = 1e-4
+ANGLE_TOLERANCE = 1e-3
+
+
+@dataclass
+class Tree:
+    """Spanning tree of the joints.
+
+    Attributes:
+        order: paths of all bodies that are not merged into others, parents first.
+        carrier: path of a body -> joint that connects the body to its parent (no entry for floating roots).
+        roots: path of each root -> number of bodies in its tree, including the root.
+        grounded: roots that a joint connects to the world.
+    """
+
+    order: list[str] = field(default_factory=list)
+    carrier: dict[str, UsdJoint] = field(default_factory=dict)
+    roots: dict[str, int] = field(default_factory=dict)
+    grounded: set[str] = field(default_factory=set)
+
+
+def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
+    """Return the joints, with merged bodies replaced by the bodies that contain them."""
+
+    def end(path: str, frame: Transform) -> tuple[str, Transform]:
+        return (path, frame) if path == WORLD else (bodies[path].host, bodies[path].offset * frame)
+
+    moved = []
+    for joint in joints:
+        first, second = (end(*pair) for pair in zip(joint.bodies, joint.frames, strict=True))
+        moved.append(replace(joint, bodies=(first[0], second[0]), frames=(first[1], second[1])))
+    return moved
+
+
+def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
+    """Return the spanning tree."""
+    tree, ends = Tree(), _ends(joints)
+    hosts = [path for path, body in bodies.items() if body.host == path]
+    children = {joint.bodies[1] for joint in joints if not joint.excluded}
+    hosts.sort(key=lambda path: path in children)
+    kinematic = [path for path in hosts if bodies[path].kinematic]
+    for joint, other in ends.get(WORLD, ()):
+        if joint.holds and other not in tree.roots and other not in tree.carrier:
+            tree.grounded.add(other)
+            tree.carrier[other] = joint
+            _grow(tree, other, ends, bodies)
+    for path in (*kinematic, *(bodies[path].host for path in first if path in bodies), *hosts):
+        if path not in tree.order:
+            _grow(tree, path, ends, bodies)
+    return tree
+
+
+def _ends(joints: Sequence[UsdJoint]) -> dict[str, list[tuple[UsdJoint, str]]]:
+    """Return a dict: path of a body -> pairs (joint, path of the other body)."""
+    ends: dict[str, list[tuple[UsdJoint, str]]] = {}
+    for joint in sorted(joints, key=lambda joint: joint.excluded):
+        if joint.kind != "distance":
+            for here, there in (joint.bodies, joint.bodies[::-1]):
+                ends.setdefault(here, []).append((joint, there))
+    return ends
+
+
+def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]], bodies: Mapping[str, UsdBody]) -> None:
+    start = len(tree.order)
+    for excluded in (False, True):
+        waiting = [root] if not excluded else tree.order[start:]
+        if not excluded:
+            tree.order.append(root)
+        while waiting:
+            here = waiting.pop(0)
+            for joint, other in ends.get(here, ()):
+                free = other != WORLD and other not in tree.order and not bodies[other].kinematic
+                if free and joint.excluded <= excluded and other not in tree.carrier:
+                    tree.carrier[other] = joint
+                    tree.order.append(other)
+                    waiting.append(other)
+    tree.roots[root] = len(tree.order) - start
+
+
+def set_base(
+    bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
+) -> list[UsdJoint]:
+    """Return the joints with the base of each tree fixed (True), floating (False) or as in the file (None)."""
+    if fixed_base is True:
+        for root in tree.roots:
+            if root not in tree.grounded and _is_robot(bodies, joints, root):
+                joints = [*joints, _base_joint(bodies[root], "fixed")]
+    elif fixed_base is False:
+        held = {root: tree.carrier[root] for root in tree.grounded if tree.carrier[root].kind in ("fixed", "latch")}
+        joints = [joint for joint in joints if not any(joint is base for base in held.values())]
+        joints += [_base_joint(bodies[root], "free") for root in held]
+    return joints
+
+
+def free_bases(bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree) -> list[UsdJoint]:
+    """Return a free joint to the world for the root of every tree of joints that floats."""
+    tied = {joint.bodies[1] for joint in joints if joint.bodies[0] == WORLD}
+    tied |= {joint.bodies[0] for joint in joints if joint.bodies[1] == WORLD}
+    roots = [root for root in tree.roots if root not in tied and _is_robot(bodies, joints, root)]
+    return [_base_joint(bodies[root], "free") for root in roots]
+
+
+def _is_robot(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], root: str) -> bool:
+    return not bodies[root].kinematic and any(root in joint.bodies for joint in joints)
+
+
+def _base_joint(body: UsdBody, kind: str) -> UsdJoint:
+    frames = (body.pose, Transform()) if kind == "fixed" else (Transform(), Transform())
+    return UsdJoint("", f"world_to_{body.label}", kind, (WORLD, body.path), frames, False)
+
+
+def place(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree, report: ImportReport) -> None:
+    """Move bodies to poses that satisfy their joints. Report moved bodies and loops that do not close."""
+    moved = {}
+    for path in tree.order:
+        joint = tree.carrier.get(path)
+        if joint is not None:
+            pose = _held(bodies, joint, path)
+            step = bodies[path].pose.inverse() * pose
+            bodies[path].pose = pose
+            moved[path] = float(np.linalg.norm(step.position)), rotation_gap(step)
+    given = {path for path, joint in tree.carrier.items() if any(dof.state is not None for dof in joint.dofs)}
+    wrong = {p: d for p, d in moved.items() if d[0] > POSITION_TOLERANCE or d[1] > ANGLE_TOLERANCE}
+    if given and wrong:
+        report.add("info", "", "the file gives positions of joints", "the bodies start in them")
+    elif wrong:
+        path, (distance, angle) = max(wrong.items(), key=lambda item: item[1])
+        what = f"does not fit its joint by {distance:.3g} m, {math.degrees(angle):.3g} degrees"
+        more = f" (and {len(wrong) - 1} bodies more)" if len(wrong) > 1 else ""
+        report.add("motion", bodies[path].element, what + more, "its joint determines its pose", "correct its pose")
+    carriers = {id(joint) for joint in tree.carrier.values()}
+    for joint in joints:
+        if id(joint) not in carriers and joint.holds:
+            _check_loop(bodies, joint, report)
+
+
+def _poses(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> tuple[Transform, Transform]:
+    first, second = (Transform() if path == WORLD else bodies[path].pose for path in joint.bodies)
+    return first * joint.frames[0], second * joint.frames[1]
+
+
+def _held(bodies: Mapping[str, UsdBody], joint: UsdJoint, path: str) -> Transform:
+    first, second = _poses(bodies, joint)
+    held = held_pose(joint, first.inverse() * second)
+    if joint.bodies[1] == path:
+        return first * held * joint.frames[1].inverse()
+    return second * held.inverse() * joint.frames[0].inverse()
+
+
+def _check_loop(bodies: Mapping[str, UsdBody], joint: UsdJoint, report: ImportReport) -> None:
+    first, second = _poses(bodies, joint)
+    apart = first.inverse() * second
+    gap = held_pose(joint, apart).inverse() * apart
+    distance, angle = float(np.linalg.norm(gap.position)), rotation_gap(gap)
+    if distance > POSITION_TOLERANCE or angle > ANGLE_TOLERANCE:
+        what = f"closes a loop that is open by {distance:.3g} m, {math.degrees(angle):.3g} degrees"
+        report.add("motion", joint.element, what, "the solver pulls it together", "correct the poses in the file")
+
+
+def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassProperties]:
+    """Return a dict: path of a body -> mass properties of the body and all its descendants, in the world frame."""
+    total = {path: bodies[path].mass.moved(_matrix(bodies[path].pose)) for path in tree.order}
+    for path in reversed(tree.order):
+        joint = tree.carrier.get(path)
+        if joint is not None:
+            parent = joint.bodies[0] if joint.bodies[1] == path else joint.bodies[1]
+            if parent in total:
+                total[parent] = combine((total[parent], total[path]))
+    return total
+
+
+def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties], joint: UsdJoint, axis: int) -> float:
+    """Return the load of a joint coordinate: inertia about a rotation axis (kg m2), or mass for a translation (kg)."""
+    child = joint.bodies[1] if joint.bodies[1] != WORLD else joint.bodies[0]
+    load, dof = carried.get(child), joint.dofs[axis]
+    if load is None:
+        return 0.0
+    if dof.linear:
+        return load.mass
+    frame = _poses(bodies, joint)[1]
+    direction: Array = frame.rotate(dof.axis)
+    inertia = load.inertia + load.mass * parallel_axis(load.com - frame.position)
+    return float(direction @ inertia @ direction)
+
+
+def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
+    """Set the velocity of each child body from its parent and its joint, unless all joint velocities are zero."""
+    if not any(dof.rate for joint in tree.carrier.values() for dof in joint.dofs):
+        return
+    for path in tree.order:
+        joint = tree.carrier.get(path)
+        if joint is None:
+            continue
+        parent = joint.bodies[0] if joint.bodies[1] == path else joint.bodies[1]
+        sign = 1.0 if joint.bodies[1] == path else -1.0
+        first, second = _poses(bodies, joint)
+        spin, speed = np.zeros(3), np.zeros(3)
+        if parent != WORLD:
+            host = bodies[parent]
+            arm = second.position - host.pose.apply(host.mass.com)
+            spin, speed = host.angular, host.linear + np.cross(host.angular, arm)
+        for dof in joint.dofs:
+            way = first.rotate(dof.axis) * (sign * dof.rate)
+            spin, speed = (spin, speed + way) if dof.linear else (spin + way, speed)
+        body = bodies[path]
+        body.angular = spin
+        body.linear = speed + np.cross(spin, body.pose.apply(body.mass.com) - second.position)
+
+
+def _matrix(pose: Transform) -> Array:
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = pose.matrix(), pose.position
+    return matrix

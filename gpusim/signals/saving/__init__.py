@@ -1,0 +1,1 @@
+"""Snapshots and checkpoints of a simulation."""
