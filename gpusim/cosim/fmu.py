@@ -23,7 +23,7 @@ from gpusim.model.model import Model
 from gpusim.output_files import atomic_file, check_output_file
 from gpusim.signals.control_map import check_free
 from gpusim.signals.observe import chosen_commands
-from gpusim.signals.saving.checkpoint_file import read_checkpoint
+from gpusim.signals.saving.checkpoint_file import read_checkpoint, version
 from gpusim.signals.signal import SignalInfo
 from gpusim.simulation import Simulation
 from gpusim.validate import matching
@@ -99,7 +99,7 @@ def write_fmu(
         raise validate.fail("FMU", f"the simulation has {sim.num_worlds} worlds", "give one with one world")
     size = sim.config.dt if step is None else validate.positive("FMU", "step", step)
     plan: dict[str, Any] = {
-        "name": file.stem, "description": description, "tool": f"gpusim {_version()}", "step": size,
+        "name": file.stem, "description": description, "tool": f"gpusim {version()}", "step": size,
         "stop_time": validate.positive("FMU", "stop_time", stop_time), "variables": [], "units": {},
     }  # fmt: skip
     plan["variables"] = [*_inputs(sim, inputs), *_signals(sim, parameters, "parameter"), *_outputs(sim, outputs)]
@@ -119,12 +119,6 @@ def _library() -> Any:
     return FmuBuilder
 
 
-def _version() -> str:
-    from gpusim import __version__
-
-    return str(__version__)
-
-
 def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) -> Path:
     """Build the FMU in ``folder`` and return the path of the .fmu file."""
     checkpoint = folder / CHECKPOINT
@@ -141,7 +135,7 @@ def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) ->
     identifier = identifier if identifier[0].isalpha() else f"fmu_{identifier}"
     # A host may load several FMUs into one Python process, so each FMU needs a unique module name.
     script = folder / f"{identifier}_{digest[:12]}.py"
-    text = _SCRIPT.format(name=plan["name"], version=_version(), identifier=identifier)
+    text = _SCRIPT.format(name=plan["name"], version=version(), identifier=identifier)
     script.write_text(text, encoding="utf-8")
     documents = _documents(sim, plan, folder)
     made: Path = builder.build_FMU(
@@ -154,7 +148,7 @@ def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) ->
 def _documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Path:
     """Write the FMU's documentation, and return its folder."""
     compiler = ", which also needs a C++ compiler" if sim.backend_name == "native" else ""
-    needs = _NEEDS.format(version=_version(), backend=sim.backend_name, compiler=compiler)
+    needs = _NEEDS.format(version=version(), backend=sim.backend_name, compiler=compiler)
     documents = folder / "documents"
     documents.mkdir()
     page = _PAGE.format(name=plan["name"], description=plan["description"], needs=needs)

@@ -136,7 +136,8 @@ class Task:
                     raise validate.fail(element, f"{name} of {key!r} is {drawn!r}", "give a distribution like Uniform")
         for key, drawn in self.goals.items():
             if isinstance(drawn, Scale):
-                raise validate.fail(element, f"goal {key!r} is {drawn} of no nominal value", "give Uniform")
+                rule = f"goal {key!r} is {drawn}, but goals have no nominal value"
+                raise validate.fail(element, rule, "give Uniform")
         validate.count(element, "decimation", self.decimation)
         validate.positive(element, "episode", self.episode)
         if not 0 <= self.delays[0] <= self.delays[1]:

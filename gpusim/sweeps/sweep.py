@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.output_files import check_output_file
 from gpusim.scene import Scene, load_scene
+from gpusim.signals.saving.checkpoint_file import version
 from gpusim.sweeps.files import SweepFiles
 from gpusim.sweeps.points import Point, Span, grid, sample, whole_ranges
 from gpusim.sweeps.runs import Build, Plan, Result, check_signals, grouped, run_points
@@ -138,7 +138,7 @@ def run_sweep(
     path: Path | None = None if out is None else check_output_file(out, (".parquet",), "sweep")
     files = SweepFiles(path, points)
     groups, digest = grouped(build, points, together)
-    files.resume([name, list(points), vars(plan), together, digest, import_module("gpusim").__version__])
+    files.resume([name, list(points), vars(plan), together, digest, version()])
     check_signals(build, points, groups, plan.signals)
     todo = [group for group in groups if not files.has(group)]
     done = len(points) - sum(map(len, todo))

@@ -246,7 +246,7 @@ def test_refused_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Simulation.load(path, model=pendulum(1.5).model)
     with pytest.raises(ModelError, match=naming("model ModelBuilder")):
         Simulation.load(path, model=ModelBuilder())  # type: ignore[arg-type]
-    for name, value in (("FORMAT", "gpusim checkpoint 2"), ("_version", lambda: "9.9")):
+    for name, value in (("FORMAT", "gpusim checkpoint 2"), ("version", lambda: "9.9")):
         with monkeypatch.context() as patched:
             patched.setattr(checkpoint_file, name, value)
             with pytest.raises(ModelError, match=naming("a.npz 2") if name == "FORMAT" else naming("a.npz 9.9")):

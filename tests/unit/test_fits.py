@@ -109,7 +109,7 @@ def test_bad_linearizations_are_named(given: dict[str, Any], error: type[Excepti
 
 
 def test_joints_without_a_pose_are_no_states() -> None:
-    """A rod between two bodies has a signal of its length, which nobody can write."""
+    """A rod between two bodies has a signal of its length, which is read-only."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, 0.0))
     ends = [b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), xform=gpusim.Transform((k, 0, 0))) for k in range(2)]
     b.add_joint_prismatic(-1, ends[0], axis=(1, 0, 0), label="slide")

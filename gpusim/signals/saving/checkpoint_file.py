@@ -129,7 +129,7 @@ def packed_checkpoint(
 ) -> bytes:
     """Return the bytes that :func:`write_checkpoint` writes."""
     header = {
-        "format": FORMAT, "gpusim": _version(), "num_worlds": snapshot.num_worlds,
+        "format": FORMAT, "gpusim": version(), "num_worlds": snapshot.num_worlds,
         "settings": dataclasses.asdict(settings), "digest": snapshot.digest, "rows": sorted(snapshot.rows),
         "failed": snapshot.failed,
     }  # fmt: skip
@@ -160,8 +160,8 @@ def unpacked_checkpoint(name: str, data: bytes) -> Checkpoint:
     """
     arrays = _arrays_of(name, data)
     header = json.loads(arrays.pop("header").tobytes())
-    if header["format"] != FORMAT or header["gpusim"] != _version():
-        theirs, ours = f"gpusim {header['gpusim']} ({header['format']})", f"gpusim {_version()} ({FORMAT})"
+    if header["format"] != FORMAT or header["gpusim"] != version():
+        theirs, ours = f"gpusim {header['gpusim']} ({header['format']})", f"gpusim {version()} ({FORMAT})"
         fix = "load it with the gpusim that wrote it"
         raise ModelError(f"checkpoint {name!r} is of {theirs}, and this is {ours}; {fix}")
     settings = Settings(**header["settings"])
@@ -227,5 +227,6 @@ def _arrays_of(name: str, data: bytes) -> dict[str, Array]:
         return {name: found[name] for name in found.files}
 
 
-def _version() -> str:
+def version() -> str:
+    """Return the version of gpusim."""
     return str(importlib.import_module("gpusim").__version__)  # gpusim imports this file before it defines the version
