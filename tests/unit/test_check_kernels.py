@@ -127,14 +127,6 @@ def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monk
     assert seen[0] == seen[1]
 
 
-def test_every_condition_of_a_build_is_compiled_everywhere() -> None:
-    variants = list(kernel_variants())
-    values = [{(k, v) for w in some for k, v in (("main", w.main), *w.defines.items())} for some in (
-        variants, [w for w in variants if w.everywhere]
-    )]  # fmt: skip
-    assert values[0] == values[1]
-
-
 def test_the_check_fails_where_a_variant_does(
     check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,9 +51,6 @@ class Variant:
     main: str
     generated: dict[str, str]
     defines: dict[str, str] = field(default_factory=dict)
-    everywhere: bool = True
-    """Whether the compile check compiles this build for all architectures, instead of only for the newest
-    architecture."""
     options: tuple[str, ...] = ()
     """Additional NVRTC options of this build."""
     linked: tuple[Variant, ...] = ()
@@ -286,10 +283,6 @@ def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
     return Variant("rays", "rays.cu", generated, defines)
 
 
-# Builds that the check compiles for all architectures: two with contacts, and one without.
-EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", False), ("fused.cu", 0, "float64", False)}
-
-
 def kernel_variants() -> Iterator[Variant]:
     """Yield representative builds for the compile check."""
     single, double = np.dtype(np.float32), np.dtype(np.float64)
@@ -300,37 +293,36 @@ def kernel_variants() -> Iterator[Variant]:
                 parts = shapes and main == "staged.cu"
                 for part in (1, 2) if parts else (0,):
                     lanes = GPU_LANES if parts else 1
-                    variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes, part=part)
-                    yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
+                    yield make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes, part=part)
     # Models in staged launch evaluate signals with a fused build that has the same number of lanes.
-    yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
+    yield make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES)
     # Models with some swept joints. The kernels of such models run the same phases in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits and all extra actuator kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)
     # Models with wrapped ropes, in both number types.
     yield make_variant("fused.cu", double, double, True, shapes=1, wraps=True)
-    yield replace(make_variant("fused.cu", single, single, False, wraps=True), everywhere=False)
-    yield replace(signals_variant(double, double, wraps=True), everywhere=False)
+    yield make_variant("fused.cu", single, single, False, wraps=True)
+    yield signals_variant(double, double, wraps=True)
     # Steps of models whose work arrays fit into shared memory, without and with contacts, in both number types.
-    yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
+    yield make_variant("fused.cu", double, single, True, shared=True)
     yield make_variant("fused.cu", double, double, True, shared=True)
-    yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
+    yield make_variant("fused.cu", single, single, False, shapes=1, shared=True)
     # Separately compiled parts of the quick builds of models with contacts.
     yield from map(collide_variant, "123")
     # Models with triangle meshes.
-    yield replace(make_variant("fused.cu", single, single, False, shapes=3), everywhere=False)
+    yield make_variant("fused.cu", single, single, False, shapes=3)
     wholes = (
         make_variant("fused.cu", double, double, True, shapes=2),
         make_variant("fused.cu", single, single, False, shapes=1, shared=True),
     )
     for whole in wholes:
         if (parted := in_parts(whole)) is not None:
-            yield replace(parted, everywhere=whole.defines["GPUSIM_SHAPES"] == "1")
+            yield parted
     for real, stored in ((double, single), (double, double), (single, single)):
-        yield replace(signals_variant(real, stored), everywhere=real == stored)
+        yield signals_variant(real, stored)
     yield robotics_variant()
     yield rays_variant()
     # Builds for fast=True.
     for main in ("fused.cu", "staged.cu"):
-        yield replace(make_variant(main, single, single, True), everywhere=False)
+        yield make_variant(main, single, single, True)
