@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
-import pytest
 
 from gpusim import Simulation
-from gpusim.backends.codegen.variants import ROOM_SLOTS, Variant
-from gpusim.backends.native import backend as native_backend
 from gpusim.scene import Scene, list_scenes, load_scene
 
 STEPS, HEAP_STEPS, PIECE = 500, 60, 50
@@ -36,35 +33,6 @@ def cases(scenes: Iterable[str]) -> list[Case]:
         for number, combination in enumerate(COMBINATIONS)
         if name not in SLOW or number in (SLOW[name], 3 - SLOW[name])
     ]
-
-
-def special(sizes: dict[str, int]) -> bool:
-    """Return whether a model has long sums or circuits."""
-    return sizes["slots"] > ROOM_SLOTS or sizes["coupled"] > 0
-
-
-def in_vectors(sizes: dict[str, int]) -> bool:
-    """Return whether the contacts of a model are side by side in vectors: such builds take longest."""
-    return sizes["lanes"] > 1
-
-
-def make_room(
-    monkeypatch: pytest.MonkeyPatch,
-    slots: int,
-    coupled: bool = False,
-    concerns: Callable[[dict[str, int]], bool] = lambda sizes: True,
-) -> None:
-    """Let the models that ``concerns`` selects by their sizes share builds."""
-    plain = native_backend.model_variant
-
-    def roomy(main: str, real: np.dtype, stored: np.dtype, sizes: dict[str, int], *rest: object) -> Variant:  # type: ignore[type-arg]
-        specialized = len(rest) > 2 and rest[2]  # such kernels need the true sizes
-        if specialized or not concerns(sizes):
-            return plain(main, real, stored, sizes, *rest)  # type: ignore[arg-type]
-        given = {"slots": max(slots, sizes["slots"]), "coupled": max(int(coupled), sizes["coupled"])}
-        return plain(main, real, stored, sizes | given, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(native_backend, "model_variant", roomy)
 
 
 class Runner:

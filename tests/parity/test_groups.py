@@ -19,7 +19,7 @@ from gpusim.solver.schedule import FLAGS
 from gpusim.typing import Array
 from tests.message_snapshot import naming
 
-from .bits import differing, make_room, special
+from .bits import differing
 from .machines import SEEDS, machine_model, scatter
 from .test_singular import STEPS as SINGULAR_STEPS
 from .test_singular import four_bar
@@ -58,15 +58,13 @@ def same_bits(model: Model, **options: Any) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_machines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8, coupled=True, concerns=special)  # one build for long sums and for circuits
+def test_random_machines(seed: int) -> None:
     same_bits(machine_model(seed), dtype="float32" if seed % 3 == 1 else "float64")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS[:2])
-def test_work_in_float32(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8)  # one build for both seeds
+def test_work_in_float32(seed: int) -> None:
     same_bits(machine_model(seed), dtype="float32", fast=True)
 
 
@@ -79,8 +77,7 @@ def test_fast_contacts() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("substeps", [1, 2])
-def test_contacts_and_bouncing_limits(substeps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 12)  # the build of krt100m's worlds
+def test_contacts_and_bouncing_limits(substeps: int) -> None:
     b = leg()
     b.add_shape_sphere(0, radius=0.05)
     same_bits(b.finalize(), steps=40, config=SolverConfig(joint_solver="direct", substeps=substeps), threads=2)
@@ -127,7 +124,6 @@ def test_a_world_that_fails_leaves_its_group() -> None:
 @pytest.mark.parametrize("options", [{}, {"dtype": "float32", "fast": True}], ids=["float64", "fast"])
 @pytest.mark.parametrize("flags", [("-mavx2",), ()], ids=["avx2", "plain"])
 def test_other_processors(flags: tuple[str, ...], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8, coupled=not options)  # the builds of test_random_machines and test_work_in_float32
     expected = states(machine_model(3), steps=20, **options)["fused"].state.arrays
     monkeypatch.setattr(compile_native, "_vector_flags", lambda: flags)
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
@@ -144,8 +140,7 @@ def lanes(worlds: int, model: Model, **options: Any) -> int:
 
 
 @pytest.mark.nightly
-def test_fast_worlds_get_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8)  # the build of test_work_in_float32
+def test_fast_worlds_get_groups() -> None:
     assert lanes(32, machine_model(0), dtype="float32", fast=True) == compile_native.vector_bytes() // 8
 
 

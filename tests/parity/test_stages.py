@@ -31,7 +31,6 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver.step import run_stage
 from gpusim.typing import Array
 
-from .bits import make_room, special
 from .harness import Outcome, Walk, make_pair
 from .machines import SEEDS, locked_twice, machine_model
 from .stages import BY_NAME
@@ -108,8 +107,7 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_stage(seed: int, solver: str, scheme: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8, coupled=True, concerns=special)  # one build for long sums and for circuits
+def test_every_stage(seed: int, solver: str, scheme: str, dtype: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         walk = Walk(*make_pair(seed, dtype, **config(seed, solver, scheme)), DT)

@@ -16,8 +16,6 @@ from gpusim.shapes.placing import ALL_GROUPS
 from tests.builds import optimize_less
 from tests.message_snapshot import naming
 
-from .bits import in_vectors, make_room
-
 pytestmark = pytest.mark.native
 
 
@@ -86,11 +84,8 @@ def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: ob
     options = SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
     with monkeypatch.context() as own:
         if defines:
-            make_room(own, 12)  # one build for more scenes
             add_defines(defines, own)
             optimize_less(own)
-        else:
-            make_room(own, 8, coupled=True, concerns=in_vectors)  # the builds of test_bits_heaps.py
         return Simulation(model, backend="native", threads=threads, launch="fused", config=options)
 
 

@@ -19,7 +19,6 @@ from gpusim.errors import GpusimError
 from gpusim.scene import load_scene
 from gpusim.sensors import add_imu
 from tests.builds import optimize_less
-from tests.parity.bits import in_vectors, make_room
 
 from .helpers import ball_body
 from .test_snapshots import builder
@@ -67,11 +66,6 @@ def run(sim: gpusim.Simulation, name: str, steps: int) -> None:
         for _ in range(steps):
             commanded(sim, name, scene)
             sim.step()
-
-
-def share_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the builds of parity/test_bits_heaps.py for contacts in vectors."""
-    make_room(monkeypatch, 8, coupled=True, concerns=in_vectors)
 
 
 def under_way(name: str, backend: str, worlds: int, steps: int, **options: Any) -> gpusim.Simulation:
@@ -132,7 +126,6 @@ def in_a_new_process(jobs: list[dict[str, Any]]) -> list[list[str]]:
 def main() -> None:
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
-    share_builds(pytest.MonkeyPatch())
     found = []
     for job in json.load(sys.stdin):
         sim = gpusim.Simulation.load(job["path"], **job["options"])

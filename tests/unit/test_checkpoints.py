@@ -28,7 +28,6 @@ from .checkpoint_runs import (
     everything,
     in_a_new_process,
     run,
-    share_builds,
     under_way,
 )
 from .helpers import ball_body, bits, different
@@ -98,8 +97,7 @@ def test_settings_and_launches(dtype: str, config: dict[str, Any], worlds: int, 
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", list_scenes())
-def test_every_scene(name: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    share_builds(monkeypatch)
+def test_every_scene(name: str, backend: str, tmp_path: Path) -> None:
     jobs, expected = [], []
     few = backend == "numpy" and name in SLOW_ON_NUMPY
     first, more = (1, 1) if few else (20, 40) if backend == "numpy" else (60, 150)

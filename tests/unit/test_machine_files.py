@@ -18,7 +18,6 @@ from gpusim.scene import Scene
 from tests.cli.conftest import SWINGING_ARM
 from tests.cli.pages import yaml_blocks
 from tests.message_snapshot import names, naming
-from tests.parity.bits import make_room
 
 from .helpers import bits
 from .urdf_text import joint, link, robot
@@ -136,8 +135,7 @@ def test_a_file_makes_the_same_builder_as_python(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("file", MACHINES, ids=lambda file: file.stem)
-def test_examples_run(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8)  # one build for more machines
+def test_examples_run(file: Path) -> None:
     scene = load_machine(file)
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
     sim.step(round(0.2 / scene.config.dt))

@@ -9,7 +9,6 @@ import gpusim
 from gpusim.backends.native import team as trials
 from gpusim.backends.native.team import Team
 from gpusim.bench.piles import pile
-from tests.parity.bits import make_room
 
 
 def stepped(team: Team, seconds: float, cost: Callable[[int], float]) -> list[int]:
@@ -52,7 +51,6 @@ def test_threads_leave_a_busy_computer_and_return() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_trials_keep_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8, coupled=True)  # the build of parity/test_bits_heaps.py
     monkeypatch.setattr(trials, "TRIAL", 1)
     monkeypatch.setattr(trials, "FIRST", 0.0)
     monkeypatch.setattr(trials, "LONGEST", 0.0)

@@ -69,8 +69,16 @@ MOST_GROUP_BYTES = 4 << 30
 # has at least FEW_STEPS steps, unless FEW_STEPS steps take longer than PATIENCE seconds.
 PIECE, MOST_STEPS = 0.05, 1_000_000
 PATIENCE, FEW_STEPS = 0.5, 10
+# Bodies of a constraint, and the set of shape kinds, in the general kernels.
+GENERAL_SLOTS, ALL_SHAPES = 12, 3
 # Loaded libraries of this process, by digest of the build.
 _LIBRARIES: dict[str, ctypes.CDLL] = {}
+
+
+def general_sizes(sizes: dict[str, int]) -> dict[str, int]:
+    """Return the sizes for general kernels, which most models share. Code that a model does not use costs no time."""
+    shapes = ALL_SHAPES if sizes["shape_level"] else 0
+    return sizes | {"slots": max(sizes["slots"], GENERAL_SLOTS), "coupled": 1, "wraps": 1, "shape_level": shapes}
 
 
 def load_library(variant: Variant) -> ctypes.CDLL:
@@ -113,9 +121,12 @@ class NativeBackend(KernelBackend):
         self.world_lanes = self._lanes_of_worlds(launch)
         if self.world_lanes > 1:
             self.launch_reason = f"launch simd: {self.world_lanes} worlds side by side in the processor's vectors"
-        build = partial(model_variant, main, self.real, self.stored, self.sizes, self.direct, self.kinds)
-        self._library = load_library(build(bool(specialize), self.world_lanes))
-        sized = partial(build, True, self.world_lanes)
+        known = self.direct, self.kinds, bool(specialize), self.world_lanes
+        sizes = self.sizes if specialize else general_sizes(self.sizes)
+        self._library = load_library(model_variant(main, self.real, self.stored, sizes, *known))
+        sized = partial(
+            model_variant, main, self.real, self.stored, self.sizes, self.direct, self.kinds, True, self.world_lanes
+        )
         self._specialization = Specialization(sized) if specialize is None else None
         self._kept: dict[str, tuple[Array, int]] = {}
         self._slab = np.zeros(0, np.uint8)

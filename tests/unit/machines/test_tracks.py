@@ -10,7 +10,6 @@ from gpusim import EnergyAudit, ModelBuilder, Simulation, SolverConfig, Transfor
 from gpusim import machines as m
 from gpusim.machines.track_parts import GREASED
 from gpusim.machines.tracks import BUSHING
-from tests.parity.bits import make_room
 
 from .crawler import PITCH, TEETH, Tracks, crawler, drive, small, weight
 
@@ -205,8 +204,7 @@ def rolled(tracks: Tracks, sim: Simulation, worlds: int, steps: int) -> Simulati
 
 @pytest.mark.nightly
 @pytest.mark.native
-def test_a_world_of_256_has_its_bits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_room(monkeypatch, 8, coupled=True)  # the builds of parity/test_bits_heaps.py
+def test_a_world_of_256_has_its_bits_alone() -> None:
     tracks, model = small()
     config = SolverConfig(dt=2.5e-3, iterations=4)
     many = rolled(tracks, Simulation(model, num_worlds=256, backend="native", config=config), 256, 8)
