@@ -198,7 +198,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run all block diagrams that are due at the current time. The next step does not repeat the samples."""
+        """Run all block diagrams that are due at the current time. The next step skips these diagrams."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -209,7 +209,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.step_size
 
     def invalidate(self) -> None:
-        """Invalidate cached forces and velocities. Call it after you write to ``state`` or replay a CUDA graph."""
+        """Invalidate cached forces and velocities, after you write to ``state`` or replay a CUDA graph."""
         self.runtime.invalidate()
 
     # Start: closed loops.
@@ -251,7 +251,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
         """Hold commands at fixed values until :meth:`release`. Without ``values``, the call is an emergency stop.
 
-        Held commands ignore diagrams and writes. Copies of the state include the override. A reset ends the override.
+        Held commands ignore block diagrams and later writes. Copies of the state include the override. A reset ends the
+        override.
 
         Args:
             values: dict from a command's label or wildcard to a number, or to one number per chosen world. None holds
@@ -410,7 +411,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: a signal is not writable, or the shape of a value does not fit. All poses are then unchanged.
+            ModelError: a signal is not writable, or the shape of a value does not fit. In this case, no pose changes.
         """
         if not isinstance(values, Mapping):
             fix = "give {'joint.hip.position': 0.1}"

@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Rows of a joint, a line, a coupling or a coupled law. One thread solves the rows together."""
+    """Rows of a joint, a line, a coupling or a coupled law. One thread solves all rows of a constraint."""
 
     label: str
     bodies: list[int]
@@ -91,7 +91,7 @@ class RowCollector:
 
     Args:
         builder: complete and checked elements.
-        asked: pairs (joint, coordinate) that get an axis row in any case.
+        asked: pairs (joint, coordinate) that get an axis row even without limits and actuators.
     """
 
     def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
@@ -339,7 +339,7 @@ class RowCollector:
 
     @cached_property
     def _mix_places(self) -> dict[int, int]:
-        """Return the index of each sum (:class:`Mix`) with a row: first of couplings, then of axes and coupled laws.
+        """Return the index of each sum (:class:`Mix`) with a row. Couplings come first, then axes and coupled laws.
 
         The value is cached, so read this property only after all rows exist.
         """

@@ -34,7 +34,7 @@ class Texture:
         mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. Each side
             of a box and the side of a cylinder show the whole image. "projected" projects the image along z, with its
             center on the z axis. Planes and height fields are always projected. The viewer stretches a cube of images
-            to the box around a shape, except with "projected".
+            to the bounding box of a shape, except with "projected".
 
     Attributes:
         key: digest of the pixels.

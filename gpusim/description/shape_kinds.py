@@ -154,7 +154,7 @@ class ShapeType(ABC):
         return 0.0
 
     def tile(self, params: Params) -> float:
-        """Return half the minimum thickness of a tile (m), or 0 for other shapes."""
+        """Return half the minimum thickness (m) of a shape with flat faces, or 0 for other shapes."""
         return 0.0
 
     def manifolds(self, params: Params) -> int:
@@ -187,8 +187,8 @@ class ShapeType(ABC):
         """Find where rays first cross the surface, from outside or from inside (see shapes/casting.py).
 
         Returns:
-            The first crossing ``s >= start`` of each ray (m), (n,), infinite without a hit; and the outward normals at
-            the crossings, (n, 3), of any length.
+            Two arrays: the first crossing ``s >= start`` of each ray (m), (n,), infinite without a hit, and the outward
+            normals at the crossings, (n, 3), of any length.
 
         Raises:
             ModelError: only kernels can cast rays against this kind of shape.

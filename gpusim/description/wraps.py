@@ -18,9 +18,9 @@ class Wrap:
     """A sphere or an infinite cylinder that a rope wraps around without friction. The surface does not collide.
 
     The rope takes the shorter way around the surface, or runs straight if the surface does not block the rope. If the
-    side point is outside of the surface, the rope wraps around on the side of the point. If the side point is inside,
-    the rope runs through the inside, as through a ring. If an end of the rope is inside, the rope is straight. MuJoCo 4
-    has the same rules.
+    side point is outside of the surface, the rope passes the surface on the side of this point. If the side point is
+    inside, the rope runs through the inside, as through a ring. If an end of the rope is inside, the rope is straight.
+    MuJoCo 4 has the same rules.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.

@@ -48,7 +48,7 @@ class Ball(JointType):
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3, the number of coordinates that are signals. The other coordinates only have limits."""
+        """Return 3: the rotation vector is a signal. Further coordinates only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:

@@ -1,7 +1,7 @@
 """Differential gear and anti-roll bar, built from tendons and couplings.
 
-Every differential satisfies s = ratio (l + r)/2. l and r are the angles of the two sides, and s is the input angle. A
-limited-slip differential also has dry friction or viscous damping on l - r. A locked differential also keeps l - r at
+Every differential satisfies s = ratio (l + r)/2, where s is the input angle, and l and r are the angles of both sides.
+A limited-slip differential also has dry friction or viscous damping on l - r. A locked differential also keeps l - r at
 its starting value. Each side gets ratio/2 times the input torque. The friction slows the faster side and drives the
 slower side.
 """

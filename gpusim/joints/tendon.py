@@ -45,7 +45,7 @@ class Tendon(JointType):
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the sum."""
+        """Return the coordinate of the weighted sum."""
         none = np.zeros(3)
         return [Coordinate(SUM, none, none, none, none, none, terms=tuple(params["terms"]))]
 
@@ -80,8 +80,8 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The function replaces a tendon in the list by its
-            terms.
+        terms: list of (joint, factor) or (joint, axis, factor). The function expands a tendon in the list into the
+            tendon's terms.
         limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, the limit moves to the
             new value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).

@@ -41,7 +41,7 @@ class Box(ShapeType):
         return float(np.min(params["half_extents"]))
 
     def volume(self, params: Params) -> float:
-        """Return 8 hx hy hz."""
+        """Return the volume 8 hx hy hz for the half extents hx, hy and hz."""
         return 8.0 * float(np.prod(params["half_extents"]))
 
     def inertia(self, params: Params) -> Array:

@@ -54,7 +54,7 @@ class Span:
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
     def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
-        """Keep the points of the lines with |p + s d| <= radius, except for lines in the mask ``whole``."""
+        """Clip the lines to a circle or sphere with this radius, except for lines in the mask ``whole``."""
         within = square * (radius * radius) - aside
         hit, half = within >= 0.0, np.sqrt(within)
         enter, leave = (-along - half) / square, (half - along) / square
@@ -124,7 +124,7 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
 
 
 def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """Return the first hits on a shape with a smooth side, and their faces, like ``Span.first_end``.
+    """Return the first hits of rays on a shape with a smooth side, and the faces at the hits (``Span.first_end``).
 
     ``bounds`` is the ray's span inside the bounding shape.
     """
@@ -144,7 +144,7 @@ def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
 
 
 def face_normals(face: Array) -> Array:
-    """Return outward normals (n, 3) of box faces: 2 k for +axis k, 2 k + 1 for -axis k. ROUND_SIDE gives any normal."""
+    """Return outward normals (n, 3) of box faces. Face 2 k is at +axis k, face 2 k + 1 at -axis k."""
     known = np.maximum(face, 0)
     out = np.zeros((face.size, 3))
     out[np.arange(face.size), known // 2 % 3] = np.where(known % 2 == 1, -1.0, 1.0)
@@ -152,7 +152,7 @@ def face_normals(face: Array) -> Array:
 
 
 def normals(face: Array, round_normals: Array) -> Array:
-    """Return normals at the hits: of the planar face if a ray hits one, else of the smooth side."""
+    """Return the normals at the hits, on planar faces or on the smooth side."""
     return np.where((face == ROUND_SIDE)[:, None], round_normals, face_normals(face))
 
 

@@ -29,11 +29,11 @@ class Cylinder(Round):
     ray_file: ClassVar[str] = "cylinder.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return 2 pi r^2 half_length."""
+        """Return the volume 2 pi r^2 half_length."""
         return 2.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
 
     def inertia(self, params: Params) -> Array:
-        """Return V r^2/2 about the axis, and V (r^2/4 + half_length^2/3) about a transverse axis."""
+        """Return the inertia for the volume V: V r^2/2 about the axis, V (r^2/4 + half_length^2/3) across."""
         square, half = float(params["radius"]) ** 2, float(params["half_length"])
         across = square / 4.0 + half * half / 3.0
         moments: Array = self.volume(params) * np.diag([across, across, square / 2.0])
