@@ -1,8 +1,8 @@
 """Contact laws: normal force, damping and friction of a contact.
 
-A contact law has four parts (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
-geometry. You choose the other three parts by name. Each part has a registry of choices. A tire (:class:`Tire`) is also
-a contact law. The friction of a tire acts in the wheel's frame.
+A contact law has four parts (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes define the
+geometry. You choose normal force, damping and friction by name. A tire (:class:`Tire`) is also a contact law. The
+friction of a tire acts in the wheel's frame.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class Tire(ContactLaw):
     """Contact law of a tire, for the material of a wheel shape, as in ``Material(friction=1.0, law=Tire(...))``.
 
     A brush of bristles transmits the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s of
-    the bristles follows ``s' = v - |V| s/l``. v is the slip velocity, V the rolling speed, and l the relaxation length
+    the bristles follows ``s' = v - |V| s/l``, with the slip velocity v, the rolling speed V and the relaxation length l
     (section 7.2). At standstill the bristles act as springs, so a braked wheel does not creep. The tire collides with
     shapes of every kind.
 

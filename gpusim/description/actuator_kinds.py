@@ -420,7 +420,7 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n). Other kinds return None."""
+        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n), else None."""
         return None
 
 

@@ -61,7 +61,7 @@ class Model(Elements):
         return acting
 
     def with_swept(self, swept: Array) -> Model:
-        """Return a copy of the model in which sweeps solve the constraints ``swept``."""
+        """Return a copy of the model in which the colored solver solves the constraints ``swept``."""
         topology = replace(self.topology, swept=swept)
         return replace(self, topology=topology, contact=replace(self.contact, articulated=topology.articulated))
 

@@ -1,7 +1,7 @@
 """Paths through the elimination tree. A path contains the joint rows that respond to a load on a body.
 
 All constraints on a body are neighbors, so the pivots of these constraints are on one path to the root of the
-elimination tree. L is the factor of the direct solver. For a load r on a body, L^-1 r is nonzero only on the body's
+elimination tree. With the factor L of the direct solver and a load r on a body, L^-1 r is nonzero only on the body's
 path (Liu 1990, The role of elimination trees in sparse factorization).
 """
 

@@ -76,7 +76,7 @@ class HeightField(Unmovable):
         return math.inf
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 for terrain without valleys, or with all normals within 5 degrees of the first normal, else MANIFOLDS."""
+        """Return 1 for terrain without valleys, or with nearly equal normals (5 degrees), else MANIFOLDS."""
         heights, spacing = params["heights"], params["spacing"]
         first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
         # Bands of rows need less memory. Neighboring bands share a row of cells.

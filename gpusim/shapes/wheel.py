@@ -52,7 +52,7 @@ class Wheel(Round):
     ray_file: ClassVar[str] = "wheel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return the volume: the integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2). A sharp edge gives 0."""
+        """Return the integral of pi rho^2 over z, with rho = disk + sqrt(edge^2 - z^2). A sharp edge gives 0."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         return 2.0 * math.pi * disk**2 * e + math.pi**2 * disk * e * e + 4.0 / 3.0 * math.pi * e**3
