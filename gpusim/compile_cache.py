@@ -135,7 +135,7 @@ def compile_error(main: str, tool: str, output: str) -> CompileError:
     Args:
         main: the compiled source.
         tool: name of the compiler.
-        output: output of the compiler. File names are relative to the source folder.
+        output: output of the compiler. File names in ``output`` are relative to the source folder.
     """
     found = _errors_of(output)
     shown = [f"  {line}" for line in found[:ERRORS_SHOWN]]

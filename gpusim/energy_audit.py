@@ -3,8 +3,8 @@
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is
 p (u- + u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step is the
 mean over the kicks at the start and the end of the step (trapezoidal rule). With the semi-implicit scheme, the audit
-uses only the kick at the start. The balance has separate entries for position corrections and for implicit steps of oil
-circuits. ``EnergyBalance.error`` is the change of energy minus the sum of all entries.
+uses only the kick at the start of the step. The balance has separate entries for position corrections and for implicit
+steps of oil circuits. ``EnergyBalance.error`` is the change of energy minus the sum of all entries.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Powers = dict[str, Array]
 
 @dataclass(frozen=True)
 class EnergyBalance:
-    """Result of an energy audit. All values are arrays (num_worlds,), J.
+    """Result of an energy audit. All values of the result are arrays (num_worlds,) in J.
 
     Attributes:
         kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
-        works: dict from an entry's name to the added energy. Negative values are removed energy. Elements have entries
-            such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of a spring
-            contains only the work of its damping. ``joints`` is the numerical energy error in the locked directions of
-            joints. ``moved bodies`` is the work of kinematic bodies. ``push-outs`` is the work of position corrections
-            against gravity. ``oil steps`` is the energy change by the implicit steps of circuits. Three more entries
-            are ``contacts``, ``impacts`` and ``applied``.
+        works: dict from an entry's name to the added energy. Negative values of ``works`` are removed energy. Elements
+            have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The
+            entry of a spring contains only the work of its damping. The entry ``joints`` is the numerical energy error
+            in the locked directions of joints. The entry ``moved bodies`` is the work of kinematic bodies. The entry
+            ``push-outs`` is the work of position corrections against gravity. The entry ``oil steps`` is the energy
+            change by the implicit steps of circuits. Three more entries are ``contacts``, ``impacts`` and ``applied``.
         turnover: maximum of three values: the added energy, the removed energy, and the largest change of the kinetic
             energy.
     """
@@ -56,7 +56,7 @@ class EnergyBalance:
         return np.abs(self.error) / np.where(self.turnover > 0.0, self.turnover, 1.0)
 
     def __str__(self) -> str:
-        """Return a table of the entries of world 0, largest work first."""
+        """Return a table of the energies and works of world 0, largest work first."""
         rows = sorted(self.works.items(), key=lambda item: -abs(item[1][0]))
         stored = [("kinetic energy", self.kinetic), ("potential energy", self.potential)]
         lines = [f"{name:32s} {value[0]:14.6g} J" for name, value in [*stored, *rows, ("error", self.error)]]

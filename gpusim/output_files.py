@@ -95,7 +95,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     incomplete file. An older file with the same name survives a crash.
 
     Raises:
-        OSError: the folder is not writable. The error names the path.
+        OSError: the folder is not writable. The error message contains the path.
     """
     target = Path(os.path.realpath(path))  # write to the target of a link, and keep the link
     temporary = temporary_of(target)
@@ -135,7 +135,8 @@ def part_of(path: Path) -> Path:
 def locked(part: Path) -> BinaryIO | None:
     """Lock the file of a recording. The lock lasts until the returned file is closed or the process ends.
 
-    If ``part`` is a folder, lock the layout file of the recording. Its name is the last in sorted order.
+    If ``part`` is a folder, lock the layout file of the recording. The layout file is the last file of the folder in
+    sorted order.
 
     Returns:
         The open file. None if the file is missing, or if the system or the file system has no locks.

@@ -63,9 +63,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             world, the backend measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
-            True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
-            the backend compiles in the background and uses the new kernels as soon as possible. The native backend
-            starts to compile after 5 s of stepping. The CUDA backend compiles only for 256 or more worlds.
+            With ``specialize=True``, the backend compiles at the start, which takes about ten seconds for a new model.
+            With ``specialize=False``, the backend never compiles these kernels. By default, the backend compiles in the
+            background and uses the new kernels as soon as possible. The native backend starts to compile after 5 s of
+            stepping. The CUDA backend compiles only for 256 or more worlds.
         fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
             CUDA backend fuses multiplies with adds, so the results differ from the CPU by rounding.
 
@@ -198,7 +199,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run all block diagrams that are due at the current time. The next step skips these diagrams."""
+        """Run all block diagrams that are due at the current time. The next step does not run them again."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -251,8 +252,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
         """Hold commands at fixed values until :meth:`release`. Without ``values``, the call is an emergency stop.
 
-        Held commands ignore block diagrams and later writes. Copies of the state include the override. A reset ends the
-        override.
+        Held commands ignore block diagrams and later writes. Snapshots of the state include the override. A reset ends
+        the override.
 
         Args:
             values: dict from a command's label or wildcard to a number, or to one number per chosen world. None holds
@@ -359,7 +360,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             dtype: type of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`. Signals marked ``forward`` in :meth:`signals` need one trial step per state.
+            An :class:`Observation`. Signals with the mark ``forward`` in :meth:`signals` need one trial step per state.
 
         Raises:
             UnknownNameError: no such signal. The message names similar signals.
@@ -411,7 +412,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: a signal is not writable, or the shape of a value does not fit. In this case, no pose changes.
+            ModelError: a signal is not writable, or the shape of a value does not fit. After such an error, all poses
+                are unchanged.
         """
         if not isinstance(values, Mapping):
             fix = "give {'joint.hip.position': 0.1}"
@@ -489,7 +491,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.status
 
     def health_report(self) -> str:
-        """Return one line per problem and world. Most lines contain the fix.
+        """Return one line per problem and world. Most lines also contain the fix.
 
         Problems are failures, pair buffer overflows, open joints, unconverged contacts and solves, cavitated oil,
         jumps of motions and fast spinning bodies.

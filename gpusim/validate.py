@@ -272,8 +272,7 @@ def inertia(element: str, value: Any) -> Array:
 
     Raises:
         ModelError: the value has a wrong shape, or is no finite, symmetric, positive definite tensor below the maximum.
-            The function also raises this error if a principal moment exceeds the sum of the other two moments, or is
-            far below the largest moment.
+            A principal moment must not exceed the sum of the other two moments, or be far below the largest moment.
     """
     try:
         given = np.array(value, dtype=float)

@@ -133,8 +133,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             child_xform: joint frame in the body frame of the child.
             label: unique name, default ``joint<index>``.
             solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose the solver.
-            at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. A point (m) means a frame
-                with the world's axes, so ``axis`` is in the world frame.
+            at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. If ``at`` is a point (m), the
+                joint frame has the world's axes, so ``axis`` is in the world frame.
             params: parameters of the joint type.
 
         Returns:

@@ -138,7 +138,7 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Return a dict: command -> column of ``sim.control``."""
+    """Return the column of each command in ``sim.control``, by command label."""
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}

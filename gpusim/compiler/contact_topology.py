@@ -293,7 +293,7 @@ class _Filter:
         self.excluded = [sorted(s - set(t)) for s, t in zip(excluded, included, strict=True)]
 
     def __call__(self, a: int, b: int) -> bool:
-        """Return whether shapes a < b may touch."""
+        """Return whether the shapes with the indices a < b may touch."""
         if self.body[a] == self.body[b] or not (self.dynamic[self.body[a]] or self.dynamic[self.body[b]]):
             return False
         if b in self.included[a]:

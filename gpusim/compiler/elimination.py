@@ -67,8 +67,8 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
     Args:
         bodies: bodies of every constraint, (constraints, slots).
         dynamic: array (bodies,), True for bodies that can move.
-        swept: array (constraints,), True for constraints of the colored solver. The factorization does not contain
-            these constraints. The constraints of both solvers have no movable body in common.
+        swept: array (constraints,), True for constraints of the colored solver. The factorization does not contain the
+            constraints of the colored solver. The constraints of both solvers have no movable body in common.
 
     Returns:
         The operations of the factorization, and the products for the blocks of J M^-1 J^T.

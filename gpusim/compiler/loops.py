@@ -1,4 +1,4 @@
-"""Detection of closed loops. Constraint rows in trees are linearly independent. Rows in loops may be dependent."""
+"""Detection of closed loops. Constraint rows are linearly independent in trees, but may be dependent in loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gpusim.typing import Array
 def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
     """Return a mask of the constraints in closed loops of the graph of bodies and constraints, (constraints,).
 
-    The world and all kinematic bodies form one node of the graph. The function builds a spanning forest breadth first.
+    The world and all kinematic bodies form one node of the graph. The function builds a spanning forest by
+    breadth-first search.
 
     Args:
         bodies: bodies that each constraint connects, including the world.

@@ -47,7 +47,7 @@ AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armatur
 
 @dataclass
 class Axis:
-    """Element, parameters and joint coordinate of an axis row. ``joint`` is -1 for a line."""
+    """Element, parameters and joint coordinate of an axis row. For a line between two points, ``joint`` is -1."""
 
     element: tuple[str, int]
     label: str
@@ -121,7 +121,7 @@ class RowCollector:
                     self.wraps.append(self._wrap_row(c.path))
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Return the axis row of a joint coordinate. The first call creates the row."""
+        """Return the axis row of a joint coordinate. The first call creates the axis row."""
         key = (joint, coordinate)
         if key not in self._joint_axes:
             spec = self.builder.joints[joint]
@@ -230,7 +230,7 @@ class RowCollector:
         )
 
     def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
-        """Return the element of a joint coordinate. The first call creates the element."""
+        """Return the constraint function (element) of a joint coordinate. The first call creates the element."""
         key = (joint, coordinate)
         if key not in self._coordinates:
             self._coordinates[key] = self._coordinate(self.builder.joints[joint], key)

@@ -245,7 +245,7 @@ class Topology:
     def free(self) -> Array:
         """Return a mask (bodies,) of the movable bodies whose rotation no rigid row and no coupling constrains.
 
-        Examples are bodies without joints, and bodies on ball joints.
+        Examples of such bodies are bodies without joints, and bodies on ball joints.
         """
         element = self.rigid_element
         rotational = np.concatenate([self.dot.linear == 0.0, np.ones(self.spin.owner.size, dtype=bool)])

@@ -135,14 +135,16 @@ class ContactLaw:
         damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. For a
             rigid contact, give a restitution in the material instead.
         friction: one of "coulomb", "regularized", "contensou" and "tire".
-        stiffness: stiffness of the normal law. The unit is N/m^1.5 for "hertz", N/m^3 for "volumetric" and N/m for
-            "spring". The default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round
-            shape, because R is undefined between flat shapes. Without a stiffness, "hertz" also needs a round shape.
-        damping_coefficient: coefficient c of the damping law. The unit is N s/m for "linear" and s/m for
+        stiffness: stiffness of the normal law. The unit of the stiffness is N/m^1.5 for "hertz", N/m^3 for "volumetric"
+            and N/m for "spring". The default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric"
+            needs a round shape, because the radius R is undefined between flat shapes. Without a stiffness, "hertz"
+            also needs a round shape.
+        damping_coefficient: coefficient c of the damping law. The unit of c is N s/m for "linear" and s/m for
             "hunt_crossley".
         regularization_speed: sliding speed above which "regularized" friction reaches its full force, m/s.
-        patch_radius: radius of the contact patch for "contensou", m. The default is sqrt(R d), with the radius R of
-            relative curvature and the penetration depth d. You must give ``patch_radius`` with normal="rigid".
+        patch_radius: radius of the contact patch for "contensou", m. The default patch radius is sqrt(R d), with the
+            radius R of relative curvature and the penetration depth d. You must give ``patch_radius`` with
+            normal="rigid".
         pressure: distribution of the pressure over the patch, "uniform" (default) or "hertz".
         slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: parameters of friction "tire".
             See :class:`Tire`. ``width`` needs normal="spring".

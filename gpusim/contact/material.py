@@ -28,10 +28,11 @@ class Material:
 
     Args:
         friction: coefficient of sliding friction, >= 0.
-        rolling_friction: lever arm of the rolling resistance, m. The maximum torque is the arm times the normal force.
-            If one material has 0, the value of the other material applies.
-        spinning_friction: lever arm of the torque against spin about the normal, m. If one material has 0, the value of
-            the other material applies. With the Contensou friction law, the patch also causes a spinning torque.
+        rolling_friction: lever arm of the rolling resistance, m. The maximum torque is the lever arm times the normal
+            force. If the lever arm of one material is 0, the lever arm of the other material applies.
+        spinning_friction: lever arm of the torque against spin about the normal, m. If the lever arm of one material is
+            0, the lever arm of the other material applies. With the Contensou friction law, the patch also causes a
+            spinning torque.
         restitution: ratio of the speeds after and before a central impact, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.
         young_modulus: modulus of elasticity for the Hertz normal law, Pa.

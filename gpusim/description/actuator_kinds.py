@@ -5,16 +5,17 @@ of the row gives the impulse p in a substep as a function of the velocity u:
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
-Springs, dampers, motors and cylinders determine P and D. Each actuator j with an effort limit, such as a servo, adds a
-clamped term. A row has at most MOST_CLAMPED clamped terms. The term with F is dry friction. Joint limits and stops
-determine u_min and u_max.
+Springs, dampers, motors and cylinders determine the impulse P and the slope D. Each actuator j with an effort limit,
+such as a servo, adds a clamped term. A row has at most MOST_CLAMPED clamped terms. The term ``F sign(u)`` is dry
+friction. Joint limits and stops determine the velocity bounds u_min and u_max.
 
 An actuator of a ``coupled`` kind acts on several axes at once. The force on each axis depends on the velocities of all
 axes of the actuator:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator adds one constraint with a row for each axis. Other actuators can also act on these axes.
+Each coupled actuator adds one constraint with a row for each axis. Other actuators can act on the axes of a coupled
+actuator, too.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class StepBuffers(Protocol):
         """
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Add the law ``P - D u`` of one coupled actuator. P is (num_worlds, n), and D is (num_worlds, n, n)."""
+        """Add the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n)."""
 
     def add_friction(self, group: Group, force: Array) -> None:
         """Add a group's dry friction (N or N m)."""
@@ -219,7 +220,7 @@ class AxisMaker(Protocol):
         """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row of another actuator."""
+        """Return the axis row of the actuator with the index ``actuator``."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
@@ -343,8 +344,8 @@ class ActuatorType:
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command: range, safe value and behavior.
 
-        The default range is -1 to 1, extended if necessary to include the default command. By default, there is no hard
-        limit, and the safe value is 0.
+        The default range is -1 to 1, extended if necessary to include the default command. By default, gpusim does not
+        clip the command, and the safe value is 0.
 
         Args:
             model: the model that contains the actuator.
@@ -402,8 +403,8 @@ class ActuatorType:
         """Record the state before a step of ``h`` s, for an energy audit.
 
         Returns:
-            None if the actuators do work only on joint axes. Otherwise, a function that the audit calls after the step.
-            The function returns the work (J) of each component by name, (num_worlds,).
+            A function that the audit calls after the step, or None if the actuators do work only on joint axes. The
+            function returns the work (J) of each component by name, (num_worlds,).
         """
         return None
 
@@ -411,7 +412,7 @@ class ActuatorType:
         """Add forces on bodies to ``work.force`` and ``work.torque``."""
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add terms to the law of the axis rows.
+        """Add the terms of the actuators to the force law of the axis rows.
 
         ``velocity`` is the best estimate of the row velocity after the step.
         """
@@ -443,7 +444,7 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight of the new value that makes a step h of z' = -z/T exact. ``ratio`` is h/T.
+    """Return the weight of the new value that makes a time step of z' = -z/T exact. ``ratio`` is h/T.
 
     The weight is 1/(1 - exp(-r)) - 1/r with r = h/T. The weight rises from 1/2 for small r to 1 for large r.
     """

@@ -43,7 +43,7 @@ COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
 
 @dataclass(frozen=True)
 class DotRow:
-    """Constraint ``u . w - c0 = 0``. ``u`` is in the axes of the parent, or of the world if ``on_world`` is True.
+    """Constraint ``u . w - c0 = 0``. The vector ``u`` is in the axes of the parent, or of the world if ``on_world``.
 
     If ``linear`` is True, ``point_a`` and ``vector_b`` are points in the body frames (m). Otherwise ``vector_b`` is a
     direction in the child's axes, and ``point_a`` is unused.
@@ -88,7 +88,8 @@ class Coordinate:
     outer_turn: first or last Euler angle. ``axis`` is the rotation axis. ``other`` is the axis at the opposite end of
         the Euler sequence, in the other body.
     middle_turn: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
-        child. ``other`` is the axis of the first rotation, in the parent. The three axes are right-handed.
+        child. ``other`` is the axis of the first rotation, in the parent. The three axes of the Euler angles are
+        right-handed.
     chord: 2 sin(t/2), for cone limits, where t is the angle between an axis in the parent and an axis in the child.
     """
 
@@ -174,7 +175,7 @@ class JointFrames:
 
 
 class JointType(ABC):
-    """Base class of a kind of joint, registered by ``name``. A kind defines the rows and coordinates of its joints."""
+    """Base class of a kind of joint, registered by ``name``. A kind defines the constraint rows and coordinates."""
 
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
@@ -209,7 +210,7 @@ class JointType(ABC):
         return []
 
     def moves(self, joint: JointSpec) -> int:
-        """Return the number of coordinates with a position signal. Further coordinates only have limits."""
+        """Return the number of coordinates with a position signal. All further coordinates only have limits."""
         return len(self.kinds(joint))
 
     def unit(self, joint: JointSpec) -> str:
@@ -230,7 +231,8 @@ class JointType(ABC):
 
         Joints without limits return an empty list.
 
-        Coordinates with a position signal have the name "". The other coordinates are named "rotation" or "cone".
+        Coordinates with a position signal have the name "". Coordinates that only have limits have the name "rotation"
+        or "cone".
         """
         kinds = self.kinds(joint)
         if not {"limit_lower", "limit_upper"} <= joint.params.keys():

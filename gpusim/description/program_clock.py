@@ -1,4 +1,4 @@
-"""Clock of programs (compiled diagrams): sample times, and input values of samples. Steps can have any size.
+"""Clock of programs (compiled diagrams): sample times, and input values of samples. Simulation steps can have any size.
 
 Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that begins at or
 after the due time of the sample. After a step longer than the period, the program runs the last 1000 missed samples.
@@ -48,7 +48,7 @@ class Ring:
     room: int
 
     def resample(self, s: Array, stretch: Array) -> None:
-        """Resample the buffer to a new period, before the next sample. The kernel version is ``space_ring``.
+        """Resample the buffer to a new period, before the next sample. The kernel version is named ``space_ring``.
 
         Args:
             s: persistent values of some worlds, changed in place.

@@ -155,7 +155,7 @@ class Rays:
 
 
 def _rows(name: str, value: Any) -> Array:
-    """Convert (3,) or (n, 3) to (n, 3)."""
+    """Convert an array (3,) or (n, 3) to an array (n, 3)."""
     try:
         rows = np.atleast_2d(np.array(value, np.float64))
     except (TypeError, ValueError, OverflowError):

@@ -65,7 +65,8 @@ class Line:
     """Rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
 
     ``origin`` is the point of the line that is nearest to the shape's center (m), (n, 3). The choice of ``origin``
-    avoids cancellation for distant rays. ``direction`` has length 1, (n, 3). ``start`` is in m, (n,).
+    avoids cancellation for distant rays. ``direction`` has length 1, (n, 3). ``start`` is the first valid s of each ray
+    (m), (n,).
     """
 
     origin: Array
@@ -73,7 +74,7 @@ class Line:
     start: Array
 
     def at(self, s: Array) -> Array:
-        """Return points at ``s``, (n, 3)."""
+        """Return the points of the rays at ``s``, (n, 3)."""
         return np.asarray(self.origin + s[:, None] * self.direction)
 
     def part(self, chosen: Array) -> Line:

@@ -58,8 +58,8 @@ class BodySpec(Named):
 class JointSpec(Named):
     """A joint between ``parent`` and ``child``. The frames of the joint are relative to the body frames.
 
-    ``solver`` is "direct" or "colored". The value applies to all connected joints. If ``solver`` is None, the
-    simulation chooses.
+    ``solver`` is "direct" or "colored". The value of ``solver`` applies to all connected joints. If ``solver`` is None,
+    the simulation chooses the solver.
     """
 
     kind: str

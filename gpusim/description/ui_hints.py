@@ -63,7 +63,7 @@ class UiHints:
             only applies to the operator. Programs may exceed the range.
         safe: value in an emergency stop, within the range. None selects the current value of ``measured``, to stop the
             motion.
-        unit: unit of the command, e.g. "rad", or "-" for a fraction.
+        unit: unit of the command, such as "rad", or "-" for a fraction.
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
         springs: whether a released joystick returns the command to zero (valves, motors). If False, the joystick sets
             the rate of change of the command, and a released joystick keeps the command (positions).

@@ -38,7 +38,7 @@ _TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OU
 
 @register
 class D6(JointType):
-    """D6 joint with up to three translations and up to three rotations. Rows lock all other motions.
+    """D6 joint with up to three translations and up to three rotations. Constraint rows lock all other motions.
 
     The parameters "linear" (n, 3) and "angular" (m, 3) are perpendicular unit vectors in the joint frame. The parameter
     "columns" (3, 3) is a right-handed triad along the rotation axes.
@@ -48,11 +48,11 @@ class D6(JointType):
     picture: ClassVar[str | None] = "socket"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of the translations, then of the rotations."""
+        """Return the kinds of the coordinates: translations first, then rotations."""
         return (TRANSLATION,) * len(joint.params["linear"]) + _TURNS[len(joint.params["angular"])]
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of locked translations and rotations."""
+        """Return the constraint rows, which lock translations and rotations."""
         turns = len(params["angular"])
         locked: list[DotRow] = []
         if turns == 0:

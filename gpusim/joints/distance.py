@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Distance(JointType):
-    """Distance joint. A rod is a line row. A rope is a limit on the distance."""
+    """Distance joint. A rod is a constraint row for the distance. A rope is a limit on the distance."""
 
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)

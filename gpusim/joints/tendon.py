@@ -1,9 +1,9 @@
 """Tendon: a weighted sum of joint coordinates as a separate coordinate (MuJoCo's fixed tendon).
 
 A tendon locks nothing. The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... of the coordinates of
-other joints. Limits, damping, friction and armature act on the sum. Springs, motors, servos and brakes can also act on
-the sum. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference
-of two wheels' angles.
+other joints. Limits, damping, friction and armature act on this weighted sum. Springs, motors, servos and brakes can
+also act on a tendon. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the
+difference of two wheels' angles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gpusim.transform import Transform
 
 @register
 class Tendon(JointType):
-    """Tendon, a joint without rows. The coordinate depends on the bodies of all joints in the terms."""
+    """Tendon, a joint without constraint rows. The coordinate depends on the bodies of all joints in the terms."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)

@@ -189,7 +189,7 @@ def _nodes(vertices: Array, triangles: Array) -> Array:
 
 
 def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, low: Array, high: Array) -> None:
-    """Set the boxes of the leaves."""
+    """Set the bounding boxes of the leaves."""
     if not index.size:
         return
     number = np.minimum(LEAF * first[:, None] + np.arange(LEAF), len(triangles) - 1)

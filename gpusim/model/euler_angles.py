@@ -7,8 +7,8 @@ therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
-Examples are Euler angles and Cardan angles. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees.
-Near gimbal lock, the code limits the rates q1' and q3'.
+Euler angles and Cardan angles are examples of three successive rotations. The middle angle is q2 = atan2(x . z, |x x
+z|), within +-90 degrees. Near gimbal lock, the code limits the rates q1' and q3'.
 """
 
 from __future__ import annotations

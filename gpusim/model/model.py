@@ -84,7 +84,7 @@ class Model(Elements):
         return [element.label for element in lists[kind]]  # type: ignore[attr-defined]
 
     def index(self, kind: str, label: str) -> int:
-        """Return the index of the element that has a label.
+        """Return the index of the element with this label.
 
         Raises:
             UnknownNameError: no element has this label. The message lists similar labels.

@@ -26,7 +26,8 @@ class Paths:
     """Path of each body to the root of the elimination tree, as positions in the elimination order.
 
     Attributes:
-        pivots: constraint at each position of the elimination order. The elimination goes level by level.
+        pivots: constraint at each position of the elimination order. The solver eliminates the constraints level by
+            level.
         bodies: path of every body, in ascending order. The world is the last body. The path of a body without joints is
             empty.
     """
@@ -36,7 +37,7 @@ class Paths:
 
 
 def find_paths(t: Topology) -> Paths:
-    """Find the path of every body to the root."""
+    """Find the path of every body to the root of the elimination tree."""
     pivots = [int(k) for level in t.elimination.levels for k in level.pivots]
     place = {c: n for n, c in enumerate(pivots)}
     parent: dict[int, int] = {}

@@ -76,12 +76,12 @@ class Barrel(Round):
     ray_file: ClassVar[str] = "barrel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return the sum of the volumes of the disks."""
+        """Return the volume, summed over thin disks."""
         radius, _, thickness = _slices(params)
         return math.pi * float(thickness @ radius**2)
 
     def inertia(self, params: Params) -> Array:
-        """Return the sum of the inertias of the disks."""
+        """Return the inertia for density 1, summed over thin disks."""
         radius, z, thickness = _slices(params)
         mass = math.pi * thickness * radius**2
         across = float(mass @ (0.25 * radius**2 + z**2))

@@ -1,7 +1,7 @@
 """Ray casting against shapes, for the shapes' ``cast`` methods. The CUDA code is in cuda_kernels/rays/ray.cuh.
 
-Planar faces of convex shapes clip a line exactly. For smooth surfaces without a closed form, Newton's method starts
-outside of the shape. Newton's method never overshoots the first root of a convex function.
+The functions clip lines exactly at the planar faces of convex shapes. For smooth surfaces without a closed form,
+Newton's method starts outside of the shape. Newton's method never overshoots the first root of a convex function.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Span:
         self.leave_face = np.where(earlier, face, self.leave_face)
 
     def cut_half(self, value: Array, rate: Array, face: int) -> None:
-        """Keep the points of the line where value + rate s <= 0."""
+        """Keep the points of each line where value + rate s <= 0."""
         s = -value / rate
         self.cut(np.where(rate < 0.0, s, -np.inf), np.where(rate > 0.0, s, np.inf), face)
         self.clear((rate == 0.0) & (value > 0.0))
 
     def cut_slab(self, line: Line, k: int, half: float) -> None:
-        """Keep the points with coordinate k from -half to half."""
+        """Keep the points of each line whose coordinate k is from -half to half."""
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
@@ -62,7 +62,7 @@ class Span:
         self.cut(np.where(whole, -np.inf, enter), np.where(whole, np.inf, leave))
 
     def cut_tube(self, line: Line, radius: float) -> None:
-        """Keep the points within a radius of the z axis."""
+        """Keep the points of each line within a radius of the z axis."""
         (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
         square, turn = dx * dx + dy * dy, x * dy - y * dx
         upright = square == 0.0
@@ -70,7 +70,7 @@ class Span:
         self.clear(upright & (x * x + y * y > radius * radius))
 
     def cut_ball(self, line: Line, height: float, radius: float) -> None:
-        """Keep the points within a radius of (0, 0, height)."""
+        """Keep the points of each line within a radius of the point (0, 0, height)."""
         p = line.origin - np.array([0.0, 0.0, height])
         side = rotations.cross(p, line.direction)
         along, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)

@@ -57,14 +57,14 @@ class Cone(Round):
         return np.array([0.0, 0.0, -0.5 * float(params["half_length"])])
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia for the volume V: 3/10 V r^2 about the axis, 3/80 V (4 r^2 + height^2) across."""
+        """Return the inertia for the volume V: 3/10 V r^2 about z, and 3/80 V (4 r^2 + height^2) about x and y."""
         square, height = float(params["radius"]) ** 2, 2.0 * float(params["half_length"])
         across = 3.0 / 80.0 * (4.0 * square + height * height)
         moments: Array = self.volume(params) * np.diag([across, across, 0.3 * square])
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the distance to the rim of the base."""
+        """Return the distance from the origin to the rim of the base."""
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:

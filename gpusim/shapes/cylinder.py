@@ -33,14 +33,14 @@ class Cylinder(Round):
         return 2.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia for the volume V: V r^2/2 about the axis, V (r^2/4 + half_length^2/3) across."""
+        """Return the inertia for the volume V: V r^2/2 about z, and V (r^2/4 + half_length^2/3) about x and y."""
         square, half = float(params["radius"]) ** 2, float(params["half_length"])
         across = square / 4.0 + half * half / 3.0
         moments: Array = self.volume(params) * np.diag([across, across, square / 2.0])
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the distance to the rim."""
+        """Return the distance from the center to the rim."""
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:

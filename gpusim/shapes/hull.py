@@ -50,7 +50,7 @@ class Hull(ShapeType):
         return 0.5 * float(np.ptp(along, axis=0).min())
 
     def volume(self, params: Params) -> float:
-        """Return the sum of the volumes of tetrahedra."""
+        """Return the volume, summed over tetrahedra."""
         return solid(*self.mesh(params))[0]
 
     def center(self, params: Params) -> Array:
@@ -58,7 +58,7 @@ class Hull(ShapeType):
         return solid(*self.mesh(params))[1]
 
     def inertia(self, params: Params) -> Array:
-        """Return the sum of the inertias of tetrahedra."""
+        """Return the inertia for density 1, summed over tetrahedra."""
         return solid(*self.mesh(params))[2]
 
     def radius(self, params: Params) -> float:

@@ -122,7 +122,7 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
 def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, collide: bool) -> None:
     """Set whether shapes of two named groups collide. By default all groups collide.
 
-    Masks, joints and collision pairs still apply. A second call for the same groups replaces the first call.
+    Masks, joints and collision pairs still have an effect. A second call for the same groups replaces the first call.
 
     Args:
         group_a: group name, as in ``group=`` of shapes.

@@ -96,7 +96,7 @@ class Superellipsoid(Round):
         return np.diag([y2 + z2, x2 + z2, x2 + y2])
 
     def radius(self, params: Params) -> float:
-        """Return the exact distance to the farthest point, first on the curve z = 0, then on the meridian."""
+        """Return the exact distance from the center to the farthest point of the surface."""
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
 
@@ -166,7 +166,8 @@ def add_shape_superellipsoid(
         body: body index, -1 for the world.
         semi_axes: half of the extents (a, b, c) along x, y, z (m), above zero.
         exponents: exponents (e1, e2), 0.1 to 1.9. e1 determines the outline in the side view, e2 the outline in the
-            view along z. An exponent near 0 gives a rectangle, 1 an ellipse, and near 2 a rhombus.
+            view along z. An exponent near 0 gives a rectangle, an exponent of 1 an ellipse, and an exponent near 2 a
+            rhombus.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:

@@ -52,7 +52,7 @@ class Wheel(Round):
     ray_file: ClassVar[str] = "wheel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return the integral of pi rho^2 over z, with rho = disk + sqrt(edge^2 - z^2). A sharp edge gives 0."""
+        """Return the volume, the integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2)."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         return 2.0 * math.pi * disk**2 * e + math.pi**2 * disk * e * e + 4.0 / 3.0 * math.pi * e**3
@@ -78,7 +78,7 @@ class Wheel(Round):
         return float(params["radius"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make the round edge and two flat sides, or a thin double cone for a sharp edge."""
+        """Return the mesh of the round edge and two flat sides, or a thin double cone for a sharp edge."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         if e == 0.0:
