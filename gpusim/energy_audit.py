@@ -75,7 +75,7 @@ class EnergyAudit:
         print(audit.balance())
 
     Each step takes longer, because the audit also computes a trial velocity update. Do not write poses between the
-    steps.
+    steps of an audit.
 
     Args:
         sim: the simulation. The simulation may have run before the audit.

@@ -64,9 +64,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
             With ``specialize=True``, the backend compiles at the start, which takes about ten seconds for a new model.
-            With ``specialize=False``, the backend never compiles these kernels. By default, the backend compiles in the
-            background and uses the new kernels as soon as possible. The native backend starts to compile after 5 s of
-            stepping. The CUDA backend compiles only for 256 or more worlds.
+            With ``specialize=False``, the backend never compiles specialized kernels. By default, the backend compiles
+            in the background and uses the new kernels as soon as possible. The native backend starts to compile after 5
+            s of stepping. The CUDA backend compiles only for 256 or more worlds.
         fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
             CUDA backend fuses multiplies with adds, so the results differ from the CPU by rounding.
 
@@ -162,7 +162,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     # Stepping.
 
     def read_state(self) -> dict[str, Array]:
-        """Return the arrays of the state by name, (num_worlds, ...), on the host. Do not change these arrays."""
+        """Return the arrays of the state by name, (num_worlds, ...), on the host. Do not change the returned arrays."""
         return self.runtime.read_state()
 
     @property
@@ -199,7 +199,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run all block diagrams that are due at the current time. The next step does not run them again."""
+        """Run all block diagrams that are due at the current time. The next step does not repeat these runs."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -285,7 +285,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def contacts(self, world: Any = None) -> Contacts:
         """Return the contact points at the current time, with gaps, forces and modes. See :class:`Contacts`.
 
-        The forces come from a trial step. The state does not change.
+        The contact forces come from a trial step, which does not change the state.
 
         Args:
             world: an index, a list of indices, a mask (num_worlds,), or None for all.
@@ -412,8 +412,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: a signal is not writable, or the shape of a value does not fit. After such an error, all poses
-                are unchanged.
+            ModelError: a signal is not writable, or the shape of a value does not fit. If a value is invalid, all poses
+                stay unchanged.
         """
         if not isinstance(values, Mapping):
             fix = "give {'joint.hip.position': 0.1}"

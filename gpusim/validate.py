@@ -105,7 +105,7 @@ def index_space(element: str, name: str, index: Any, space: str, hint: str) -> N
 
 
 def index(element: str, name: str, value: Any, elements: Sized, space: str, method: str) -> int:
-    """Check and return the index of an element. ``method``: the builder method that adds these elements."""
+    """Check and return the index of an element. ``method``: the builder method that adds such elements."""
     hint, count = f"give what {method} returned", len(elements)
     index_space(element, name, value, space, hint)
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:

@@ -23,8 +23,8 @@ GREATEST_PRIORITY = 1_000_000
 class Material:
     """Surface and bulk properties of a shape.
 
-    For two shapes in contact, ``combine`` and ``priority`` determine the friction. The restitution is the maximum of
-    both materials. ``add_collision_pair`` can give a pair its own material.
+    For two shapes in contact, ``combine`` and ``priority`` determine the friction. The restitution of a contact is the
+    maximum of both materials. ``add_collision_pair`` can give a pair its own material.
 
     Args:
         friction: coefficient of sliding friction, >= 0.

@@ -49,7 +49,7 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
 
 
 def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
-    """Return the factors f (force) and t (torque) for "uniform" or "hertz" pressure. The errors are about 1e-7.
+    """Return the factors f (force) and t (torque) for "uniform" or "hertz" pressure, with errors of about 1e-7.
 
     Args:
         eps: sliding speed divided by a w, at least 0 and finite, (n,).
@@ -67,7 +67,7 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
 
 @cache
 def patch_table() -> Array:
-    """Return a table of f and t for s from 0 to 1, for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
+    """Return a table of the factors f and t for s from 0 to 1, for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
     s = np.linspace(0.0, 1.0, PATCH_NODES)
     eps = s[:-1] / (1.0 - s[:-1])
     rows = []

@@ -1,6 +1,6 @@
 """Layout of a contact manifold's record in kernels (cuda_kernels/contacts/contact_record.cuh), and a host-side reader.
 
-The NumPy backend stores this data in separate arrays with the same names (reference/contacts/manifolds.py).
+The NumPy backend stores the data of manifolds in separate arrays with the same names (reference/contacts/manifolds.py).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Wrap:
     The rope takes the shorter way around the surface, or runs straight if the surface does not block the rope. If the
     side point is outside of the surface, the rope passes the surface on the side of this point. If the side point is
     inside, the rope runs through the inside, as through a ring. If an end of the rope is inside the surface, the rope
-    is straight. MuJoCo 4 has the same rules.
+    is straight. MuJoCo 4 has the same rules for ropes.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.

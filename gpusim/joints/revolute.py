@@ -1,4 +1,4 @@
-"""Revolute joint (hinge): rotation about an axis. The angle counts full rotations."""
+"""Revolute joint (hinge): rotation about an axis. The joint angle counts full rotations."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Tables of a triangle mesh for collisions and rays: neighbors of edges and vertices, and a tree of boxes.
 
-All worlds share the int32 tables. Box sides are rounded outward to a grid with 65535 steps along each side of the
-mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The nodes are in depth-first
-order, so a traversal needs no stack. The link of a leaf is -1 minus the leaf's index. The link of any other node is the
-index of the node after the subtree.
+All worlds share the int32 tables of a mesh. The sides of boxes are rounded outward to a grid with 65535 steps along
+each side of the mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The nodes are in
+depth-first order, so a traversal needs no stack. The link of a leaf is -1 minus the leaf's index. The link of any other
+node is the index of the node after the subtree.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Return the array sizes for paths of contacts. ``contacts`` is the result of :meth:`ContactTopology.sizes`."""
+    """Return the array sizes for contact paths. ``contacts`` is the result of :meth:`ContactTopology.sizes`."""
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
