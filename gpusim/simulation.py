@@ -306,7 +306,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Returns:
             Maximum change of an impulse in each sweep (num_worlds, iterations), N s. The values of skipped sweeps are
-            NaN. All sweeps are NaN if ``joint_solver="colored"`` sweeps joints and contacts together.
+            NaN. If ``joint_solver="colored"`` sweeps joints and contacts together, all values are NaN.
         """
         self.runtime.forward()
         return sweep_residuals(self.num_worlds, self.backend.forward_contacts())
