@@ -229,7 +229,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate groups and rules.
             parent: body index, -1 for the world. If the mass of the body comes from its shapes, copied shapes add to
-            the mass.
+                the mass.
 
         Raises:
             ModelError: a body is unknown, a label exists already, or ``parent`` cannot have the elements of the copy.
