@@ -1,4 +1,4 @@
-"""Helpers for arrays of worlds, on the host and on a GPU."""
+"""Helpers for NumPy arrays and GPU arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_columns(target: Array, columns: Array, values: Array) -> None:
 
 
 def as_slice(indices: Any) -> Any:
-    """Return consecutive indices (n,) as a slice, which NumPy copies faster, and any other indices unchanged."""
+    """Convert consecutive indices (n,) to a slice, which NumPy copies faster. Return other indices unchanged."""
     if not isinstance(indices, np.ndarray) or indices.dtype.kind not in "iu" or not indices.size:
         return indices
     first, count = int(indices[0]), indices.size

@@ -154,9 +154,9 @@ class Schedule:
 
 
 def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]:
-    """Return a scene schedule that writes ``sim.control[label]`` for every label in ``tables``.
+    """Return a function for ``Scene.schedule`` that writes ``sim.control[label]`` for every label in ``tables``.
 
-    A command is constant during a step.
+    The command of a step is the mean of the schedule over this step.
 
     Raises:
         ModelError: ``tables`` is not a mapping, or a value is not a Schedule.
@@ -204,7 +204,7 @@ class Path:
 
 
 def follow_paths(paths: Mapping[str, Path]) -> Callable[[Simulation, float], None]:
-    """Return a scene schedule that writes the commands of each motion (``add_motion``) before each step.
+    """Return a function for ``Scene.schedule`` that writes the commands of each motion (``add_motion``).
 
     Raises:
         ModelError: ``paths`` is not a mapping, or a value is not a Path.

@@ -107,8 +107,8 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
         what: description of the file for the progress message, or an empty text for no message.
 
     Raises:
-        CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. Errors of ``make``
-            that are not OSErrors reach the caller.
+        CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. All other errors of
+            ``make`` reach the caller unchanged.
     """
     target = cache_folder() / name
     with _writable(target.parent):
@@ -135,7 +135,7 @@ def compile_error(main: str, tool: str, output: str) -> CompileError:
     Args:
         main: the compiled source.
         tool: name of the compiler.
-        output: output of the compiler. File names are relative to the source folder.
+        output: output of the compiler. File names in ``output`` are relative to the source folder.
     """
     found = _errors_of(output)
     shown = [f"  {line}" for line in found[:ERRORS_SHOWN]]

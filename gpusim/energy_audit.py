@@ -3,8 +3,8 @@
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is
 p (u- + u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step is the
 mean over the kicks at the start and the end of the step (trapezoidal rule). With the semi-implicit scheme, the audit
-uses only the kick at the start. The balance has separate entries for position corrections and for implicit steps of oil
-circuits. ``error`` is the change of energy that no entry explains.
+uses only the kick at the start of the step. The balance has separate entries for position corrections and for implicit
+steps of oil circuits. ``EnergyBalance.error`` is the change of energy minus the sum of all entries.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Powers = dict[str, Array]
 
 @dataclass(frozen=True)
 class EnergyBalance:
-    """Result of an energy audit. All values are arrays (num_worlds,), J.
+    """Result of an energy audit. All values of the result are arrays (num_worlds,) in J.
 
     Attributes:
         kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
-        works: dict from the name of an entry to the energy that the entry has added. Removed energy is negative.
-            Elements have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits).
-            The entry of a spring contains only the work of its damping. ``joints`` is the numerical energy error in the
-            locked directions of joints. ``moved bodies`` is the work of kinematic bodies. ``push-outs`` is the work of
-            position corrections against gravity. ``oil steps`` is the energy change by the implicit steps of circuits.
-            Three more entries are ``contacts``, ``impacts`` and ``applied``.
+        works: dict from an entry's name to the added energy. Negative values of ``works`` are removed energy. Elements
+            have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The
+            entry of a spring contains only the work of its damping. The entry ``joints`` is the numerical energy error
+            in the locked directions of joints. The entry ``moved bodies`` is the work of kinematic bodies. The entry
+            ``push-outs`` is the work of position corrections against gravity. The entry ``oil steps`` is the energy
+            change by the implicit steps of circuits. Three more entries are ``contacts``, ``impacts`` and ``applied``.
         turnover: maximum of three values: the added energy, the removed energy, and the largest change of the kinetic
             energy.
     """
@@ -47,7 +47,7 @@ class EnergyBalance:
 
     @property
     def error(self) -> Array:
-        """Change of the energy that ``works`` does not explain (J)."""
+        """Change of energy minus the sum of ``works`` (J)."""
         return np.asarray(self.kinetic + self.potential - sum(self.works.values(), np.zeros_like(self.kinetic)))
 
     @property
@@ -56,7 +56,7 @@ class EnergyBalance:
         return np.abs(self.error) / np.where(self.turnover > 0.0, self.turnover, 1.0)
 
     def __str__(self) -> str:
-        """Return a table of the entries of world 0, largest work first."""
+        """Return a table of the energies and works of world 0, largest work first."""
         rows = sorted(self.works.items(), key=lambda item: -abs(item[1][0]))
         stored = [("kinetic energy", self.kinetic), ("potential energy", self.potential)]
         lines = [f"{name:32s} {value[0]:14.6g} J" for name, value in [*stored, *rows, ("error", self.error)]]
@@ -75,7 +75,7 @@ class EnergyAudit:
         print(audit.balance())
 
     Each step takes longer, because the audit also computes a trial velocity update. Do not write poses between the
-    steps.
+    steps of an audit.
 
     Args:
         sim: the simulation. The simulation may have run before the audit.
@@ -96,7 +96,7 @@ class EnergyAudit:
         self._last: _Kick | None = None
 
     def step(self) -> None:
-        """Take one step. First run the diagrams that are due."""
+        """Run the block diagrams that are due, then take one step."""
         self.sim.sample_diagrams()
         kick = _Kick(self.sim)
         self._take(kick)
@@ -130,7 +130,7 @@ class EnergyAudit:
 
 
 class _Kick:
-    """Data for the audit of the kick at the current time."""
+    """Velocities, powers and energies at the velocity update of the current time."""
 
     def __init__(self, sim: Simulation) -> None:
         w = sim.runtime.forward()
@@ -161,7 +161,7 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the work since the kick, for each actuator whose kind has a function ``works``."""
+        """Return the work since the velocity update of each actuator whose kind implements ``works``."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
@@ -179,7 +179,7 @@ class _Kick:
         )
         drifted = 0.5 * h[:, None, None] * (last.velocity_after + self.velocity)
         works["push-outs"] = -np.sum(self.weight * (self.position - last.position - drifted), axis=(1, 2))
-        if booked:  # work of the oil on bodies, plus the change of its stored energy, minus ``booked``
+        if booked:  # work of the oil on bodies + change of the oil's energy - booked work
             pushed = h * (share[0] * last.oil[0] + share[1] * self.oil[0])
             works["oil steps"] = pushed + self.oil[1] - last.oil[1] - np.sum(list(booked.values()), axis=0)
         return works | booked
@@ -194,7 +194,7 @@ class _Kick:
 
 
 class _Powers:
-    """Mean power of every entry over the kick (W), and stored energy of actuators (J), by entry."""
+    """Mean power (W) of each entry during the velocity update, and stored energy (J) of each actuator."""
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:
         self.sim, self.w, self.twist, self.booked = sim, w, twist, booked

@@ -1,4 +1,4 @@
-"""Errors of gpusim. Each message names the element, the broken rule and the fix."""
+"""Errors of gpusim. Each error message names the element, the broken rule and the fix."""
 
 from __future__ import annotations
 

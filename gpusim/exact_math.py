@@ -37,7 +37,7 @@ def _power_of_two(k: Array) -> Array:
 
 
 def _scale(y: Array, k: Array) -> Array:
-    """Return y 2^k, computed as y 2^h 2^(k - h). h is k/2 rounded towards zero."""
+    """Return y 2^k. The function multiplies by two factors, because 2^k may be out of the range of a float64."""
     whole = k.astype(np.int64)
     half = np.where(whole < 0, -((-whole) // 2), whole // 2)
     return np.asarray(y * _power_of_two(half) * _power_of_two(whole - half))
@@ -51,7 +51,7 @@ def _subtract(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _reduce(x: Array) -> tuple[Array, Array, Array]:
-    """Return hi, lo and n for x = n pi/2 + hi + lo, with hi + lo in about [-pi/4, pi/4]."""
+    """Return hi, lo and n such that x = n pi/2 + hi + lo, where |hi + lo| is at most about pi/4."""
     n = _round_small(x * _TWO_OVER_PI)
     a, a_lo = _subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11)
     b, b_lo = _subtract(a, n * 2.0222662487111665e-21)

@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 class QuietImports:
-    """Context manager that ends ``gpusim``, but no other program, without a traceback on Ctrl-C."""
+    """Context manager that ends the program ``gpusim`` without a traceback on Ctrl-C."""
 
     def __enter__(self) -> None:
         pass

@@ -95,7 +95,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     incomplete file. An older file with the same name survives a crash.
 
     Raises:
-        OSError: the folder is not writable. The error names the path.
+        OSError: the folder is not writable. The error message contains the path.
     """
     target = Path(os.path.realpath(path))  # write to the target of a link, and keep the link
     temporary = temporary_of(target)
@@ -118,7 +118,7 @@ def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Re-raise disk errors with the path ``path``."""
+    """Replace the path in disk errors by ``path``."""
     try:
         yield
     except OSError as error:
@@ -128,14 +128,15 @@ def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def part_of(path: Path) -> Path:
-    """Return the path of the file that grows during a recording: ``path`` plus ".part"."""
+    """Return the path of an unfinished recording: ``path`` plus ".part"."""
     return path.with_name(path.name + PART)
 
 
 def locked(part: Path) -> BinaryIO | None:
-    """Lock a growing file. The lock lasts until the returned file is closed or the process ends.
+    """Lock the file of a recording. The lock lasts until the returned file is closed or the process ends.
 
-    If ``part`` is a folder, lock its layout file, whose name is the last in sorted order.
+    If ``part`` is a folder, lock the layout file of the recording. The layout file is the last file of the folder in
+    sorted order.
 
     Returns:
         The open file. None if the file is missing, or if the system or the file system has no locks.

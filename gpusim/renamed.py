@@ -118,7 +118,7 @@ def no_attribute(owner: str, name: str) -> AttributeError:
 
 
 class OldModules:
-    """Import finder that raises an error for old module names. The error contains the new name."""
+    """Import finder that raises an error for old module names. The error message contains the new name."""
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:

@@ -109,7 +109,7 @@ def rotation_vector_from_quaternion(q: Array) -> Array:
     return vector
 
 
-# Below this squared angle, a power series replaces the quotient, which would divide 0 by 0.
+# Below this squared angle, use a power series, because sin(x)/x would divide 0 by 0.
 _SERIES_BELOW = 1e-2
 
 

@@ -77,7 +77,7 @@ def _default_config() -> SolverConfig:
 
 @dataclass
 class Scene:
-    """A model with everything that a run needs.
+    """A model with the plots, the camera, the commands and the solver settings of a run.
 
     Attributes:
         name: name of the scene, as in ``gpusim run NAME``.
@@ -140,7 +140,7 @@ def load_scene(name: str, **parameters: Any) -> Scene:
     :func:`load_scene` converts strings, such as values from a command line, to the annotated type of the parameter.
 
     Raises:
-        UnknownNameError: the scene or a parameter does not exist. The message lists similar or all names.
+        UnknownNameError: the scene or a parameter does not exist. The message lists similar names, or all names.
         ModelError: a value does not fit the parameter.
     """
     values = _converted(name, parameters)

@@ -63,9 +63,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             world, the backend measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
-            True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
-            the backend compiles in the background and uses the new kernels as soon as possible. The native backend
-            starts to compile after 5 s of stepping. The CUDA backend compiles only for 256 or more worlds.
+            With ``specialize=True``, the backend compiles at the start, which takes about ten seconds for a new model.
+            With ``specialize=False``, the backend never compiles specialized kernels. By default, the backend compiles
+            in the background and uses the new kernels as soon as possible. The native backend starts to compile after 5
+            s of stepping. The CUDA backend compiles only for 256 or more worlds.
         fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
             CUDA backend fuses multiplies with adds, so the results differ from the CPU by rounding.
 
@@ -161,7 +162,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     # Stepping.
 
     def read_state(self) -> dict[str, Array]:
-        """Return the arrays of the state by name, (num_worlds, ...), on the host. Do not change these arrays."""
+        """Return the arrays of the state by name, (num_worlds, ...), on the host. Do not change the returned arrays."""
         return self.runtime.read_state()
 
     @property
@@ -198,7 +199,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run all block diagrams that are due at the current time. The next step does not repeat the samples."""
+        """Run all block diagrams that are due at the current time. The next step does not repeat these runs."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -209,7 +210,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.step_size
 
     def invalidate(self) -> None:
-        """Invalidate cached forces and velocities. Call it after you write to ``state`` or replay a CUDA graph."""
+        """Invalidate cached forces and velocities, after you write to ``state`` or replay a CUDA graph."""
         self.runtime.invalidate()
 
     # Start: closed loops.
@@ -251,7 +252,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
         """Hold commands at fixed values until :meth:`release`. Without ``values``, the call is an emergency stop.
 
-        Held commands ignore diagrams and writes. Copies of the state include the override. A reset ends the override.
+        Held commands ignore block diagrams and later writes. Snapshots of the state include the override. A reset ends
+        the override.
 
         Args:
             values: dict from a command's label or wildcard to a number, or to one number per chosen world. None holds
@@ -283,7 +285,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def contacts(self, world: Any = None) -> Contacts:
         """Return the contact points at the current time, with gaps, forces and modes. See :class:`Contacts`.
 
-        The forces come from a trial step. The state does not change.
+        The contact forces come from a trial step, which does not change the state.
 
         Args:
             world: an index, a list of indices, a mask (num_worlds,), or None for all.
@@ -304,7 +306,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Returns:
             Maximum change of an impulse in each sweep (num_worlds, iterations), N s. The values of skipped sweeps are
-            NaN. All sweeps are NaN if ``joint_solver="colored"`` sweeps joints and contacts together.
+            NaN. If ``joint_solver="colored"`` sweeps joints and contacts together, all values are NaN.
         """
         self.runtime.forward()
         return sweep_residuals(self.num_worlds, self.backend.forward_contacts())
@@ -358,7 +360,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             dtype: type of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`. Signals marked ``forward`` in :meth:`signals` need one trial step per state.
+            An :class:`Observation`. Signals with the mark ``forward`` in :meth:`signals` need one trial step per state.
 
         Raises:
             UnknownNameError: no such signal. The message names similar signals.
@@ -410,7 +412,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: a signal is not writable, or the shape of a value does not fit. All poses are then unchanged.
+            ModelError: a signal is not writable, or the shape of a value does not fit. If a value is invalid, all poses
+                stay unchanged.
         """
         if not isinstance(values, Mapping):
             fix = "give {'joint.hip.position': 0.1}"
@@ -488,7 +491,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.status
 
     def health_report(self) -> str:
-        """Return one line per problem and world. Most lines contain the fix.
+        """Return one line per problem and world. Most lines also contain the fix.
 
         Problems are failures, pair buffer overflows, open joints, unconverged contacts and solves, cavitated oil,
         jumps of motions and fast spinning bodies.

@@ -105,7 +105,7 @@ def index_space(element: str, name: str, index: Any, space: str, hint: str) -> N
 
 
 def index(element: str, name: str, value: Any, elements: Sized, space: str, method: str) -> int:
-    """Return the index of one of ``elements``, which the builder method ``method`` added."""
+    """Check and return the index of an element. ``method``: the builder method that adds such elements."""
     hint, count = f"give what {method} returned", len(elements)
     index_space(element, name, value, space, hint)
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
@@ -242,7 +242,7 @@ def limits(element: str, lower: Array, upper: Array) -> None:
 
 
 def least_moment(mass: float) -> float:
-    """Return the smallest principal moment of inertia above round-off for a body of ``mass`` kg (kg m2)."""
+    """Return the minimum plausible principal moment of inertia (kg m2) of a body of ``mass`` kg."""
     radius = (0.75 * mass / (math.pi * DENSEST)) ** (1.0 / 3.0)
     return ROUND_OFF * 0.4 * mass * radius * radius
 
@@ -272,8 +272,7 @@ def inertia(element: str, value: Any) -> Array:
 
     Raises:
         ModelError: the value has a wrong shape, or is no finite, symmetric, positive definite tensor below the maximum.
-            The function also raises this error if a principal moment exceeds the sum of the other two moments, or is
-            far below the largest moment.
+            A principal moment must not exceed the sum of the other two moments, or be far below the largest moment.
     """
     try:
         given = np.array(value, dtype=float)

@@ -133,8 +133,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             child_xform: joint frame in the body frame of the child.
             label: unique name, default ``joint<index>``.
             solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose the solver.
-            at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. A point (m) means a frame
-                with the world's axes, so ``axis`` is in the world frame.
+            at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. If ``at`` is a point (m), the
+                joint frame has the world's axes, so ``axis`` is in the world frame.
             params: parameters of the joint type.
 
         Returns:
@@ -228,8 +228,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             xform: pose of the world of ``other`` in the frame of ``parent``.
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate groups and rules.
-            parent: body index, -1 for the world. Copied shapes add to the body's mass if its mass comes from its
-                shapes.
+            parent: body index, -1 for the world. If the mass of the body comes from its shapes, copied shapes add to
+                the mass.
 
         Raises:
             ModelError: a body is unknown, a label exists already, or ``parent`` cannot have the elements of the copy.
@@ -407,7 +407,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return index
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
-        """Return the next element's name for messages: ``kind`` (default: ``space``) and the label."""
+        """Return the name that error messages use for the next element: its kind (default: ``space``) and its label."""
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"

@@ -25,7 +25,7 @@ def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
 def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
     """Return copies of the shapes, with bits instead of group names.
 
-    Each group with a rule gets a bit that no number in ``group=`` uses, from the highest bit down.
+    Each group with a rule gets the highest free bit. A bit is free if no numeric ``group`` of a shape contains the bit.
 
     Raises:
         ModelError: a group with a rule has no shapes, or there are more groups with rules than free bits.

@@ -49,7 +49,7 @@ def set_command_map(
             ``dyntype="filterexact"``, or 0 for no lag. For a different value in each world, write the signal
             ``<prefix>.<label>.time_constant``.
         integrate: if True, the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``.
-            An emergency stop sends the rate 0.
+            With ``integrate``, an emergency stop sets the rate to 0.
         activation_range: (lower, upper) limit of the activation, like MuJoCo's ``actrange``. Default: no limits.
         activation: initial activation. Default: the initial command, or with ``integrate`` the activation for the
             actuator's initial value.

@@ -29,7 +29,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of an actuator's input values."""
+    """Return the names of an actuator's commands after delay, lag or integrator."""
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
@@ -97,7 +97,7 @@ def first_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def first_acting(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial activation, or the initial command without an activation."""
+    """Return the initial activation of a command, or the initial value of a command without an activation."""
     own = map_of(spec, command)
     if own is None or not own.has_activation:
         return first_command(spec, command)
@@ -109,7 +109,7 @@ def first_acting(spec: ActuatorSpec, command: str) -> float:
 
 
 def activation_signals(model: Elements) -> dict[str, str]:
-    """Return a dict: command -> activation signal (lags, integrators, and actuators such as muscles)."""
+    """Return the names of activation signals by command. Lags, integrators and muscles have activations."""
     found: dict[str, str] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)

@@ -46,7 +46,7 @@ LENGTH = -1
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
-    """Return the checked and compiled content of a builder. ``gravity``: (3,), m/s2."""
+    """Check a builder's content, and compile it to a model. ``gravity``: (3,), m/s2."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
@@ -74,7 +74,7 @@ def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
 
 
 def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
-    """Compile checked elements to a model. Joint coordinates in ``asked`` get axis rows, too."""
+    """Compile checked elements to a model, with additional axis rows for the joint coordinates in ``asked``."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
@@ -138,7 +138,7 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Return a dict: command -> column of ``sim.control``."""
+    """Return the column of each command in ``sim.control``, by command label."""
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
@@ -252,7 +252,7 @@ def _group(
 
 
 def _place_clamped(groups: list[Group]) -> None:
-    """Number the actuators that have their own effort limit, for each axis row and in the order of the kernels."""
+    """Number the actuators with an effort limit on each axis row, in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -368,7 +368,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the slots (numbered through all constraints) that contain each body, one row per body."""
+    """Return a table with one row per body: the constraint slots that contain the body."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

@@ -1,8 +1,8 @@
 """Choice of the joint solver (direct or sweeps) for each group of connected joints.
 
-Movable bodies connect the joints of a group. ``SolverConfig(joint_solver="auto")`` uses the argument ``solver`` of
-these joints. Groups without this argument get the direct solver, except tracks. A track is a closed ring of at least
-LEAST_RING links with shapes and without actuators.
+Joints with a common movable body are in one group. ``SolverConfig(joint_solver="auto")`` uses the argument ``solver``
+of the joints in a group. Groups without the argument ``solver`` get the direct solver, except tracks. A track is a
+closed ring of at least LEAST_RING links with shapes and without actuators.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model, with a mark on constraints that sweeps solve, and the config.
+    """Return the model, with marked constraints for the colored solver, and the config.
 
     Raises:
         ModelError: two joints of a connected group have different values of ``solver``.
@@ -43,7 +43,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
 
 
 def swept_constraints(model: Model) -> Array:
-    """Return a mask (constraints,), True for constraints that sweeps solve."""
+    """Return a mask (constraints,), True for constraints that the colored solver solves."""
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):

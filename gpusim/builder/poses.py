@@ -28,8 +28,8 @@ def add_pose(
 ) -> None:
     """Add a named posture for ``sim.reset(pose=label)``.
 
-    Values outside the posture, including velocities, are the initial values. Each joint coordinate moves the joint's
-    child and all bodies attached to the child. For closed loops, give the poses of all bodies in the loop.
+    All values that the posture does not set, including velocities, are the initial values. Each joint coordinate moves
+    the joint's child and all bodies attached to the child. For closed loops, give the poses of all bodies in the loop.
 
     Args:
         label: unique name, such as "home".

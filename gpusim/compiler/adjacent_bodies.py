@@ -13,7 +13,7 @@ MOST_BETWEEN = 5
 
 
 def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
-    """Return pairs of bodies whose shapes do not collide. The lower index comes first (-1: the world).
+    """Return pairs of bodies whose shapes do not collide. In each pair, the lower index comes first (-1: the world).
 
     * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.
     * Neighbors: a joint connects the two bodies or their welded parts.

@@ -163,7 +163,7 @@ def contact_topology(
     dynamic: Array,
     articulated: Array,
 ) -> ContactTopology:
-    """Make the index arrays of all shapes. ``dynamic`` (bodies,) is True for bodies that impulses move."""
+    """Make the index arrays of all shapes. ``dynamic`` (bodies,) is True for dynamic bodies."""
     world = len(bodies)
     body = np.array([world if s.body == WORLD else s.body for s in shapes], dtype=np.int64)
     types = [shape_type(s.kind) for s in shapes]
@@ -293,7 +293,7 @@ class _Filter:
         self.excluded = [sorted(s - set(t)) for s, t in zip(excluded, included, strict=True)]
 
     def __call__(self, a: int, b: int) -> bool:
-        """Return whether shapes a < b may touch."""
+        """Return whether the shapes with the indices a < b may touch."""
         if self.body[a] == self.body[b] or not (self.dynamic[self.body[a]] or self.dynamic[self.body[b]]):
             return False
         if b in self.included[a]:
@@ -331,7 +331,7 @@ def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> M
 def check_laws(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
 ) -> None:
-    """Check that pairs that may touch have one contact law, and a round shape or wheel if the law needs one.
+    """Check that each pair that may touch has one contact law, and the kinds of shapes that the law needs.
 
     Raises:
         ModelError: a pair has two laws, or does not have the kind of shape that its law needs.

@@ -44,7 +44,7 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Rounds of products. The sums of the products are the blocks of J M^-1 J^T."""
+    """Products whose sums are the blocks of J M^-1 J^T, split into rounds."""
 
     rounds: list[tuple[Array, Array, Array]]
 
@@ -67,8 +67,8 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
     Args:
         bodies: bodies of every constraint, (constraints, slots).
         dynamic: array (bodies,), True for bodies that can move.
-        swept: array (constraints,), True for constraints that sweeps solve. The factorization does not contain swept
-            constraints. Swept and factored constraints have no movable body in common.
+        swept: array (constraints,), True for constraints of the colored solver. The factorization does not contain the
+            constraints of the colored solver. The constraints of both solvers have no movable body in common.
 
     Returns:
         The operations of the factorization, and the products for the blocks of J M^-1 J^T.
@@ -179,7 +179,7 @@ def _products(
 
 
 def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
-    """Split operations into rounds. A target (first entry) occurs at most once in a round.
+    """Split operations into rounds, in which each target (first entry) occurs at most once.
 
     The function keeps the order of the operations on each target.
     """

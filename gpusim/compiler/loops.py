@@ -1,4 +1,4 @@
-"""Detection of closed loops. Constraint rows in trees are linearly independent. Rows in loops may be dependent."""
+"""Detection of closed loops. Constraint rows are linearly independent in trees, but may be dependent in loops."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from gpusim.typing import Array
 def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
     """Return a mask of the constraints in closed loops of the graph of bodies and constraints, (constraints,).
 
-    All bodies that impulses do not move form one node. The function builds a spanning forest breadth first.
+    The world and all kinematic bodies form one node of the graph. The function builds a spanning forest by
+    breadth-first search.
 
     Args:
         bodies: bodies that each constraint connects, including the world.
-        dynamic: array (bodies,), True for bodies that impulses move.
+        dynamic: array (bodies,), True for dynamic bodies.
     """
     count, ground = len(bodies), int(dynamic.size)
     joined = [sorted({b if dynamic[b] else ground for b in row}) for row in bodies]

@@ -17,7 +17,7 @@ from gpusim.typing import Array
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
     """Return mass, center of mass and inertia of the shapes of a body. Each shape has uniform density.
 
-    The volume of an overlap counts for each shape. Shapes without volume have no effect.
+    Where shapes overlap, the mass of each shape counts. Shapes without volume have no effect.
 
     Args:
         shapes: shapes of one body.

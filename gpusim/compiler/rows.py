@@ -47,7 +47,7 @@ AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armatur
 
 @dataclass
 class Axis:
-    """Element, parameters and joint coordinate of an axis row. ``joint`` is -1 for a line."""
+    """Element, parameters and joint coordinate of an axis row. For a line between two points, ``joint`` is -1."""
 
     element: tuple[str, int]
     label: str
@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Rows of a joint, a line, a coupling or a coupled law. One thread solves the rows together."""
+    """Rows of a joint, a line, a coupling or a coupled law. One thread solves all rows of a constraint."""
 
     label: str
     bodies: list[int]
@@ -91,7 +91,7 @@ class RowCollector:
 
     Args:
         builder: complete and checked elements.
-        asked: pairs (joint, coordinate) that get an axis row in any case.
+        asked: pairs (joint, coordinate) that get an axis row even without limits and actuators.
     """
 
     def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
@@ -121,7 +121,7 @@ class RowCollector:
                     self.wraps.append(self._wrap_row(c.path))
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Return the axis row of a joint coordinate. The first call creates the row."""
+        """Return the axis row of a joint coordinate. The first call creates the axis row."""
         key = (joint, coordinate)
         if key not in self._joint_axes:
             spec = self.builder.joints[joint]
@@ -230,7 +230,7 @@ class RowCollector:
         )
 
     def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
-        """Return the element of a joint coordinate. The first call creates the element."""
+        """Return the constraint function (element) of a joint coordinate. The first call creates the element."""
         key = (joint, coordinate)
         if key not in self._coordinates:
             self._coordinates[key] = self._coordinate(self.builder.joints[joint], key)
@@ -339,7 +339,7 @@ class RowCollector:
 
     @cached_property
     def _mix_places(self) -> dict[int, int]:
-        """Return the index of each sum (:class:`Mix`) with a row: first of couplings, then of axes and coupled laws.
+        """Return the index of each sum (:class:`Mix`) with a row. Couplings come first, then axes and coupled laws.
 
         The value is cached, so read this property only after all rows exist.
         """

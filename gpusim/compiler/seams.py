@@ -1,7 +1,7 @@
 """Tiles: shapes of one body whose flat faces can form a common surface.
 
-A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
-bounding boxes touch, and if a face of each tile continues a face of the other tile.
+A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if the
+bounding boxes touch, and if both tiles have a face in one common surface.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Tile:
     bounded: bool
 
     def flush(self, other: _Tile, space: float) -> bool:
-        """Return whether a face of each tile continues a face of the other tile."""
+        """Return whether both tiles have a face in one common surface."""
         if self.bent or other.bent:
             return True
         i, j = np.nonzero(self.normals @ other.normals.T >= SEAM_CONE)

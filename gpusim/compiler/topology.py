@@ -55,7 +55,7 @@ class SpinTable:
 
 @dataclass
 class LineTable:
-    """Elements ``|w| - length``. w connects two points. The points are relative to the centers of mass."""
+    """Elements ``|w| - length``, where w connects two points. The points are relative to the centers of mass."""
 
     body_a: Array
     body_b: Array
@@ -243,9 +243,9 @@ class Topology:
 
     @cached_property
     def free(self) -> Array:
-        """Return a mask (bodies,) of the movable bodies whose rotation no rigid row and no coupling holds.
+        """Return a mask (bodies,) of the movable bodies whose rotation no rigid row and no coupling constrains.
 
-        Examples are bodies without joints, and bodies on ball joints.
+        Examples of such bodies are bodies without joints, and bodies on ball joints.
         """
         element = self.rigid_element
         rotational = np.concatenate([self.dot.linear == 0.0, np.ones(self.spin.owner.size, dtype=bool)])
@@ -315,7 +315,7 @@ class Topology:
         return {}
 
     def coloring_for(self, max_colors: int) -> ColorSets:
-        """Return the colors of the swept constraints, or of all constraints if none is swept. Cache the result.
+        """Return the colors of the constraints that the colored solver solves. Cache the result.
 
         Args:
             max_colors: largest number of colors, 1 to 62.

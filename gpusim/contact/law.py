@@ -1,8 +1,8 @@
 """Contact laws: normal force, damping and friction of a contact.
 
-A contact law has four parts (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
-geometry. You choose the other three parts by name. Each part has a registry of choices. A tire (:class:`Tire`) is also
-a contact law. The friction of a tire acts in the wheel's frame.
+A contact law has four parts (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes define the
+geometry. You choose normal force, damping and friction by name. A tire (:class:`Tire`) is also a contact law. The
+friction of a tire acts in the wheel's frame.
 """
 
 from __future__ import annotations
@@ -135,14 +135,16 @@ class ContactLaw:
         damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. For a
             rigid contact, give a restitution in the material instead.
         friction: one of "coulomb", "regularized", "contensou" and "tire".
-        stiffness: stiffness of the normal law. The unit is N/m^1.5 for "hertz", N/m^3 for "volumetric" and N/m for
-            "spring". The default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round
-            shape, because R is undefined between flat shapes. Without a stiffness, "hertz" also needs a round shape.
-        damping_coefficient: coefficient c of the damping law. The unit is N s/m for "linear" and s/m for
+        stiffness: stiffness of the normal law. The unit of the stiffness is N/m^1.5 for "hertz", N/m^3 for "volumetric"
+            and N/m for "spring". The default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric"
+            needs a round shape, because the radius R is undefined between flat shapes. Without a stiffness, "hertz"
+            also needs a round shape.
+        damping_coefficient: coefficient c of the damping law. The unit of c is N s/m for "linear" and s/m for
             "hunt_crossley".
         regularization_speed: sliding speed above which "regularized" friction reaches its full force, m/s.
-        patch_radius: radius of the contact patch for "contensou", m. The default is sqrt(R d), with the radius R of
-            relative curvature and the penetration depth d. You must give ``patch_radius`` with normal="rigid".
+        patch_radius: radius of the contact patch for "contensou", m. The default patch radius is sqrt(R d), with the
+            radius R of relative curvature and the penetration depth d. You must give ``patch_radius`` with
+            normal="rigid".
         pressure: distribution of the pressure over the patch, "uniform" (default) or "hertz".
         slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: parameters of friction "tire".
             See :class:`Tire`. ``width`` needs normal="spring".
@@ -230,7 +232,7 @@ class Tire(ContactLaw):
     """Contact law of a tire, for the material of a wheel shape, as in ``Material(friction=1.0, law=Tire(...))``.
 
     A brush of bristles transmits the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s of
-    the bristles follows ``s' = v - |V| s/l``. v is the slip velocity, V the rolling speed, and l the relaxation length
+    the bristles follows ``s' = v - |V| s/l``, with the slip velocity v, the rolling speed V and the relaxation length l
     (section 7.2). At standstill the bristles act as springs, so a braked wheel does not creep. The tire collides with
     shapes of every kind.
 

@@ -23,15 +23,16 @@ GREATEST_PRIORITY = 1_000_000
 class Material:
     """Surface and bulk properties of a shape.
 
-    For two shapes in contact, ``combine`` and ``priority`` determine the friction. The larger restitution applies.
-    ``add_collision_pair`` can give a pair its own material.
+    For two shapes in contact, ``combine`` and ``priority`` determine the friction. The restitution of a contact is the
+    maximum of both materials. ``add_collision_pair`` can give a pair its own material.
 
     Args:
         friction: coefficient of sliding friction, >= 0.
-        rolling_friction: lever arm of the rolling resistance, m. The maximum torque is the arm times the normal force.
-            If one material has 0, the value of the other material applies.
-        spinning_friction: lever arm of the torque against spin about the normal, m. If one material has 0, the value of
-            the other material applies. With the Contensou friction law, the patch also causes a spinning torque.
+        rolling_friction: lever arm of the rolling resistance, m. The maximum torque is the lever arm times the normal
+            force. If the lever arm of one material is 0, the lever arm of the other material applies.
+        spinning_friction: lever arm of the torque against spin about the normal, m. If the lever arm of one material is
+            0, the lever arm of the other material applies. With the Contensou friction law, the patch also causes a
+            spinning torque.
         restitution: ratio of the speeds after and before a central impact, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.
         young_modulus: modulus of elasticity for the Hertz normal law, Pa.
@@ -78,7 +79,7 @@ class Material:
 
     @property
     def rule(self) -> int:
-        """Return the number 4 * priority + (index of the rule in COMBINE)."""
+        """Return a sort key of the friction rule: 4 * priority + (index of the rule in COMBINE)."""
         return 4 * int(self.priority) + COMBINE.index(self.combine)
 
     @property
@@ -104,9 +105,9 @@ def contact_modulus(a: Material, b: Material) -> float:
 def combine(a: Material, b: Material, element: str = "Material") -> Material:
     """Return the material of a contact between ``a`` and ``b``. The order of ``a`` and ``b`` does not matter.
 
-    ``combine`` and ``priority`` determine the friction. The larger restitution and the larger density apply. A law of
-    only one material applies to the pair. The result has a Young's modulus and a Poisson's ratio with the E* of the
-    pair (``contact_modulus``).
+    ``combine`` and ``priority`` determine the friction. Restitution and density are the maximum of both materials. If
+    only one material has a law, this law applies to the pair. The result has a Young's modulus and a Poisson's ratio
+    with the E* of the pair (``contact_modulus``).
 
     Args:
         a, b: the two materials.

@@ -1,14 +1,14 @@
 """Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
 
-v is the sliding speed, w the spin, a the patch radius, N the normal force, and eps = v/(a w). The force is mu N f(eps)
-and opposes the sliding. The torque is mu N a t(eps) and opposes the spin. p is the pressure. The friction mu p at each
-point of the patch opposes the velocity of the point. For a ring of radius rho a, f and t are means over the angle x
-around the ring:
+The symbols are the sliding speed v, the spin w, the patch radius a, the normal force N, and eps = v/(a w). The force is
+mu N f(eps) and opposes the sliding. The torque is mu N a t(eps) and opposes the spin. At each point of the patch with
+the pressure p, the friction mu p opposes the velocity of the point. For a ring of radius rho a, f and t are means over
+the angle x around the ring:
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 
-f and t of the patch are means over all rings, weighted by the normal force on each ring. The kernels interpolate a
-table over s = eps/(1 + eps).
+For the whole patch, f and t are means over all rings, weighted by the normal force on each ring. The kernels
+interpolate a table over s = eps/(1 + eps).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
 
 
 def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
-    """Return f and t of a patch with "uniform" or "hertz" pressure. The errors of f and t are about 1e-7.
+    """Return the factors f (force) and t (torque) for "uniform" or "hertz" pressure, with errors of about 1e-7.
 
     Args:
         eps: sliding speed divided by a w, at least 0 and finite, (n,).
@@ -67,7 +67,7 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
 
 @cache
 def patch_table() -> Array:
-    """Return a table of f and t for s from 0 to 1, for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
+    """Return a table of the factors f and t for s from 0 to 1, for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
     s = np.linspace(0.0, 1.0, PATCH_NODES)
     eps = s[:-1] / (1.0 - s[:-1])
     rows = []

@@ -1,20 +1,21 @@
 """Base class of actuator kinds, and the law of an axis row, to which actuators add terms.
 
 An axis row is a constraint row along one scalar motion: a joint coordinate, or the distance between two points. The law
-of the row gives its impulse p in a substep. u is the velocity of the motion:
+of the row gives the impulse p in a substep as a function of the velocity u:
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
-P and D come from springs, dampers, motors and cylinders. Each actuator j with an effort limit, such as a servo, adds a
-clamped term. A row has at most MOST_CLAMPED clamped terms. F is dry friction. u_min and u_max come from limits and
-stops.
+Springs, dampers, motors and cylinders determine the impulse P and the slope D. Each actuator j with an effort limit,
+such as a servo, adds a clamped term. A row has at most MOST_CLAMPED clamped terms. The term ``F sign(u)`` is dry
+friction. Joint limits and stops determine the velocity bounds u_min and u_max.
 
 An actuator of a ``coupled`` kind acts on several axes at once. The force on each axis depends on the velocities of all
 axes of the actuator:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator adds one constraint with a row for each axis. Other actuators can also act on the same axes.
+Each coupled actuator adds one constraint with a row for each axis. Other actuators can act on the axes of a coupled
+actuator, too.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ class Reading:
     """A signal of an actuator at time t. ``read(group, now)`` returns the values of a group, (num_worlds, n).
 
     ``device`` is the body of a C++ function with the same computation (reference/signals/quantities.py). Without
-    ``device``, only the host can read the signal. ``range`` computes the minimum and maximum of a gauge from the
-    parameters of one actuator, in ``unit``. ``range`` is None if the signal is unbounded.
+    ``device``, only the host can read the signal. ``range`` returns the minimum and maximum of a gauge in ``unit``,
+    from the parameters of one actuator. ``range`` is None if the signal is unbounded.
     """
 
     name: str
@@ -154,9 +155,9 @@ class StepBuffers(Protocol):
         """Return the mean command during the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set a group's contribution ``P - D u`` to the law.
+        """Set a group's contribution ``P - D u`` to the law of the axis rows.
 
-        A later call in the same substep replaces the contribution.
+        A second call in the same substep replaces the first contribution.
         """
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
@@ -166,7 +167,7 @@ class StepBuffers(Protocol):
         """
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Add the law ``P - D u`` of one coupled actuator. P is (num_worlds, n), and D is (num_worlds, n, n)."""
+        """Add the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n)."""
 
     def add_friction(self, group: Group, force: Array) -> None:
         """Add a group's dry friction (N or N m)."""
@@ -213,13 +214,13 @@ class StateReader(Protocol):
 
 
 class AxisMaker(Protocol):
-    """Factory of axis rows, for actuators at finalize."""
+    """Factory of axis rows. Actuators get this factory during ``finalize``."""
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row of another actuator."""
+        """Return the axis row of the actuator with the index ``actuator``."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
@@ -343,8 +344,8 @@ class ActuatorType:
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command: range, safe value and behavior.
 
-        The default range is -1 to 1, extended if necessary to include the default command. By default, there is no hard
-        limit, and the safe value is 0.
+        The default range is -1 to 1, extended if necessary to include the default command. By default, gpusim does not
+        clip the command, and the safe value is 0.
 
         Args:
             model: the model that contains the actuator.
@@ -355,7 +356,7 @@ class ActuatorType:
         return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec, with additional values that depend on the masses of bodies."""
+        """Return the actuator with additional parameters that depend on the masses of bodies."""
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -365,7 +366,7 @@ class ActuatorType:
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
         """Return the distinct axis rows of one actuator of a coupled kind.
 
-        Other actuators may act on the same rows.
+        Other actuators may also act on these rows.
         """
         return []
 
@@ -381,7 +382,7 @@ class ActuatorType:
         """
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
-        """Check parameters against those of other kinds of actuators. Called by ``finalize`` and after a write.
+        """Check parameters that depend on other kinds of actuators, in ``finalize`` and after a write.
 
         Args:
             groups: all groups of actuators, by name of the kind.
@@ -391,7 +392,7 @@ class ActuatorType:
         """
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the inertia that moves with each axis (kg or kg m2), for the kinetic energy, (1 or num_worlds, n)."""
+        """Return the inertia on each axis (kg or kg m2), (1 or num_worlds, n), for the kinetic energy."""
         return None
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
@@ -402,8 +403,8 @@ class ActuatorType:
         """Record the state before a step of ``h`` s, for an energy audit.
 
         Returns:
-            None if the actuators do work only on joint axes. Otherwise, a function to call after the step, which
-            returns the work (J) of the actuators' components by name, each (num_worlds,).
+            A function that the audit calls after the step, or None if the actuators do work only on joint axes. The
+            function returns the work (J) of each component by name, (num_worlds,).
         """
         return None
 
@@ -411,7 +412,7 @@ class ActuatorType:
         """Add forces on bodies to ``work.force`` and ``work.torque``."""
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add terms to the law of the axis rows.
+        """Add the terms of the actuators to the force law of the axis rows.
 
         ``velocity`` is the best estimate of the row velocity after the step.
         """
@@ -420,7 +421,7 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return each actuator's jump in this step (m or rad), (num_worlds, n), or None for kinds without jumps."""
+        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n), else None."""
         return None
 
 
@@ -443,9 +444,9 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight w of the new value for which a step of z' = -z/T is exact. ``ratio`` is h/T.
+    """Return the weight of the new value that makes a time step of z' = -z/T exact. ``ratio`` is h/T.
 
-    w = 1/(1 - exp(-r)) - 1/r for r = h/T. w rises from 1/2 (small r) to 1 (large r).
+    The weight is 1/(1 - exp(-r)) - 1/r with r = h/T. The weight rises from 1/2 for small r to 1 for large r.
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

@@ -1,7 +1,7 @@
 """Arrays of contacts, for the table in model/fields.py.
 
 The dimension "shapes" is the number of shapes. The dimension "pairs" is the capacity for pairs of shapes with
-overlapping boxes. The dimension 4 is the number of points of a manifold. Shape A exerts the forces and impulses on
+overlapping bounding boxes. The dimension 4 is the maximum number of points of a manifold. Forces and impulses act on
 shape B. All vectors are in the world frame. Shape A has the lower index, and normals point from A to B.
 """
 

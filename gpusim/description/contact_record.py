@@ -1,6 +1,6 @@
 """Layout of a contact manifold's record in kernels (cuda_kernels/contacts/contact_record.cuh), and a host-side reader.
 
-The NumPy backend keeps the same numbers as separate arrays with the same names (reference/contacts/manifolds.py).
+The NumPy backend stores the data of manifolds in separate arrays with the same names (reference/contacts/manifolds.py).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ RECORD_LAYOUT = {
 
 
 def by_place(records: Array, lanes: int) -> Array:
-    """Reorder records from kernel memory, (num_worlds, capacity, numbers)."""
+    """Convert records from the interleaved layout of the kernels to (num_worlds, capacity, numbers)."""
     worlds, places, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
 
@@ -70,7 +70,7 @@ def by_place(records: Array, lanes: int) -> Array:
 def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:
     """Return views of the named fields of records (n, RECORD).
 
-    A field of the manifold is (n, ...), and a field of its contact points is (n, 4, ...).
+    Manifold fields have the shape (n, ...). Contact point fields have the shape (n, 4, ...).
     """
     points = records[:, _FIRST_POINT:].reshape(-1, POINTS, _POINT_SIZE)
     parts = {}

@@ -1,4 +1,4 @@
-"""Entry of a table of arrays."""
+"""Declaration of an array in a table of arrays."""
 
 from __future__ import annotations
 

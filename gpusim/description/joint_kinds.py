@@ -1,9 +1,9 @@
 """Base class of joint kinds: constraint rows lock motions, and coordinates describe the free motions.
 
-Most rows are *dot rows* ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If ``linear`` is False, w is
-a vector fixed in the child, and the row keeps u and w perpendicular. If ``linear`` is True, w is the vector from the
-parent's point to the child's point, and the row keeps the distance along u zero. A *line row* ``C = |w| - length = 0``
-keeps a distance constant.
+Most rows are *dot rows* ``C = u . w - c0 = 0`` for two vectors u and w. The vector u is fixed in the parent or in the
+world. If ``linear`` is False, the vector w is fixed in the child, and the row keeps u and w perpendicular. If
+``linear`` is True, w is the vector from the parent's point to the child's point, and the row keeps the distance along u
+zero. A *line row* keeps the distance between two points constant.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
 
 @dataclass(frozen=True)
 class DotRow:
-    """Constraint ``u . w - c0 = 0``. ``u`` is in the axes of the parent, or of the world if ``on_world`` is True.
+    """Constraint ``u . w - c0 = 0``. The vector ``u`` is in the axes of the parent, or of the world if ``on_world``.
 
     If ``linear`` is True, ``point_a`` and ``vector_b`` are points in the body frames (m). Otherwise ``vector_b`` is a
     direction in the child's axes, and ``point_a`` is unused.
@@ -60,9 +60,9 @@ class DotRow:
 
 @dataclass(frozen=True)
 class LineRow:
-    """Constraint ``|w| - length = 0``. w is the vector from ``point_a`` to ``point_b``.
+    """Constraint ``|w| - length = 0``, where w is the vector from ``point_a`` to ``point_b``.
 
-    Both points are in body frames (m).
+    ``point_a`` and ``point_b`` are in the body frames (m).
     """
 
     point_a: Array
@@ -85,11 +85,12 @@ class Coordinate:
         component. ``frame_a`` and ``frame_b`` are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``. Each term is a coordinate of another joint, multiplied by a factor.
-    outer_turn: first or last Euler angle. ``axis`` is as for an angle. ``other`` is the axis of the last or first Euler
-        angle, in the other body.
+    outer_turn: first or last Euler angle. ``axis`` is the rotation axis. ``other`` is the axis at the opposite end of
+        the Euler sequence, in the other body.
     middle_turn: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
-        child. ``other`` is the axis of the first rotation, in the parent. The three axes are right-handed.
-    chord: 2 sin(t/2), for cone limits. t is the angle between an axis in the parent and in the child.
+        child. ``other`` is the axis of the first rotation, in the parent. The three axes of the Euler angles are
+        right-handed.
+    chord: 2 sin(t/2), for cone limits, where t is the angle between an axis in the parent and an axis in the child.
     """
 
     kind: str
@@ -109,7 +110,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class JointFrames:
-    """The joint's point and axes in both bodies. The columns of ``axes_*`` are (t1, t2, axis)."""
+    """Point and axes of a joint in both bodies. The third columns of ``axes_a`` and ``axes_b`` are the joint axis."""
 
     point_a: Array
     point_b: Array
@@ -139,7 +140,7 @@ class JointFrames:
         return self._coordinate(TRANSLATION, self.axes_a[:, k])
 
     def angle(self) -> Coordinate:
-        """Return the coordinate for the rotation about the common third axis."""
+        """Return the coordinate for the rotation about the joint axis."""
         return self._coordinate(ANGLE, self.axes_a[:, 2], self.axes_a[:, 0], self.axes_b[:, 0])
 
     def distance(self) -> Coordinate:
@@ -174,7 +175,7 @@ class JointFrames:
 
 
 class JointType(ABC):
-    """Base class of a kind of joint, registered by ``name``. A kind defines the rows and coordinates of its joints."""
+    """Base class of a kind of joint, registered by ``name``. A kind defines the constraint rows and coordinates."""
 
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
@@ -202,18 +203,18 @@ class JointType(ABC):
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the locked motions."""
+        """Return the constraint rows of the locked motions."""
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the free motions, one for each entry of ``coordinates``."""
+        """Return the coordinates of the free motions, one for each entry of ``coordinates``."""
         return []
 
     def moves(self, joint: JointSpec) -> int:
-        """Return the number of coordinates that are signals, from the first. All later coordinates only have limits."""
+        """Return the number of coordinates with a position signal. All further coordinates only have limits."""
         return len(self.kinds(joint))
 
     def unit(self, joint: JointSpec) -> str:
-        """Return the unit of all coordinates that are signals, either "m", "rad" or "m, rad"."""
+        """Return the unit of the coordinates with a position signal, either "m", "rad" or "m, rad"."""
         units = {self.unit_of(joint, axis) for axis in range(self.moves(joint))}
         return units.pop() if len(units) == 1 else "m, rad"
 
@@ -230,7 +231,8 @@ class JointType(ABC):
 
         Joints without limits return an empty list.
 
-        A coordinate that is a signal has the name "". A coordinate that only has limits is named "rotation" or "cone".
+        Coordinates with a position signal have the name "". Coordinates that only have limits have the name "rotation"
+        or "cone".
         """
         kinds = self.kinds(joint)
         if not {"limit_lower", "limit_upper"} <= joint.params.keys():
@@ -250,7 +252,7 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters with limits in place of the locked length, or None if the joint locks no length."""
+        """Return parameters that limit the length instead of locking it, or None if the joint locks no length."""
         return None
 
     def moved(

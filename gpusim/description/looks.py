@@ -30,11 +30,11 @@ class Texture:
             3), with the faces +x, -x, +y, -y, +z, -z, oriented as in OpenGL. Floats from 0 to 1 and gray images
             (height, width) are also valid. The surface has a hole where the fourth channel (opacity) is below 128.
         repeat: number of repetitions of the image in each direction, per unit of texture coordinates. For a projected
-            image, the number is per m.
+            image, the number of repetitions is per m.
         mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. Each side
             of a box and the side of a cylinder show the whole image. "projected" projects the image along z, with its
             center on the z axis. Planes and height fields are always projected. The viewer stretches a cube of images
-            to the box around a shape, except with "projected".
+            to the bounding box of a shape, except with "projected".
 
     Attributes:
         key: digest of the pixels.
@@ -81,7 +81,7 @@ class Texture:
 
 @dataclass(frozen=True)
 class Look:
-    """Surface appearance of a visual. None selects the value in the mesh file, or else the viewer's default.
+    """Surface appearance of a visual. The value None selects the value in the mesh file, or else the viewer's default.
 
     Attributes:
         alpha: opacity, 0 (invisible) to 1.

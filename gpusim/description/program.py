@@ -1,4 +1,4 @@
-"""Programs: compiled block diagrams (gpusim/control), and the interface of diagrams for other packages."""
+"""Programs, which are compiled block diagrams (gpusim/control), and the interface of diagrams for other packages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class OperatorInput:
-    """A command that a program reads from the operator."""
+    """An operator command that a block diagram reads."""
 
     label: str
     default: float
@@ -68,8 +68,8 @@ class Tuned:
 class WireInfo:
     """A wire of a diagram that you can read as a signal.
 
-    ``at`` contains the indices of the wire's values in the persistent values. If ``writable`` is True, you can write
-    the signal.
+    ``at`` contains the indices of the wire's values in the program's persistent values. If ``writable`` is True, you
+    can write the signal.
     """
 
     name: str
@@ -85,9 +85,9 @@ class Program:
     """A compiled diagram.
 
     A sample reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the persistent values
-    (worlds, values) and the commands (worlds, controls). A sample changes persistent values and commands.
+    (worlds, values) and the commands (worlds, controls). A sample updates the persistent values and the commands.
     program_clock.py describes the first persistent values. The last persistent values are the previous values of the
-    input signals. ``cpp`` is the code for one world. ``run`` computes the same bits for all worlds in NumPy.
+    input signals. ``cpp`` is C++ code for one world. ``run`` is the bit-identical NumPy version for all worlds.
 
     Attributes:
         label: label of the diagram.
@@ -134,7 +134,7 @@ class Program:
 
 
 class DiagramSpec(Protocol):
-    """Interface through which a model uses a diagram."""
+    """Interface of a block diagram for the model."""
 
     label: str
     senses: bool

@@ -1,9 +1,9 @@
-"""Clock of programs (compiled diagrams): sample times, and input values of samples. Steps can have any size.
+"""Clock of programs (compiled diagrams): sample times, and input values of samples. Simulation steps can have any size.
 
 Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that begins at or
 after the due time of the sample. After a step longer than the period, the program runs the last 1000 missed samples.
-The inputs of missed samples are linear interpolations between the previous and the current values of the signals.
-``cuda_kernels/signals/diagram_clock.cuh`` computes the same bits for one world.
+The inputs of missed samples are linear interpolations between the previous and the current values of the signals. The
+kernel version in ``cuda_kernels/signals/diagram_clock.cuh`` gives bit-identical results.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Ring:
     """Ring buffer of values of the last samples. The newest value is one slot before the next slot to write.
 
     Attributes:
-        at: index of the persistent value that contains the index of the next slot (0 to room - 1).
-        first: index of the persistent value in the first slot.
+        at: index of the persistent value that stores the number of the next slot (0 to room - 1).
+        first: index of the persistent value that is the first slot.
         room: number of slots.
     """
 
@@ -48,7 +48,7 @@ class Ring:
     room: int
 
     def resample(self, s: Array, stretch: Array) -> None:
-        """Resample the buffer to a new period, before the next sample. ``space_ring`` in the kernels does the same.
+        """Resample the buffer to a new period, before the next sample. The kernel version is named ``space_ring``.
 
         Args:
             s: persistent values of some worlds, changed in place.
@@ -108,7 +108,7 @@ def count_sample(s: Array, time: Array, period: Any) -> None:
 
 
 def skip_samples(s: Array, time: Array, period: Any) -> None:
-    """Skip the first of more than MOST_AT_ONCE due samples."""
+    """If more than MOST_AT_ONCE samples are due, skip the oldest samples."""
     due = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0 - (s[:, COUNT] - s[:, BASE])
     s[:, BASE] -= np.maximum(due - MOST_AT_ONCE, 0.0)
 

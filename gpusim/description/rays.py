@@ -110,7 +110,7 @@ class Rays:
     def grid(cls, size: Sequence[float], count: Sequence[int], direction: Sequence[float] = (0.0, 0.0, -1.0)) -> Rays:
         """Make parallel rays from a grid in the site's plane z = 0, for a height scan.
 
-        The order of the rays is row by row. Rows are parallel to x.
+        The order of the rays is row by row. The rows of the grid are parallel to x.
 
         Args:
             size: size of the grid along x and y (m), centered at the site's origin.
@@ -155,7 +155,7 @@ class Rays:
 
 
 def _rows(name: str, value: Any) -> Array:
-    """Convert (3,) or (n, 3) to (n, 3)."""
+    """Convert an array (3,) or (n, 3) to an array (n, 3)."""
     try:
         rows = np.atleast_2d(np.array(value, np.float64))
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""References to elements in the parameters of an element.
+"""References from the parameters of an element to other elements.
 
 After you copy elements to another builder, the references in the copies point to the copied elements.
 

@@ -65,7 +65,8 @@ class Line:
     """Rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
 
     ``origin`` is the point of the line that is nearest to the shape's center (m), (n, 3). The choice of ``origin``
-    avoids cancellation for distant rays. ``direction`` has length 1, (n, 3). ``start`` is in m, (n,).
+    avoids cancellation for distant rays. ``direction`` has length 1, (n, 3). ``start`` is the first valid s of each ray
+    (m), (n,).
     """
 
     origin: Array
@@ -73,7 +74,7 @@ class Line:
     start: Array
 
     def at(self, s: Array) -> Array:
-        """Return points at ``s``, (n, 3)."""
+        """Return the points of the rays at ``s``, (n, 3)."""
         return np.asarray(self.origin + s[:, None] * self.direction)
 
     def part(self, chosen: Array) -> Line:
@@ -154,7 +155,7 @@ class ShapeType(ABC):
         return 0.0
 
     def tile(self, params: Params) -> float:
-        """Return half the minimum thickness of a tile (m), or 0 for other shapes."""
+        """Return half the minimum thickness (m) of a shape with flat faces, or 0 for other shapes."""
         return 0.0
 
     def manifolds(self, params: Params) -> int:
@@ -187,8 +188,8 @@ class ShapeType(ABC):
         """Find where rays first cross the surface, from outside or from inside (see shapes/casting.py).
 
         Returns:
-            The first crossing ``s >= start`` of each ray (m), (n,), infinite without a hit; and the outward normals at
-            the crossings, (n, 3), of any length.
+            Two arrays: the first crossing ``s >= start`` of each ray (m), (n,), infinite without a hit, and the outward
+            normals at the crossings, (n, 3), of any length.
 
         Raises:
             ModelError: only kernels can cast rays against this kind of shape.

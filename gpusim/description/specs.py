@@ -1,4 +1,4 @@
-"""Records of the builder: one for each body, joint, coupling, actuator, shape, pair, visual, site and sensor."""
+"""Dataclasses for the builder's elements: bodies, joints, couplings, actuators, shapes, visuals, sites and sensors."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class BodySpec(Named):
 class JointSpec(Named):
     """A joint between ``parent`` and ``child``. The frames of the joint are relative to the body frames.
 
-    ``solver`` is "direct" or "colored". The value applies to the joint and to all joints that are connected to it. If
-    ``solver`` is None, the simulation chooses.
+    ``solver`` is "direct" or "colored". The value of ``solver`` applies to all connected joints. If ``solver`` is None,
+    the simulation chooses the solver.
     """
 
     kind: str
@@ -111,8 +111,8 @@ class ShapeSpec(Named):
     """A shape of a registered ``kind`` on ``body`` (-1: the world), with checked parameters.
 
     ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
-    a.mask`` are both nonzero. Finalize replaces a named ``group`` by bits. ``density`` (kg/m3) determines the mass of
-    bodies without a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing.
+    a.mask`` are both nonzero. ``ModelBuilder.finalize`` converts a group name in ``group`` to bits. ``density`` (kg/m3)
+    determines the mass of bodies without a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing.
     """
 
     word: ClassVar[str] = "shape"
@@ -193,8 +193,8 @@ class RaySpec:
 class SensorSpec(Named):
     """A sensor for a joint's load, a body's contacts, or rays from a site.
 
-    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the index of a site. The frame of
-    the site is the frame of a contact sensor's values, and the origin of ``rays``.
+    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the index of a site. The values of
+    a contact sensor and the ``rays`` are in the frame of the site.
     """
 
     word: ClassVar[str] = "sensor"
@@ -238,7 +238,7 @@ class PoseSpec(Named):
     activations: dict[str, float] = field(default_factory=dict)
 
     def values(self) -> dict[str, Array]:
-        """Return the signals to write and their values."""
+        """Return the values of the posture by signal name, for ``sim.write_state``."""
         values = {f"joint.{label}.position": numbers for label, numbers in self.joints.items()}
         for label, xform in self.bodies.items():
             values |= {f"body.{label}.position": xform.position, f"body.{label}.orientation": xform.rotation}

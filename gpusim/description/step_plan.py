@@ -14,7 +14,7 @@ class Reading:
 
     Attributes:
         entries: as in ``Backend.observer``, (n, 4) int32.
-        kept: columns copied from the state, each as (name of the state array, its column, column of ``array``).
+        kept: columns copied from the state, each as (name of the state array, column there, column in ``array``).
         array: values of the signals, (num_worlds, columns) or (samples, num_worlds, columns).
     """
 
@@ -31,7 +31,8 @@ class Sampling:
         inputs: the signals that the diagram reads.
         parameters: parameters of the diagram, (1 or num_worlds, parameters).
         name: name of the state array with the diagram's persistent values.
-        delays: whether the diagram delays commands. If True, an override also replaces past commands.
+        delays: whether the diagram delays commands. If True, an override of commands also replaces the stored past
+            commands.
     """
 
     program: Program
@@ -48,7 +49,7 @@ class StepPlan:
     Attributes:
         programs: the diagrams, in the order in which they are sampled.
         commands: command values before each step, (steps, 1 or num_worlds, n), or None.
-        columns: column of each of ``commands`` in the array of all commands, (n,).
+        columns: columns of ``commands`` in the array of all commands, (n,).
         record: signals to read once per ``every`` steps, or None.
     """
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 class CommandMap:
     """Map of a command: the actuator gets ``factor * x + offset``.
 
-    x is the command, clipped to its range. With a lag or an integrator, x is the activation.
+    Without a lag or an integrator, x is the command, clipped to its range. With a lag or an integrator, x is the
+    activation.
 
     Attributes:
         factor, offset: the map. ``factor`` is not zero.
@@ -40,7 +41,7 @@ class CommandMap:
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the map of the activation, or of the command if it has no activation."""
+        """Return the map of the activation, or the map of a command without an activation."""
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # the activation of a lag stays between its initial value and the range of the command
             first = [] if self.activation is None else [self.activation]
@@ -62,7 +63,7 @@ class UiHints:
             only applies to the operator. Programs may exceed the range.
         safe: value in an emergency stop, within the range. None selects the current value of ``measured``, to stop the
             motion.
-        unit: unit of the command, e.g. "rad", or "-" for a fraction.
+        unit: unit of the command, such as "rad", or "-" for a fraction.
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
         springs: whether a released joystick returns the command to zero (valves, motors). If False, the joystick sets
             the rate of change of the command, and a released joystick keeps the command (positions).
@@ -84,10 +85,7 @@ class UiHints:
     offset: float = 0.0
 
     def mapped(self, own: CommandMap) -> UiHints:
-        """Return the settings of a mapped command in the units of the command.
-
-        ``self`` is in the units of the actuator.
-        """
+        """Convert the settings from the units of the actuator to the units of the mapped command."""
         if own.integrate:
             return _of_rate(own)
         lower, upper = self.acting_range(own)

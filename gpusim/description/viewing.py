@@ -41,10 +41,10 @@ class LightSpec(Named):
         body: index, -1 for the world.
         xform: frame in the body frame. The light shines along -z. A directional light has no position.
         color: sRGB, 0 to 1.
-        intensity: brightness relative to the viewer's own light.
+        intensity: brightness relative to the viewer's default light.
         attenuation: factors (a, b, c). At a distance of d m, the intensity is multiplied by 1 / (a + b d + c d^2).
         cutoff: half the angle of a spot's cone (rad).
-        exponent: the intensity of a spot is proportional to cos(a)^exponent. a is the angle to the spot's axis.
+        exponent: the intensity of a spot is proportional to cos(a)^exponent, where a is the angle to the spot's axis.
         shadow: whether the light casts shadows.
     """
 

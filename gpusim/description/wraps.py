@@ -15,12 +15,12 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Wrap:
-    """A sphere or an infinite cylinder that a rope wraps around without friction. The surface does not collide.
+    """A sphere or an infinite cylinder that a rope wraps around without friction. A wrap does not collide.
 
     The rope takes the shorter way around the surface, or runs straight if the surface does not block the rope. If the
-    side point is outside of the surface, the rope wraps around on the side of the point. If the side point is inside,
-    the rope runs through the inside, as through a ring. If an end of the rope is inside, the rope is straight. MuJoCo 4
-    has the same rules.
+    side point is outside of the surface, the rope passes the surface on the side of this point. If the side point is
+    inside, the rope runs through the inside, as through a ring. If an end of the rope is inside the surface, the rope
+    is straight. MuJoCo 4 has the same rules for ropes.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.
@@ -40,7 +40,7 @@ class Wrap:
 
     @property
     def inside(self) -> bool:
-        """Return whether the rope runs through the inside. Return False if the side point is on another body."""
+        """Return whether the side point is inside the surface. Return False if the side point is on another body."""
         if self.side is None or self.side_body not in (None, self.body):
             return False
         return math.dist(self.side, self.xform.position) < self.radius

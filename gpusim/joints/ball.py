@@ -48,11 +48,11 @@ class Ball(JointType):
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3, the number of coordinates that are signals. The other coordinates only have limits."""
+        """Return 3, the components of the rotation vector. All further coordinates only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of three locked motions."""
+        """Return the constraint rows, which lock three motions."""
         return [*frames.point_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:

@@ -29,7 +29,7 @@ MOTIONS = ("x", "y", "z", "rx", "ry", "rz")
 
 @register
 class Bushing(JointType):
-    """Joint without rows. The coordinates are MOTIONS."""
+    """Joint without constraint rows. MOTIONS lists the coordinates."""
 
     name: ClassVar[str] = "bushing"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,) * 3 + (ROTATION,) * 3
@@ -59,11 +59,12 @@ def add_bushing(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a bushing: a soft joint with the wrench -K q - C q' on the child. q are translations and rotations.
+    """Add a bushing: a soft joint with springs and dampers for all six relative motions.
 
-    If K and C are diagonal, each motion with a nonzero entry gets a separate spring. The springs have the signals
-    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. Matrices with other entries make one bushing, with the
-    signals ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six
+    The wrench on the child is -K q - C q', where q contains three translations and three rotations. If K and C are
+    diagonal, each motion with a nonzero entry gets a separate spring. The springs have the signals
+    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. With other matrices, the bushing is one actuator, with
+    the signals ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six
     deflections q.
 
     Args:

@@ -48,16 +48,17 @@ def add_mimic(
 ) -> int:
     """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic).
 
-    A curve (c2, c3, c4) adds ``c2 q_leader^2 + c3 q_leader^3 + c4 q_leader^4``.
+    A curve (c2, c3, c4) adds the polynomial ``c2 q_leader^2 + c3 q_leader^3 + c4 q_leader^4`` to ``q_joint``.
 
     Args:
         joint: the joint that follows.
-        leader: the joint that leads.
+        leader: the joint that determines the motion.
         multiplier: factor of the leading coordinate. The factor may be zero only with a curve.
         offset: offset of the following coordinate (rad or m).
         axis, leader_axis: index of the coordinate of each joint.
         label: unique name.
-        curve: coefficients (c2, c3, c4) of the polynomial. A tendon or a wrapped rope cannot lead with a curve.
+        curve: coefficients (c2, c3, c4) of the polynomial. With a curve, the leader cannot be a tendon or a wrapped
+            rope.
 
     Returns:
         The coupling's index.
@@ -126,10 +127,11 @@ def add_linear_coupling(
 ) -> int:
     """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train.
 
-    Each coordinate gets a common force times its factor. The coupling does no work.
+    The force on each coordinate is proportional to the coordinate's factor. The coupling does no work.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The function replaces a tendon by its terms.
+        terms: list of (joint, factor) or (joint, axis, factor). The function expands a tendon in the list into the
+            tendon's terms.
         offset: value of the sum (m or rad), by default the sum in the starting pose.
         label: unique name.
 

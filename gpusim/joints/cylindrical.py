@@ -32,7 +32,7 @@ class Cylindrical(JointType):
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of four locked motions."""
+        """Return the constraint rows, which lock four motions."""
         return [*frames.point_rows((0, 1)), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:

@@ -38,7 +38,7 @@ _TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OU
 
 @register
 class D6(JointType):
-    """D6 joint with up to three translations and up to three rotations. Rows lock all other motions.
+    """D6 joint with up to three translations and up to three rotations. Constraint rows lock all other motions.
 
     The parameters "linear" (n, 3) and "angular" (m, 3) are perpendicular unit vectors in the joint frame. The parameter
     "columns" (3, 3) is a right-handed triad along the rotation axes.
@@ -48,11 +48,11 @@ class D6(JointType):
     picture: ClassVar[str | None] = "socket"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of the translations, then of the rotations."""
+        """Return the kinds of the coordinates: translations first, then rotations."""
         return (TRANSLATION,) * len(joint.params["linear"]) + _TURNS[len(joint.params["angular"])]
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of locked translations and rotations."""
+        """Return the constraint rows, which lock translations and rotations."""
         turns = len(params["angular"])
         locked: list[DotRow] = []
         if turns == 0:
@@ -144,12 +144,12 @@ def add_joint_d6(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a joint with translations, and then successive rotations. Each rotation also rotates the next axis.
+    """Add a joint with up to three translations and up to three successive rotations.
 
-    The order of the coordinates is translations, rotations. With three rotations, the middle angle is
-    between -pi/2 and pi/2 rad. If the middle angle is -pi/2 or pi/2, the first and the last axis align (gimbal lock).
-    If the joint rotates through gimbal lock, the first and the last angle jump by pi. Limit the middle angle to keep
-    the joint away from gimbal lock.
+    Each rotation also rotates the next axis. The order of the coordinates is translations, rotations. With three
+    rotations, the middle angle is between -pi/2 and pi/2 rad. If the middle angle is -pi/2 or pi/2, the first and the
+    last axis align (gimbal lock). If the joint rotates through gimbal lock, the first and the last angle jump by pi.
+    Limit the middle angle to keep the joint away from gimbal lock.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.

@@ -1,9 +1,9 @@
 """Differential gear and anti-roll bar, built from tendons and couplings.
 
-Every differential satisfies s = ratio (l + r)/2. l and r are the angles of the two sides, and s is the input angle. A
-limited-slip differential also has dry friction or viscous damping on l - r. A locked differential also keeps l - r at
-its starting value. Each side gets ratio/2 times the input torque. The friction slows the faster side and drives the
-slower side.
+Every differential satisfies s = ratio (l + r)/2, where s is the input angle, and l and r are the angles of both sides.
+A limited-slip differential also has dry friction or viscous damping on the difference l - r. A locked differential also
+keeps the difference l - r at its starting value. Each side gets ratio/2 times the input torque. The friction slows the
+faster side and drives the slower side.
 """
 
 from __future__ import annotations

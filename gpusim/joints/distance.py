@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Distance(JointType):
-    """Distance joint. A rod is a line row. A rope is a limit on the distance."""
+    """Distance joint. A rod is a constraint row for the distance. A rope is a limit on the distance."""
 
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -80,8 +80,8 @@ def add_joint_distance(
         min_distance: minimum distance (m), 0 for a rope.
         max_distance: maximum distance (m), equal to ``min_distance`` for a rod. Without any limit, the joint only
             measures the distance, for example in a tendon over pulleys. If you write ``joint.<label>.limit_upper`` at
-            run time, the limit moves to the new length over the next step, like a winch. Both limits of a rod are its
-            length. A write of one limit therefore changes both.
+            run time, the limit moves to the new length over the next step, like a winch. For a rod, a write of one
+            limit changes both limits.
         damping: viscous damping along the line (N s/m).
         label, solver: see ``add_joint``.
         at_a, at_b: points in the world frame (m) for the bodies' current poses, as alternative to ``parent_xform`` and

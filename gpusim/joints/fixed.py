@@ -20,7 +20,7 @@ class Fixed(JointType):
     welds: ClassVar[bool] = True
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of six locked motions."""
+        """Return the constraint rows, which lock all six motions."""
         return [*frames.point_rows(), *frames.locked_rotation_rows()]
 
     def lets_collide(self, joint: JointSpec) -> bool:

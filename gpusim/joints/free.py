@@ -89,7 +89,7 @@ def add_joint_free(
     """Add a free joint.
 
     Damping, friction and armature act on the velocities of the child's joint frame, along the axes of the parent's
-    joint frame. MuJoCo's free joint is the same.
+    joint frame, as in MuJoCo.
 
     Args:
         damping: viscous damping of translations (N s/m) and rotations (N m s/rad), one number or six.

@@ -51,12 +51,13 @@ def add_latch(
     """Add a latch: a weld between two bodies that you can attach and detach while the simulation runs.
 
     ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the current relative pose of the bodies, and 0 releases
-    them. A reset restores the state ``attached``. The bodies' shapes collide in both states.
+    them. A reset restores the state ``attached``. The shapes of the two bodies collide with an attached and with a
+    detached latch.
 
     With ``break_force`` or ``break_torque``, the latch opens after a step if the mean load of the step exceeds the
     limit. The latch opens only in the overloaded world, and stays open until a reset or a write of ``attached``. A
     breakable latch has a force sensor with the same label. ``sensor.<label>.force`` and ``sensor.<label>.torque`` read
-    its load.
+    the load of the latch.
 
     Args:
         attached: whether the latch is attached at the start. If True, the two frames of the latch must coincide.

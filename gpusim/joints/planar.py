@@ -31,7 +31,7 @@ class Planar(JointType):
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION, ANGLE)
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of three locked motions."""
+        """Return the constraint rows, which lock three motions."""
         return [*frames.point_rows((2,)), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:

@@ -37,7 +37,7 @@ class PlanarPin(JointType):
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of two locked motions."""
+        """Return the constraint rows, which lock two motions."""
         return [*frames.point_rows((0, 1))]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:

@@ -31,7 +31,7 @@ class Prismatic(JointType):
     picture: ClassVar[str | None] = "rail"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of five locked motions."""
+        """Return the constraint rows, which lock five motions."""
         return [*frames.point_rows((0, 1)), *frames.locked_rotation_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:

@@ -1,4 +1,4 @@
-"""Revolute joint (hinge): rotation about an axis. The angle counts full rotations."""
+"""Revolute joint (hinge): rotation about an axis. The joint angle counts full rotations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Revolute(JointType):
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of five locked motions."""
+        """Return the constraint rows, which lock five motions."""
         return [*frames.point_rows(), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:

@@ -17,7 +17,7 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in a path, as in MuJoCo. The next point starts a branch, whose length counts 1/``divisor``."""
+    """Pulley in the path of a tendon, as in MuJoCo. The length of the next branch is divided by ``divisor``."""
 
     divisor: float
 
@@ -38,8 +38,7 @@ def add_spatial_tendon(
     """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon).
 
     Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope. The
-    tendon's coordinate excludes segments between two points of one body without a wrap, because the length of such a
-    segment is constant.
+    tendon's length excludes straight segments between two points of one body, because their length is constant.
 
     Args:
         path: points as (body, point in the body frame in m). Put a :class:`gpusim.Wrap` between two points if the rope

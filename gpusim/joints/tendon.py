@@ -1,9 +1,9 @@
 """Tendon: a weighted sum of joint coordinates as a separate coordinate (MuJoCo's fixed tendon).
 
 A tendon locks nothing. The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... of the coordinates of
-other joints. Limits, damping, friction and armature act on the sum. Springs, motors, servos and brakes can also act on
-the sum. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference
-of two wheels' angles.
+other joints. Limits, damping, friction and armature act on this weighted sum. Springs, motors, servos and brakes can
+also act on a tendon. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the
+difference of two wheels' angles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gpusim.transform import Transform
 
 @register
 class Tendon(JointType):
-    """Tendon, a joint without rows. The coordinate depends on the bodies of all joints in the terms."""
+    """Tendon, a joint without constraint rows. The coordinate depends on the bodies of all joints in the terms."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
@@ -45,7 +45,7 @@ class Tendon(JointType):
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the sum."""
+        """Return the coordinate of the weighted sum."""
         none = np.zeros(3)
         return [Coordinate(SUM, none, none, none, none, none, terms=tuple(params["terms"]))]
 
@@ -80,8 +80,8 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The function replaces a tendon in the list by its
-            terms.
+        terms: list of (joint, factor) or (joint, axis, factor). The function expands a tendon in the list into the
+            tendon's terms.
         limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, the limit moves to the
             new value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).

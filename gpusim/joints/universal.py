@@ -1,4 +1,4 @@
-"""Universal joint (Cardan, Hooke): rotations about two perpendicular axes. Each body contains one of the axes."""
+"""Universal joint (Cardan, Hooke): rotations about two perpendicular axes. Each of the two bodies contains one axis."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from gpusim.typing import Vector
 class Universal(JointType):
     """Universal joint. Three rows keep two points together, and one row keeps the two axes perpendicular.
 
-    The relative angular velocity is q1' a1 + q2' a2. The first axis a1 is fixed in the parent. The second axis a2 is
-    fixed in the child.
+    The relative angular velocity is q1' a1 + q2' a2, with the axis a1 fixed in the parent and the axis a2 fixed in the
+    child.
     """
 
     name: ClassVar[str] = "universal"
@@ -36,7 +36,7 @@ class Universal(JointType):
     picture: ClassVar[str | None] = "cross"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the rows of four locked motions."""
+        """Return the constraint rows, which lock four motions."""
         return [*frames.point_rows(), frames.perpendicular_row(0, 1)]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:

@@ -27,7 +27,7 @@ from gpusim.typing import Array, Vector
 
 @register
 class WrappedRope(JointType):
-    """Rope over a surface, without rows. The coordinate is the length. The rope pulls on its ends and on the wrap."""
+    """Rope over a surface, without constraint rows. The rope pulls on its ends and on the wrap."""
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -79,7 +79,7 @@ def add_joint_wrapped_rope(
 
     Args:
         parent: body of the first point, -1 for the world.
-        child: body of the second point, -1 for the world. The child may be the same as ``parent``.
+        child: body of the second point, -1 for the world. ``child`` may be the same body as ``parent``.
         around: sphere or cylinder, on any body. If an end of the rope is inside the surface, the rope is straight.
         point_a: first point in the parent's body frame (m), by default the origin of this frame.
         point_b: second point in the child's body frame (m), by default the origin of this frame.

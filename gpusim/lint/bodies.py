@@ -188,7 +188,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
 
 
 def _passed(subject: Subject, sim: Simulation, shape: ShapeSpec, position: Array, down: Array) -> bool:
-    """Return whether a body at ``position`` that falls along ``down`` has passed all shapes."""
+    """Return whether a body at ``position`` that falls along ``down`` has passed the shape."""
     pose = Transform()
     if shape.body != WORLD:
         label = subject.model.bodies[shape.body].label

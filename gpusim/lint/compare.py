@@ -62,7 +62,7 @@ class Comparison:
 
 
 def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
-    """Load a file in both simulators and compare them.
+    """Load a file in gpusim and MuJoCo, and compare both models.
 
     Args:
         path: path of an MJCF or URDF file.
@@ -143,7 +143,7 @@ def _word(name: str) -> str:
 
 
 class _Pair:
-    """A model in both simulators.
+    """A model in gpusim and in MuJoCo.
 
     Attributes:
         m: model of MuJoCo.
@@ -282,7 +282,7 @@ class _Pair:
         return self._difference(np.array([np.concatenate(pose) for pose in read]), d)
 
     def _signals(self, posture: Array) -> dict[str, Any]:
-        """Return the values, by signal, that set a posture of the tree."""
+        """Return the signal values that set a posture of the tree."""
         joints = {joint.label for joint in self.builder.joints}
         values: dict[str, Any] = {}
         for label in self.tree.carriers:

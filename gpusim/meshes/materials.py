@@ -26,7 +26,7 @@ class Paint:
 
 @dataclass(frozen=True, eq=False)
 class Coat:
-    """Surface of one part of a mesh: all surface data in the file.
+    """Surface data of one part of a mesh file.
 
     Attributes:
         paint: color and look of the part.

@@ -15,7 +15,7 @@ SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
     """Read a file as one ``trimesh.Trimesh``, or as a list of parts in the frame of the file.
 
-    DAE files give their length unit, which scales the vertices to m.
+    A DAE file contains its length unit, so the function scales the vertices to m.
 
     Args:
         element: name for error messages.

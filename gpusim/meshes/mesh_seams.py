@@ -1,6 +1,6 @@
 """Seams between triangle meshes of a body: triangles that share vertices become neighbors across meshes.
 
-Seams between neighbors have no rim, so sliding shapes do not catch on them.
+Sliding shapes do not catch on the seams between neighbors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0])
 
 
 def with_mesh_seams(shapes: Sequence[ShapeSpec]) -> list[ShapeSpec]:
-    """Return the shapes, with triangle meshes of a body as neighbors if their groups, masks and vertices are equal."""
+    """Return the shapes. Meshes of a body with equal groups and masks become neighbors at shared vertices."""
     on: dict[tuple[int, int | str, int], list[int]] = {}
     for i, shape in enumerate(shapes):
         if isinstance(shape.params.get("tree"), TriangleTree):
@@ -56,7 +56,7 @@ class _Placed:
         return np.flatnonzero(inside)
 
     def part_of_one(self, other: _Placed) -> bool:
-        """Return whether both shapes belong to one mesh with several materials, and so are already neighbors."""
+        """Return whether both shapes are parts of one mesh with several materials, which are already neighbors."""
         if self.shape.xform != other.shape.xform or self.tree.solid == len(self.tree.triangles):
             return False
         ours = self.tree.vertices[self.tree.triangles[self.tree.solid :]]
@@ -100,9 +100,9 @@ class _Placed:
         return replace(self.shape, params={"tree": build_tree(vertices, triangles[kept], chosen[kept])})
 
     def _covered(self, t: int, others: Array) -> bool:
-        """Return whether an opposite triangle of ``others`` (n, 3, 3) touches the center of triangle t.
+        """Return whether a triangle of ``others`` (n, 3, 3) faces triangle t and touches the center of t.
 
-        No shape can touch the wall between two closed meshes.
+        If two closed meshes touch at triangle t, no other shape can touch t.
         """
         corner = self.vertices[self.tree.triangles[t]]
         normal, normals = (np.cross(x[..., 1, :] - x[..., 0, :], x[..., 2, :] - x[..., 0, :]) for x in (corner, others))

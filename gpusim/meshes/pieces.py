@@ -1,4 +1,4 @@
-"""Triangles for drawing, in one piece per material: checked, without seams, facing outward."""
+"""Triangles for drawing: one piece per material, with merged vertices and outward faces."""
 
 from __future__ import annotations
 

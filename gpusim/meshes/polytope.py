@@ -107,7 +107,7 @@ def _in_plane(corners: Array, origin: Array, normal: Array, cross: Array) -> boo
 
 
 def _outlines(triangles: Array) -> list[list[int]]:
-    """Return the outline of each group of triangles, or the triangles if the outline is not one loop."""
+    """Return the outline of a group of triangles, or the triangles if the outline is not one loop."""
     edges = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     border = {a: b for a, b in edges if (b, a) not in edges}
     start = min(border, default=-1)
@@ -119,7 +119,7 @@ def _outlines(triangles: Array) -> list[list[int]]:
 
 
 def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
-    """Remove vertices of only two faces, which are on an edge."""
+    """Remove vertices that belong to only two faces, because these vertices are on an edge."""
     count: dict[int, int] = {}
     for loop in loops:
         for v in loop:

@@ -20,7 +20,7 @@ _MODEL_TYPE, _GEOGRAPHIC = 1024, 2
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
     """Return the heights (rows, columns), and the cell size (dx, dy) from the file, or None.
 
-    The first row is at the lowest y.
+    The first row of the result is at the lowest y.
 
     For a PNG, heights range from 0 (black) to 1 (white). For other sources, heights are the stored numbers. A missing
     height is NaN.

@@ -1,9 +1,9 @@
 """Tables of a triangle mesh for collisions and rays: neighbors of edges and vertices, and a tree of boxes.
 
-All worlds share the int32 tables. Box sides are rounded outward to a grid with 65535 steps along each side of the
-mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The nodes are in depth-first
-order, so a traversal needs no stack. A leaf has the link -1 minus the leaf's index. All other nodes link to the node
-after their subtree, for traversals that skip the subtree.
+All worlds share the int32 tables of a mesh. The sides of boxes are rounded outward to a grid with 65535 steps along
+each side of the mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The nodes are in
+depth-first order, so a traversal needs no stack. The link of a leaf is -1 minus the leaf's index. The link of any other
+node is the index of the node after the subtree.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _nodes(vertices: Array, triangles: Array) -> Array:
 
 
 def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, low: Array, high: Array) -> None:
-    """Set the boxes of the leaves."""
+    """Set the bounding boxes of the leaves."""
     if not index.size:
         return
     number = np.minimum(LEAF * first[:, None] + np.arange(LEAF), len(triangles) - 1)
@@ -233,7 +233,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return the opposite vertex of the neighbor with the minimum bend, for each edge."""
+    """Return the opposite vertex of the neighbor triangle with the minimum bend, for each edge."""
     from_edge = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - from_edge
     away = vertices[tips] - from_edge

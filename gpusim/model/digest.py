@@ -54,7 +54,7 @@ def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
 
 
 def _feed_parts(found: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add an object by its type and content."""
+    """Add the type and the content of an object to a digest."""
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         found.update(f"{value.__module__} {value.__qualname__};".encode())
         return

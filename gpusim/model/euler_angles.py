@@ -1,13 +1,14 @@
 """Three successive rotations. Each rotation also rotates the following axes, as in a gimbal.
 
 R = R1(q1) R2(q2) R3(q3) is the child's frame in the parent's frame. The rotations are about the right-handed axes x, y
-and z. x is fixed in the parent, and z is fixed in the child. The dot product of x and z is s = x . z = sin q2. y is
-along the cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z. The rates are therefore
+and z. Axis x is fixed in the parent, and axis z is fixed in the child. The dot product of x and z is
+s = x . z = sin q2. Axis y is along the cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z.
+The rates are therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
-Examples are Euler angles and Cardan angles. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees.
-Near gimbal lock, the code limits the rates q1' and q3'.
+Euler angles and Cardan angles are examples of three successive rotations. The middle angle is
+q2 = atan2(x . z, |x x z|), within +-90 degrees. Near gimbal lock, the code limits the rates q1' and q3'.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LOCKED = 1e-6
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:
-    """Return directions d with the rate d . w, (..., n, 3). ``component`` (n,) is as in SpinTable."""
+    """Return the directions d (..., n, 3) of the rates d . w. ``component`` (n,) is as in SpinTable."""
     sine = dot(u, other)[..., None]
     square = 1.0 - sine * sine
     outer = (u - sine * other) / np.where(square > LOCKED, square, LOCKED)

@@ -1,9 +1,10 @@
 """Table of the arrays that every simulation has: name, shape, number type, unit and meaning of each array.
 
-Most dimensions are numbers of elements. "bodies" includes the world as the last body. "block" is the number of rows of
-the largest constraint. "surfaces" is the number of shapes plus the number of pairs with a separate material.
-contact_fields.py lists the dimensions of contacts. There are four number types. "pose" is always float64. "stored" is
-the simulation's dtype. "real" is the type of the computations in a substep (description/config.py). "int" is int32.
+Most dimensions are the number of elements of a kind. The dimension "bodies" includes the world as the last body. The
+dimension "block" is the number of rows of the largest constraint. The dimension "surfaces" is the number of shapes plus
+the number of pairs with a separate material. contact_fields.py lists the dimensions of contacts. There are four number
+types. The type "pose" is always float64. The type "stored" is the simulation's dtype. The type "real" is the type of
+the computations in a substep (description/config.py). The type "int" is int32.
 """
 
 from __future__ import annotations

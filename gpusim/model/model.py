@@ -61,7 +61,7 @@ class Model(Elements):
         return acting
 
     def with_swept(self, swept: Array) -> Model:
-        """Return a copy of the model in which sweeps solve the constraints ``swept``."""
+        """Return a copy of the model in which the colored solver solves the constraints ``swept``."""
         topology = replace(self.topology, swept=swept)
         return replace(self, topology=topology, contact=replace(self.contact, articulated=topology.articulated))
 
@@ -84,7 +84,7 @@ class Model(Elements):
         return [element.label for element in lists[kind]]  # type: ignore[attr-defined]
 
     def index(self, kind: str, label: str) -> int:
-        """Return the index of the element that has a label.
+        """Return the index of the element with this label.
 
         Raises:
             UnknownNameError: no element has this label. The message lists similar labels.

@@ -1,7 +1,7 @@
 """Paths through the elimination tree. A path contains the joint rows that respond to a load on a body.
 
 All constraints on a body are neighbors, so the pivots of these constraints are on one path to the root of the
-elimination tree. L is the factor of the direct solver. For a load r on a body, L^-1 r is nonzero only on the body's
+elimination tree. With the factor L of the direct solver and a load r on a body, L^-1 r is nonzero only on the body's
 path (Liu 1990, The role of elimination trees in sparse factorization).
 """
 
@@ -26,7 +26,8 @@ class Paths:
     """Path of each body to the root of the elimination tree, as positions in the elimination order.
 
     Attributes:
-        pivots: constraint at each position of the elimination order. The elimination goes level by level.
+        pivots: constraint at each position of the elimination order. The solver eliminates the constraints level by
+            level.
         bodies: path of every body, in ascending order. The world is the last body. The path of a body without joints is
             empty.
     """
@@ -36,7 +37,7 @@ class Paths:
 
 
 def find_paths(t: Topology) -> Paths:
-    """Find the path of every body to the root."""
+    """Find the path of every body to the root of the elimination tree."""
     pivots = [int(k) for level in t.elimination.levels for k in level.pivots]
     place = {c: n for n, c in enumerate(pivots)}
     parent: dict[int, int] = {}
@@ -81,7 +82,7 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Return the array sizes for paths of contacts. ``contacts`` is the result of :meth:`ContactTopology.sizes`."""
+    """Return the array sizes for contact paths. ``contacts`` is the result of :meth:`ContactTopology.sizes`."""
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0

@@ -41,7 +41,7 @@ def rope_table(model: Model) -> dict[str, Array]:
 
 
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
-    """Return the rows and weights of each joint, including the rows of its tendons and couplings."""
+    """Return the rows and weights for the tension of each joint, including the rows of its tendons and couplings."""
     own = _rows_of_joints(model)
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}
     coupled = zip(model.couplings, model.topology.coupling.rigid_row.tolist(), strict=False)

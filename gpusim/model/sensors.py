@@ -1,4 +1,4 @@
-"""Tables of force sensors, for the step and the signal readers."""
+"""Tables of force sensors, for the simulation step and for the signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of sites, for the signal readers of all backends."""
+"""Table of sites, for the signals on all backends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ xyzw)."""
 
 
 def site_table(model: Elements) -> dict[str, Array]:
-    """Return the arrays of ``COLUMNS`` by name, each (sites, ...). The bodies must have centers of mass."""
+    """Return the arrays of ``COLUMNS`` by name, each (sites, ...). All bodies must already have centers of mass."""
     world, sites = len(model.bodies), model.sites
     arms = [s.xform.position - (0.0 if s.body == WORLD else model.bodies[s.body].com) for s in sites]
     return {

@@ -98,7 +98,7 @@ class State:
         return named
 
     def copy(self) -> State:
-        """Return a copy of all variables. The copy and the original share the parameters."""
+        """Return a copy of the state with all variables. The copy and the original share the parameters."""
         groups = []
         for group in self.groups:
             new = copy.copy(group)

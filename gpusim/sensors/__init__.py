@@ -15,7 +15,7 @@ __all__ = ["add_encoder", "add_imu", "add_range_finder"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a measured sensor on first use."""
+    """Import the functions for measured sensors on first use."""
     if name in __all__:
         from gpusim.sensors import measured
 

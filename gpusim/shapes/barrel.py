@@ -39,7 +39,7 @@ def _slices(params: Params) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance of a point from the axis, minus the barrel's radius at the height of the point."""
+    """Implicit function of the side: distance from the axis, minus the barrel's radius at the height of the point."""
 
     radius: float
     half: float
@@ -51,7 +51,7 @@ class _Side:
         return np.asarray(self.radius - square / (self.bow + np.sqrt(self.bow**2 - square)))
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Return values and gradients."""
+        """Return the values and gradients of the function at points."""
         out, height = np.hypot(points[:, 0], points[:, 1]), np.clip(points[:, 2], -self.half, self.half)
         level, fall = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None], height / np.sqrt(self.bow**2 - height**2)
         return out - self.radius_at(height), np.column_stack([level, fall])
@@ -64,7 +64,7 @@ class _Side:
 
 @register
 class Barrel(Round):
-    """Solid about z with the radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius).
+    """Solid of revolution with the radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius) at the height z.
 
     The flat ends are at z = -/+ half_length.
     """
@@ -76,12 +76,12 @@ class Barrel(Round):
     ray_file: ClassVar[str] = "barrel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Integrate the disks pi r^2 dz along z."""
+        """Return the volume, summed over thin disks."""
         radius, _, thickness = _slices(params)
         return math.pi * float(thickness @ radius**2)
 
     def inertia(self, params: Params) -> Array:
-        """Integrate the disks along z: r^2/2 about the axis, r^2/4 + z^2 about a transverse axis, per volume."""
+        """Return the inertia for density 1, summed over thin disks."""
         radius, z, thickness = _slices(params)
         mass = math.pi * thickness * radius**2
         across = float(mass @ (0.25 * radius**2 + z**2))
@@ -134,7 +134,7 @@ def add_shape_barrel(
 ) -> int:
     """Add a barrel about the origin with axis z: a roller whose profile is an arc of radius ``arc_radius``.
 
-    Rollers with ``arc_radius`` R around a wheel of radius R touch the ground like a circle.
+    Around a wheel of radius R, rollers with ``arc_radius`` R form a round circumference.
 
     Args:
         body: body index, -1 for the world.

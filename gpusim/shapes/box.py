@@ -41,21 +41,21 @@ class Box(ShapeType):
         return float(np.min(params["half_extents"]))
 
     def volume(self, params: Params) -> float:
-        """Return 8 hx hy hz."""
+        """Return the volume 8 hx hy hz for the half extents hx, hy and hz."""
         return 8.0 * float(np.prod(params["half_extents"]))
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia per density: V (hy^2 + hz^2)/3 about x, and similarly about y and z."""
+        """Return the inertia for the volume V: V (hy^2 + hz^2)/3 about x, and similarly about y and z."""
         squares = np.square(params["half_extents"])
         moments: Array = np.diag(self.volume(params) / 3.0 * (squares.sum() - squares))
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the distance to a corner."""
+        """Return the distance from the center to a corner."""
         return float(np.linalg.norm(params["half_extents"]))
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make two triangles per side."""
+        """Return a mesh with two triangles per side."""
         triangles = np.concatenate([SIDES[:, [0, 1, 2]], SIDES[:, [0, 2, 3]]])
         return CORNERS * params["half_extents"], triangles.astype(np.int32)
 

@@ -78,7 +78,7 @@ def add_light(
 
     Args:
         kind: "directional" (like the sun), "point", "spot" or "headlight". A headlight shines from the camera of each
-            image, without shadow. A headlight has no body, position and direction.
+            image, without shadow. A headlight ignores body, position and direction.
         body: body index, -1 for the world.
         position: position of a point or spot light in the body frame (m).
         direction: direction of a directional or spot light in the body frame, of any nonzero length.

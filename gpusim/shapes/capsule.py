@@ -52,13 +52,13 @@ class Capsule(Round):
         return float(params["radius"]) + float(params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Join two half balls and the cylinder between them."""
+        """Return the mesh of two half balls and the cylinder between them."""
         r, half, rings = params["radius"], params["half_length"], segments // 4 + 1
         low, high = arc(r, -0.5 * math.pi, 0.0, rings), arc(r, 0.0, 0.5 * math.pi, rings)
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the first entry of each ray into tube or balls, or the last exit if the ray starts inside."""
+        """Find where each ray first enters the tube or a ball, or the last exit if the ray starts inside."""
         radius, half = float(params["radius"]), float(params["half_length"])
         tube, low, high, span = (Span(line.start.size) for _ in range(4))
         tube.cut_tube(line, radius)

@@ -1,7 +1,7 @@
 """Ray casting against shapes, for the shapes' ``cast`` methods. The CUDA code is in cuda_kernels/rays/ray.cuh.
 
-Planar faces of convex shapes clip a line exactly. For smooth surfaces without a closed form, Newton's method starts
-outside of the shape. Newton's method never overshoots the first root of a convex function.
+The functions clip lines exactly at the planar faces of convex shapes. For smooth surfaces without a closed form,
+Newton's method starts outside of the shape. Newton's method never overshoots the first root of a convex function.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class Span:
         self.leave_face = np.where(earlier, face, self.leave_face)
 
     def cut_half(self, value: Array, rate: Array, face: int) -> None:
-        """Keep the points of the line where value + rate s <= 0."""
+        """Keep the points of each line where value + rate s <= 0."""
         s = -value / rate
         self.cut(np.where(rate < 0.0, s, -np.inf), np.where(rate > 0.0, s, np.inf), face)
         self.clear((rate == 0.0) & (value > 0.0))
 
     def cut_slab(self, line: Line, k: int, half: float) -> None:
-        """Keep the points with coordinate k from -half to half."""
+        """Keep the points of each line whose coordinate k is from -half to half."""
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
     def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
-        """Keep the points of the lines with |p + s d| <= radius, except for lines in the mask ``whole``."""
+        """Clip the lines to a circle or sphere with this radius, except for lines in the mask ``whole``."""
         within = square * (radius * radius) - aside
         hit, half = within >= 0.0, np.sqrt(within)
         enter, leave = (-along - half) / square, (half - along) / square
@@ -62,7 +62,7 @@ class Span:
         self.cut(np.where(whole, -np.inf, enter), np.where(whole, np.inf, leave))
 
     def cut_tube(self, line: Line, radius: float) -> None:
-        """Keep the points within a radius of the z axis."""
+        """Keep the points of each line within a radius of the z axis."""
         (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
         square, turn = dx * dx + dy * dy, x * dy - y * dx
         upright = square == 0.0
@@ -70,7 +70,7 @@ class Span:
         self.clear(upright & (x * x + y * y > radius * radius))
 
     def cut_ball(self, line: Line, height: float, radius: float) -> None:
-        """Keep the points within a radius of (0, 0, height)."""
+        """Keep the points of each line within a radius of the point (0, 0, height)."""
         p = line.origin - np.array([0.0, 0.0, height])
         side = rotations.cross(p, line.direction)
         along, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
@@ -124,7 +124,7 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
 
 
 def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """Return the first hits on a shape with a smooth side, and their faces, like ``Span.first_end``.
+    """Return the first hits of rays on a shape with a smooth side, and the faces at the hits (``Span.first_end``).
 
     ``bounds`` is the ray's span inside the bounding shape.
     """
@@ -144,7 +144,7 @@ def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
 
 
 def face_normals(face: Array) -> Array:
-    """Return outward normals (n, 3) of box faces: 2 k for +axis k, 2 k + 1 for -axis k. ROUND_SIDE gives any normal."""
+    """Return outward normals (n, 3) of box faces. Face 2 k is at +axis k, face 2 k + 1 at -axis k."""
     known = np.maximum(face, 0)
     out = np.zeros((face.size, 3))
     out[np.arange(face.size), known // 2 % 3] = np.where(known % 2 == 1, -1.0, 1.0)
@@ -152,7 +152,7 @@ def face_normals(face: Array) -> Array:
 
 
 def normals(face: Array, round_normals: Array) -> Array:
-    """Return normals at the hits: of the planar face if a ray hits one, else of the smooth side."""
+    """Return the normals at the hits, on planar faces or on the smooth side."""
     return np.where((face == ROUND_SIDE)[:, None], round_normals, face_normals(face))
 
 

@@ -21,13 +21,13 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance of a point from the axis, minus the cone's radius at the height of the point."""
+    """Implicit function of the side: distance from the axis, minus the cone's radius at the height of the point."""
 
     radius: float
     half: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Return values and gradients."""
+        """Return the values and gradients of the function at points."""
         out, taper = np.hypot(points[:, 0], points[:, 1]), 0.5 * self.radius / self.half
         level = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None]
         return out - taper * (self.half - points[:, 2]), np.column_stack([level, np.full(out.size, taper)])
@@ -53,18 +53,18 @@ class Cone(Round):
         return 2.0 / 3.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
 
     def center(self, params: Params) -> Array:
-        """Return the point at a quarter of the height above the base."""
+        """Return the center of mass, at a quarter of the height above the base."""
         return np.array([0.0, 0.0, -0.5 * float(params["half_length"])])
 
     def inertia(self, params: Params) -> Array:
-        """Return 3/10 V r^2 about the axis, and 3/80 V (4 r^2 + height^2) about a transverse axis."""
+        """Return the inertia for the volume V: 3/10 V r^2 about z, and 3/80 V (4 r^2 + height^2) about x and y."""
         square, height = float(params["radius"]) ** 2, 2.0 * float(params["half_length"])
         across = 3.0 / 80.0 * (4.0 * square + height * height)
         moments: Array = self.volume(params) * np.diag([across, across, 0.3 * square])
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the distance to the rim of the base."""
+        """Return the distance from the origin to the rim of the base."""
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:

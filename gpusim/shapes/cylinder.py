@@ -29,18 +29,18 @@ class Cylinder(Round):
     ray_file: ClassVar[str] = "cylinder.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return 2 pi r^2 half_length."""
+        """Return the volume 2 pi r^2 half_length."""
         return 2.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
 
     def inertia(self, params: Params) -> Array:
-        """Return V r^2/2 about the axis, and V (r^2/4 + half_length^2/3) about a transverse axis."""
+        """Return the inertia for the volume V: V r^2/2 about z, and V (r^2/4 + half_length^2/3) about x and y."""
         square, half = float(params["radius"]) ** 2, float(params["half_length"])
         across = square / 4.0 + half * half / 3.0
         moments: Array = self.volume(params) * np.diag([across, across, square / 2.0])
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the distance to the rim."""
+        """Return the distance from the center to the rim."""
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:

@@ -48,11 +48,11 @@ class Ellipsoid(Round):
         return [float(a) for a in params["semi_axes"]]
 
     def volume(self, params: Params) -> float:
-        """Return 4/3 pi a b c."""
+        """Return the volume 4/3 pi a b c for the semi-axes a, b and c."""
         return 4.0 / 3.0 * math.pi * float(np.prod(params["semi_axes"]))
 
     def inertia(self, params: Params) -> Array:
-        """Return V (b^2 + c^2)/5 about x, and similarly about y and z."""
+        """Return the inertia for the volume V: V (b^2 + c^2)/5 about x, and similarly about y and z."""
         squares = np.square(params["semi_axes"])
         moments: Array = np.diag(self.volume(params) / 5.0 * (squares.sum() - squares))
         return moments
@@ -66,12 +66,12 @@ class Ellipsoid(Round):
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Stretch a sphere."""
+        """Return the mesh of a stretched sphere."""
         vertices, triangles = revolve(*arc(1.0, -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
         return vertices * params["semi_axes"], triangles
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Scale the rays so that the ellipsoid becomes a unit ball, and cast them against the ball."""
+        """Scale the rays so that the ellipsoid becomes a unit ball, and cast the scaled rays against this ball."""
         axes, span = np.asarray(params["semi_axes"]), Span(line.start.size)
         unit = Line(line.origin / axes, line.direction / axes, line.start)
         span.cut_ball(unit, 0.0, 1.0)

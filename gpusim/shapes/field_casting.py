@@ -1,4 +1,4 @@
-"""Ray casting against height fields. The CUDA code (cuda_kernels/rays/height_field.cuh) goes from cell to cell."""
+"""Ray casting against height fields. The CUDA code is in cuda_kernels/rays/height_field.cuh."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Ground:
         self.rate = line.direction[:, :2] / self.spacing
 
     def places(self, start: Array, end: Array) -> Array:
-        """Return sorted ray parameters (n, m): ``start``, crossings with triangle edges seen from above, ``end``."""
+        """Return sorted ray parameters (n, m): start, end, and crossings with triangle edges in the top view."""
         grid = [(np.arange(n + 1) - self.at[:, k, None]) / self.rate[:, k, None] for k, n in enumerate(self.last)]
         diagonal = np.arange(-self.last[1], self.last[0] + 1)
         apart, rate = self.at[:, 0] - self.at[:, 1], self.rate[:, 0] - self.rate[:, 1]
@@ -37,7 +37,7 @@ class _Ground:
         return np.sort(np.concatenate([within, start[:, None], end[:, None]], axis=1), axis=1)
 
     def triangles(self, s: Array) -> tuple[Array, Array]:
-        """Return terrain heights (n, m) at ray parameters ``s``, and height differences per column, row (n, m, 2)."""
+        """Return terrain heights (n, m) at ray parameters, and height differences per column and row (n, m, 2)."""
         place = np.clip(self.at[:, None] + s[..., None] * self.rate[:, None], 0.0, self.last)
         i, j = np.moveaxis(np.minimum(place.astype(int), self.last - 1), -1, 0)
         x, y = place[..., 0] - i, place[..., 1] - j

@@ -76,7 +76,7 @@ class HeightField(Unmovable):
         return math.inf
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 without valleys or if all normals are within 5 degrees of the first normal, else MANIFOLDS."""
+        """Return 1 for terrain without valleys, or with nearly equal normals (5 degrees), else MANIFOLDS."""
         heights, spacing = params["heights"], params["spacing"]
         first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
         # Bands of rows need less memory. Neighboring bands share a row of cells.
@@ -115,7 +115,7 @@ class HeightField(Unmovable):
         return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Cast rays against the triangles. Over a triangle, a ray's height above the ground is linear."""
+        """Cast rays against the triangles."""
         return cast_field(params["heights"], params["spacing"], float(params["base"]), line)
 
 

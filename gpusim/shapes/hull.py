@@ -50,7 +50,7 @@ class Hull(ShapeType):
         return 0.5 * float(np.ptp(along, axis=0).min())
 
     def volume(self, params: Params) -> float:
-        """Sum the volumes of tetrahedra."""
+        """Return the volume, summed over tetrahedra."""
         return solid(*self.mesh(params))[0]
 
     def center(self, params: Params) -> Array:
@@ -58,7 +58,7 @@ class Hull(ShapeType):
         return solid(*self.mesh(params))[1]
 
     def inertia(self, params: Params) -> Array:
-        """Sum the inertias of tetrahedra."""
+        """Return the inertia for density 1, summed over tetrahedra."""
         return solid(*self.mesh(params))[2]
 
     def radius(self, params: Params) -> float:
@@ -70,7 +70,7 @@ class Hull(ShapeType):
         return params["vertices"], params["faces"].triangles()
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Clip the rays by all faces."""
+        """Clip the rays to the half spaces of all faces."""
         vertices, faces, span = params["vertices"], params["faces"], Span(line.start.size)
         for f, normal in enumerate(faces.normal):
             apart = line.origin - vertices[faces.polygon(f)[0]]

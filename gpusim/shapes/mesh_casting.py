@@ -1,4 +1,4 @@
-"""Ray casting against triangle meshes. The CUDA code (cuda_kernels/rays/triangle_mesh.cuh) uses the same tree."""
+"""Ray casting against triangle meshes. The CUDA code is in cuda_kernels/rays/triangle_mesh.cuh."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ def add_shape(
         group: name of the shape's group (see ``set_group_collision``), or group bits.
         mask: bits of the groups that the shape collides with. Shapes a and b collide if ``a.group & b.mask`` and
             ``b.group & a.mask`` are both nonzero. Shapes of one body never collide. Welded bodies, and bodies that a
-            joint connects, collide only after ``add_collision_pair``. Joints that do not prevent collisions: free
-            joints, latches, tendons, wrapped ropes, and all joints to the world except fixed joints.
+            joint connects, collide only after ``add_collision_pair``. The following joints do not prevent collisions:
+            free joints, latches, tendons, wrapped ropes, and all joints to the world except fixed joints.
         density: density for a body without a given mass (kg/m3). Default: the material's density.
         color: color for drawing, sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the body's color.
 
@@ -122,7 +122,7 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
 def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, collide: bool) -> None:
     """Set whether shapes of two named groups collide. By default all groups collide.
 
-    Masks, joints and collision pairs still apply. A second call for the same groups replaces the first call.
+    Masks, joints and collision pairs still have an effect. A second call for the same groups replaces the first call.
 
     Args:
         group_a: group name, as in ``group=`` of shapes.

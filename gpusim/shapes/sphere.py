@@ -30,11 +30,11 @@ class Sphere(Round):
     ray_file: ClassVar[str] = "sphere.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return 4/3 pi r^3."""
+        """Return the volume 4/3 pi r^3."""
         return 4.0 / 3.0 * math.pi * float(params["radius"]) ** 3
 
     def inertia(self, params: Params) -> Array:
-        """Return 2/5 V r^2."""
+        """Return the inertia 2/5 V r^2 for the volume V."""
         return 0.4 * self.volume(params) * float(params["radius"]) ** 2 * np.eye(3)
 
     def radius(self, params: Params) -> float:

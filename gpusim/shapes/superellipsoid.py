@@ -37,7 +37,7 @@ def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Convex function: nested power norms of the point, minus 1."""
+    """Implicit function of the surface: nested power norms of the point, minus 1."""
 
     a: float
     b: float
@@ -46,7 +46,7 @@ class _Side:
     e2: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Return values and gradients."""
+        """Return the values and gradients of the function at points."""
         axes = np.array([self.a, self.b, self.c])
         part = points / axes
         x, y, z = np.abs(part).T
@@ -82,7 +82,7 @@ class Superellipsoid(Round):
         return [float(v) for v in (*params["semi_axes"], *params["exponents"])]
 
     def volume(self, params: Params) -> float:
-        """Return 2 a b c e1 e2 B(e1/2 + 1, e1) B(e2/2, e2/2)."""
+        """Return the volume 2 a b c e1 e2 B(e1/2 + 1, e1) B(e2/2, e2/2), with Euler's beta function B."""
         a, b, c, e1, e2 = self.size_values(params)
         return 2.0 * a * b * c * e1 * e2 * beta(0.5 * e1 + 1.0, e1) * beta(0.5 * e2, 0.5 * e2)
 
@@ -96,10 +96,7 @@ class Superellipsoid(Round):
         return np.diag([y2 + z2, x2 + z2, x2 + y2])
 
     def radius(self, params: Params) -> float:
-        """Find the farthest point on the curve z = 0, then on the meridian through this point.
-
-        Return the exact distance.
-        """
+        """Return the exact distance from the center to the farthest point of the surface."""
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
 
@@ -169,7 +166,8 @@ def add_shape_superellipsoid(
         body: body index, -1 for the world.
         semi_axes: half of the extents (a, b, c) along x, y, z (m), above zero.
         exponents: exponents (e1, e2), 0.1 to 1.9. e1 determines the outline in the side view, e2 the outline in the
-            view along z. An exponent near 0 gives a rectangle, 1 an ellipse, and near 2 a rhombus.
+            view along z. An exponent near 0 gives a rectangle, an exponent of 1 an ellipse, and an exponent near 2 a
+            rhombus.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:

@@ -35,7 +35,8 @@ def add_terrain(
 ) -> int:
     """Add terrain from a file or an array of heights, centered on the shape frame's origin.
 
-    Bodies that leave the terrain at its rim fall. NaN heights, and heights that a GeoTIFF marks as missing, are holes.
+    Bodies that move beyond the edge of the terrain fall. NaN heights, and heights that a GeoTIFF marks as missing, are
+    holes.
 
     Args:
         source: .png (8 or 16 bits), .tif (GeoTIFF) or .npy file, or an array (rows, columns). The first row of a PNG or

@@ -118,7 +118,7 @@ def add_shape_triangle_mesh(
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, label, group, mask, color: see ``add_shape``.
         material: see ``add_shape``, or a list of materials with ``material_index``. Each material gets a separate
-            shape. Sliding shapes do not catch on the seams.
+            shape. Sliding shapes do not catch on the seams between materials.
         material_index: index of the material of each triangle, (triangles,).
 
     Returns:

@@ -53,8 +53,8 @@ def add_visual(
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the colors and textures of the mesh file, or
             the body's color in the viewer. With ``texture``, ``color`` multiplies the image's colors.
         label: unique name, default ``visual<index>``.
-        alpha: opacity, 0 (invisible) to 1. Below 0.5, the visual casts no shadow, and camera sensors see through the
-            visual. Default: the value of the mesh file, or 1.
+        alpha: opacity, 0 (invisible) to 1. With ``alpha`` below 0.5, the visual casts no shadow, and camera sensors see
+            through the visual. Default: the value of the mesh file, or 1.
         roughness: 0 (mirror) to 1 (chalk). Default: the value of the mesh file, or 0.55.
         metallic: 0 (paint, plastic) to 1 (bare metal). Default: the value of the mesh file, or 0.
         texture: image on the surface: a :class:`gpusim.Texture`, the path of a PNG or JPEG file, or an array.

@@ -21,13 +21,13 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Convex function: distance from the disk, minus the radius of the edge."""
+    """Implicit function of the surface: distance from the disk, minus the radius of the edge."""
 
     disk: float
     edge: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Return values and gradients."""
+        """Return the values and gradients of the function at points."""
         far = np.hypot(points[:, 0], points[:, 1])
         share = np.where(far > self.disk, (far - self.disk) / np.where(far > 0.0, far, 1.0), 0.0)
         way = points * np.column_stack([share, share, np.ones(far.size)])
@@ -52,13 +52,13 @@ class Wheel(Round):
     ray_file: ClassVar[str] = "wheel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return the integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2), or 0 for a sharp edge."""
+        """Return the volume, the integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2)."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         return 2.0 * math.pi * disk**2 * e + math.pi**2 * disk * e * e + 4.0 / 3.0 * math.pi * e**3
 
     def inertia(self, params: Params) -> Array:
-        """Return the integrals over z of pi rho^4/2 (about the axle) and pi rho^4/4 + pi rho^2 z^2 (about x, y)."""
+        """Return the inertia: integrals over z of pi rho^4/2 (axle) and pi rho^4/4 + pi rho^2 z^2 (x and y)."""
         e = float(params["edge_radius"])
         d = float(params["radius"]) - e
         # Integrals over z of rho^4 and rho^2 z^2, from integrals of powers of sqrt(e^2 - z^2).
@@ -78,7 +78,7 @@ class Wheel(Round):
         return float(params["radius"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make the round edge and two flat sides, or a thin double cone for a sharp edge."""
+        """Return the mesh of the round edge and two flat sides, or a thin double cone for a sharp edge."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         if e == 0.0:
