@@ -56,7 +56,7 @@ class Backend(Protocol):
         """Return the state for reading only."""
 
     def bind(self, control: Array) -> None:
-        """Use the array ``control`` (num_worlds, controls) for the commands."""
+        """Read the commands from the array ``control`` (num_worlds, controls) in all later steps."""
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
@@ -160,4 +160,7 @@ class Backend(Protocol):
         """Convert an array to the type that :meth:`gpusim.Simulation.read` returns."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
-        """Return the quarantine. ``drivers`` maps the label of a command to the label of the diagram that writes it."""
+        """Return the quarantine.
+
+        ``drivers`` maps the label of a command to the label of the diagram that writes this command.
+        """

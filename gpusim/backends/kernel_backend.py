@@ -40,8 +40,8 @@ _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 _READ = frozenset(f.name for f in READ_PARAMETERS)
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "simd", "staged")
-# Size of a world's work arrays (bytes) above which all blocks work on one world together. The work arrays are then much
-# larger than the shared memory of a block.
+# If the work arrays of a world exceed this size (bytes), many blocks work on one world together. Work arrays of this
+# size are much larger than the shared memory of a block.
 STAGED_ABOVE = 1 << 20
 # Minimum bytes of work arrays per level of the elimination tree for a staged launch. A level needs about 17 launches
 # per step, and a launch takes 2 to 4 us.
@@ -395,7 +395,7 @@ class KernelBackend(ABC):
         self._pass_on(before)
 
     def _pass_on(self, before: bytes | None) -> None:
-        """Pass changed arguments to the kernels. Mark the work arrays of the host as out of date."""
+        """Pass changed arguments to the kernels, and mark the work arrays on the host as outdated."""
         if self._work is not None:
             self._work_stale = True
         if before is not None and self.arguments.tobytes() != before:

@@ -1,4 +1,4 @@
-"""Projection of velocities onto the constraints, with the smallest change in the metric of the kinetic energy.
+"""Projection of velocities onto the constraints. The change of the velocities has the least kinetic energy.
 
 For given velocities v, the projection computes the velocities v' that minimize ``(v' - v)^T M (v' - v)`` with the
 constraints C v' = d. The constraints are the rigid rows and the rates to keep. M contains the masses and inertias of

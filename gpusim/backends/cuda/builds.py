@@ -57,7 +57,10 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build and its compilations: one in total, one per part to link, or none if the build is in the cache."""
+    """A build and its compilations.
+
+    A build has one compilation, or one per part to link, or none if it is in the cache.
+    """
 
     variant: Variant
     jobs: list[_Job]

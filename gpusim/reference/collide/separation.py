@@ -45,7 +45,7 @@ _TRIANGLES = [
 ]
 _OPPOSITE = np.array([3, 2, 1, 0])
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
-# Normals at increasing angles to a guess, in the frame of the guess.
+# Deviations from a guessed normal, in increasing order. The z axis of their frame is the guess.
 _AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
 
 
@@ -63,7 +63,7 @@ class Posed:
         return points
 
     def facing(self, n: Array) -> tuple[Array, list[int]]:
-        """Return the feature that the core shows in a world direction (3,): its world corners and their numbers."""
+        """Return world corners and feature numbers of the face, edge or corner that faces a world direction (3,)."""
         corners, ids = self.shape.facing(self.turn.T @ n)
         return self.center + corners @ self.turn.T, ids
 
@@ -264,7 +264,7 @@ def _hull(points: Array, extent: float) -> ConvexHull:
 
 
 def sharpened(pair: Pair, found: Approach) -> Approach:
-    """Refine the normal: move the shapes apart along the known normal, and find their nearest points."""
+    """Refine the normal: move the shapes apart along the approximate normal, and find the nearest points."""
     space = APART * pair.extent
     for _ in range(POLISHES):
         shift = (space - found.gap - pair.radii) * found.normal

@@ -334,7 +334,7 @@ def model_shapes(c: ContactTopology) -> list[Shape]:
     """Return all shapes of a model."""
     made = []
     for i, kind in enumerate(c.kind):
-        # The array face_first has one more entry per shape than faces.
+        # For a shape with n faces, face_first has n + 1 entries.
         first, last = c.face_start[i], c.face_start[i + 1]
         vertex = c.face_vertex[c.vertex_start[i] : c.vertex_start[i + 1]]
         faces = Faces(c.face_first[first:last].astype(int), vertex, c.face_normal[first - i : last - i - 1])

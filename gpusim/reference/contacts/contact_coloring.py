@@ -34,7 +34,7 @@ def color(w: StepBuffers) -> None:
 def mixed(k: int, bits: int) -> int:
     """Return item k of a fixed pseudorandom permutation of the numbers below 2^bits.
 
-    The coloring uses the order of the permutation.
+    The coloring handles the manifolds in the order of this permutation.
     """
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
@@ -46,7 +46,7 @@ def mixed(k: int, bits: int) -> int:
 
 
 def bits_for(count: int) -> int:
-    """Return the number of bits that can number ``count`` items, at least 1."""
+    """Return how many bits an index below ``count`` needs, at least 1."""
     return max((count - 1).bit_length(), 1)
 
 

@@ -53,7 +53,7 @@ def curvature(w: StepBuffers) -> None:
             straight[:, w.layout.lines] = False
             w.element_bias[straight] = 0.0
     else:
-        # For slow bodies, the change of dots and spins is h J v. Lines still have a curvature bias.
+        # If bodies rotate slowly, the rows of dots and spins change by h J v. Lines still have a curvature bias.
         w.midpoint = w.twist[..., 3:].copy()
         w.element_bias[:] = 0.0
         if w.topology.line.length.size:

@@ -60,7 +60,10 @@ _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
-    """Return the operations (n, 4) that write ``targets``. Each target comes with the first column of its values."""
+    """Return the operations (n, 4) that write ``targets``.
+
+    An entry of ``targets`` is a target and the first column of its values.
+    """
     model = now.model
 
     def of_bodies(*what: str) -> list[Operation]:
@@ -317,7 +320,7 @@ class _Writer:
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Mark the world, because accuracy checks ignore joint errors of written poses."""
+        """Mark each world as written. Accuracy checks then ignore the joint errors of the written poses."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:

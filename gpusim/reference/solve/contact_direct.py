@@ -13,7 +13,7 @@ computes x = D^-1 L^-1 S r from the residual r (forward solve). The solver then 
 The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p contains the joint impulses. In each
 world, the solver handles manifolds on bodies with joints one after another.
 
-Contact points that the joints lock get a compliance (``_add_floors``).
+If the joints lock the motion of a contact point, the point gets a compliance (``_add_floors``).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _turns_matter(m: Manifolds) -> Array:
 
 
 def _loaded(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the response of each point without joints, at most a multiple of the mechanisms' inverse mass, (n, 4)."""
+    """Return the response of each point without joints (n, 4), at most a multiple of the mechanism's inverse mass."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
     return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))

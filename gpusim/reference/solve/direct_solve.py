@@ -59,9 +59,9 @@ DAMPING, MOST_DAMPING = 20.0, 2e-3
 # solver checks the energy only if a pivot is weak, or if the bias moves joints by more than BENT_SHARE times the usual
 # lever in a step. After a runaway, the joints restart with RUNAWAY_DAMPING.
 RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-3
-# With large rotations, the first pass also runs away if it adds more than GAIN times twice the kinetic energy. The work
-# of the axis rows does not count. If more damping does not help, the joints restart without bias, and so without added
-# energy.
+# With large rotations, the first pass also runs away if it adds more than GAIN times twice the kinetic energy. The
+# added energy excludes the work of the axis rows. If more damping does not help, the joints restart without bias. A
+# solve without bias adds no energy.
 GAIN = 0.5
 # The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because the energy of loose rows
 # is only round-off.
