@@ -38,9 +38,9 @@ _MOST_WAITING = 1000
 class RosBridge(Closing):
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
-    Call ``bridge(sim, sim.time)`` before each cycle, call :meth:`run`, or pass the bridge to :func:`gpusim.run_clock`
-    as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and subscribes to ``commands``. Use
-    the bridge in a ``with`` statement, or call :meth:`close`.
+    There are three ways to run a bridge. Call ``bridge(sim, sim.time)`` before each cycle, or call :meth:`run`, or pass
+    the bridge to :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and
+    ``joint_states``, and subscribes to ``commands``. Use the bridge in a ``with`` statement, or call :meth:`close`.
 
     Args:
         sim: the simulation.
@@ -131,7 +131,7 @@ class RosBridge(Closing):
         self._take(newest)
 
     def run(self, duration: float, rate: float | None = None) -> None:
-        """Exchange messages and step. The method does not synchronize with real time.
+        """Alternately exchange messages and step. The method does not synchronize with real time.
 
         Args:
             duration: simulated time (s).
@@ -174,7 +174,7 @@ class RosBridge(Closing):
         ]
 
     def _meet(self) -> None:
-        """Wait in the first cycle until a controller is connected."""
+        """In the first cycle, wait until a controller is connected."""
         end = wall.monotonic() + self._timeout
         while not self._met:
             heard = any(one.declared.matching_status.matching for one in (self._states, self._clock))

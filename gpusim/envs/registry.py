@@ -23,7 +23,7 @@ def register(id: str, task: Task | type[Task] | str) -> None:
 
     Args:
         id: the id. An existing task with this id is replaced.
-        task: a :class:`gpusim.envs.Task`, its class, or ``"module:Class"``.
+        task: a :class:`gpusim.envs.Task`, the class of a task, or ``"module:Class"``.
     """
     gymnasium.envs.registration.registry.pop(id, None)
     gymnasium.register(
