@@ -49,11 +49,11 @@ class Offscreen(Closing):
         max_worlds: number of worlds to draw next to each other, starting with the first.
         worlds: indices or mask of the worlds to draw. ``worlds`` replaces ``max_worlds``.
         overlays: one name or several names of overlays (docs/guides/viewer.md).
-        glass: if True, draw world shapes that hide bodies as glass. Depth and segmentation ignore these shapes. With
+        glass: if True, draw world shapes that hide bodies as glass. Depth and segmentation ignore glass shapes. With
             ``glass=False``, world shapes hide bodies.
         decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
-            visuals. This applies to color, depth and segmentation. With ``decoration=False``, draw only shapes,
-            visuals, ropes and rods.
+            visuals. Decorations are in color, depth and segmentation images. With ``decoration=False``, draw only
+            shapes, visuals, ropes and rods.
         visuals: if True, bodies with visuals show only their visuals, in color, depth and segmentation. With
             ``visuals=False``, all bodies show their collision shapes.
 

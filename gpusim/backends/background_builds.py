@@ -82,7 +82,7 @@ def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
 
 
 def _compile_given() -> int:
-    """Read a job from standard input and run it."""
+    """Read a compilation job from standard input, and run the job."""
     if hasattr(os, "nice"):
         os.nice(NICE)
     module, name, given = json.load(sys.stdin)

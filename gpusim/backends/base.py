@@ -33,7 +33,9 @@ class Watch(Protocol):
         """Return why each stopped world failed."""
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run.
+        """Stop the restored ``worlds`` (n,) that are in ``failed``.
+
+        Let the restored worlds that are not in ``failed`` run.
 
         ``failed`` maps the index of a world to the reason of its failure.
         """
@@ -129,7 +131,7 @@ class Backend(Protocol):
                 has one row for every world.
 
         Returns:
-            False if the backend does not support this method. The caller then writes with NumPy.
+            False if the backend does not support this method. In this case, the caller writes with NumPy.
         """
 
     def last_substep(self) -> float:

@@ -1,6 +1,6 @@
 """Quarantine of failed worlds (NaN), and warnings of lost contact pairs. All other worlds continue to run.
 
-A failed world stays in the last valid state.
+A failed world stays in its last valid state.
 """
 
 from __future__ import annotations

@@ -179,7 +179,10 @@ class KernelBackend(ABC):
         return None
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> KernelQuarantine:
-        """Return the quarantine. ``drivers`` maps the label of a command to the label of the diagram that writes it."""
+        """Return the quarantine.
+
+        ``drivers`` maps the label of a command to the label of the diagram that writes the command.
+        """
         return KernelQuarantine(self, drivers)
 
     @abstractmethod
@@ -194,7 +197,7 @@ class KernelBackend(ABC):
         """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return False: there is no device."""
+        """Return False, because the backend has no device memory."""
         return False
 
     def restore(self, initial: State, worlds: Array) -> None:

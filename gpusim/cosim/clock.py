@@ -76,7 +76,7 @@ class ClockReport:
         period: time from one deadline to the next (s).
         cycles: number of cycles that ran.
         overruns: number of cycles that ended after the next deadline.
-        lost: number of deadlines without a cycle. With ``overrun="catch_up"``, this number is 0.
+        lost: number of deadlines without a cycle. With ``overrun="catch_up"``, ``lost`` is 0.
         late: statistics of the time from a deadline to the beginning of the cycle.
         work: statistics of the duration of a cycle (callback and steps).
         wall: duration of the loop (s).

@@ -35,7 +35,7 @@ class UdpPoses(Closing):
     Args:
         sim: the simulation.
         address: address of the receiver, "HOST:PORT".
-        bodies: labels or wildcards of bodies. The packets contain the bodies in this order.
+        bodies: labels or wildcards of bodies. The packets contain the bodies in the given order.
         rate: samples per second of simulated time, or None for a sample at every step. If a sample is due between two
             steps, the sender uses the nearer step.
         frame: axes and length unit: "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up,

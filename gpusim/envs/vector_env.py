@@ -225,7 +225,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             The observations (float32, (num_envs, n)).
 
         Raises:
-            ModelError: the file cannot be read, or is from a different environment. The environment is then unchanged.
+            ModelError: the file cannot be read, or is from a different environment. After an error, the environment is
+                unchanged.
         """
         snapshot, arrays = read_env(path, self.sim, self.task, self._mode.value, self._arrays())
         self.sim.restore(snapshot)

@@ -67,7 +67,8 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 def turn_angles(w: Any) -> Array:
     """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
 
-    The angle excludes the spin of a rotor, unless the rotor is too fast for the step and its axis rotates.
+    The angle excludes the spin of a rotor. Exception: the rotor is too fast for the step, and the axis of the rotor
+    rotates.
     """
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)

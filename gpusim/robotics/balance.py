@@ -29,7 +29,7 @@ TOUCHING = 1e-4
 
 
 class Zmp(NamedTuple):
-    """Zero-moment point and its margin. The point and the margin are NaN if no force presses on the ground.
+    """Zero-moment point and margin. If no force presses on the ground, the point and the margin are NaN.
 
     Attributes:
         point: zero-moment points (worlds, 3) (m).

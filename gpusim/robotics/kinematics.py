@@ -3,8 +3,8 @@
 Every generalized velocity of the tree has a *column*. The column is the spatial velocity of the moved bodies in world
 axes if the generalized velocity is 1. A spatial velocity consists of the velocity at the reference point and the
 angular velocity. The reference point is fixed in space. For accuracy, the reference point is at the origin of the first
-node. The Jacobian of a point on a body contains the columns of all velocities that move the body, converted to this
-point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
+node. The Jacobian of a point on a body contains the columns of all velocities that move the body. The columns are
+converted to the point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
 """
 
 from __future__ import annotations

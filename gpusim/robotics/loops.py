@@ -47,7 +47,7 @@ def node_of(forest: Forest) -> dict[int, int]:
 
 
 def closing_elements(model: Model, forest: Forest) -> list[Element]:
-    """Return the constraint functions of the loop-closing joints. The values of these functions must stay zero."""
+    """Return the constraint functions of the loop-closing joints. The values of constraint functions must stay zero."""
     nodes, found = node_of(forest), list[Element]()
     for joint in forest.closing:
         spec = model.joints[joint]

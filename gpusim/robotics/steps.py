@@ -220,7 +220,7 @@ class Steps:
         late: int,
         tried: Callable[[Array], Array],
     ) -> Array:
-        """Shorten a level's step, so that it hardly disturbs the levels above."""
+        """Shorten the step of a level, so that the step hardly disturbs the levels above."""
         o, above, leak = self.layout, self.layout.above(level), LEAK
         for _ in range(min(late, FINISHING)):
             leak *= FINER

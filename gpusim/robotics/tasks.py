@@ -54,7 +54,7 @@ class Task:
         """Check the task for a tree, and raise ModelError or UnknownNameError."""
 
     def target(self, value: Any, worlds: int) -> Array:
-        """Convert a user's target to (worlds, numbers)."""
+        """Convert the target that the user gives to an array (worlds, numbers)."""
         if isinstance(value, Transform):
             value = np.concatenate([value.position, value.rotation])
         given = validate.array(f"target '{self.name}'", on_host(value))
@@ -70,7 +70,7 @@ class Task:
 
 
 class PlaceTask(Task, ABC):
-    """Base class of all tasks except posture tasks. These tasks have an error and a Jacobian."""
+    """Base class of all tasks except posture tasks. Subclasses compute an error and a Jacobian."""
 
     @abstractmethod
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
@@ -199,7 +199,7 @@ class PostureTask(Task):
         weight: weights of the squared differences (:meth:`Tree.difference`), (freedoms,). A single number applies to
             all joint velocities, but not to the velocities of floating bodies.
         priority: as in :class:`PoseTask`. Default: after all other tasks.
-        name: name in targets and reports. If ``solve`` gets a target for this name, the target replaces ``posture``.
+        name: name in targets and reports. If ``solve`` gets a target for the task, the target replaces ``posture``.
     """
 
     def __init__(

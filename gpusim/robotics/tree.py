@@ -44,8 +44,8 @@ class Tree(NamesMoved):
     velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) is for one
     world. Units are SI, and vectors are in the world frame.
 
-    Each joint of the tree adds one body to the tree, and *carries* this body. All other joints may close loops, see
-    :meth:`loops`.
+    Each joint of the tree adds one body to the tree. The joint *carries* this body. All other joints may close loops,
+    see :meth:`loops`.
 
     Args:
         model: a finalized model.
@@ -241,7 +241,7 @@ class Tree(NamesMoved):
         """Return a frame by the label of a body or site, or by ``"body.<label>"`` or ``"site.<label>"``.
 
         Raises:
-            UnknownNameError: there is no such frame, or its body is not in the tree.
+            UnknownNameError: the frame does not exist, or the body of the frame is not in the tree.
             ModelError: both a body and a site have this label.
         """
         return find_frame(self.model, self._nodes, frame)
@@ -323,7 +323,8 @@ class Tree(NamesMoved):
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
         """Return the center of mass, the external force (N), and its moment (N m) about the center of mass.
 
-        Each array is (worlds, 3). The accelerations ``a`` require this force and moment in addition to gravity.
+        Each array is (worlds, 3). To cause the accelerations ``a``, the force and the moment must act in addition to
+        gravity.
         """
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))

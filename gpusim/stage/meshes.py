@@ -159,7 +159,7 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
 def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) -> tuple[MeshSource, Array]:
     """Return the mesh of a shape or visual, and its scale factors (3,) along the axes of its frame.
 
-    Drawn planes do not use this function. With a texture, the scale is 1.
+    The function does not support drawn planes. With a texture, the scale is 1.
     """
     kind = shape_type(shape.kind)
     if texture is not None:

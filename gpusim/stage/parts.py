@@ -63,7 +63,7 @@ class Span:
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
         owner: index of the span's body in segmentation images.
-        path: index of the wrapped path that contains this span, -1 for none.
+        path: index of the wrapped path that contains the span, or -1 without a path.
         piece: if the span belongs to a wrapped path, index of the path point at which the line starts.
     """
 

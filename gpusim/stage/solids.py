@@ -170,7 +170,7 @@ def _isotropic(moment: float, around: Surroundings) -> Solid:
 
 
 def _cylinder(axial: float, across: float) -> Array:
-    """Return the half extents of a cylinder from its moments of inertia divided by the mass."""
+    """Return the half extents of a cylinder. The arguments are the moments of inertia divided by the mass."""
     return np.array([math.sqrt(2.0 * axial)] * 2 + [math.sqrt(max(3.0 * (across - 0.5 * axial), 0.0))])
 
 

@@ -201,8 +201,8 @@ class Stage:
     def rgba(self) -> Array:
         """Return the sRGB colors and opacities of all instances, uint8 (instances, 4).
 
-        With a texture, the renderer multiplies the image by this color. With a cube map, the color includes the mean
-        color of the map.
+        If an instance has a texture, the renderer multiplies the image by the color. With a cube map, the color
+        includes the mean color of the map.
         """
         linear = np.where(self.dimmed[:, None], dimmed(self.color), self.color)
         srgb = np.clip(linear, 0.0, 1.0) ** (1.0 / _GAMMA)

@@ -211,7 +211,7 @@ class _Search:
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:
-        """Simulate ``point`` and its finite differences."""
+        """Simulate the parameters ``point``, and small changes of each parameter for the finite differences."""
         if np.array_equal(point, self._last[0]):
             return
         size = len(point)

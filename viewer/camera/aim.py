@@ -75,8 +75,8 @@ def above_ground(
         stage: stage with all drawn objects.
         poses: current poses.
         camera: camera after its motion with the body.
-        before: camera when it started to follow the body. The result may be as far below the ground as ``before``.
-            Without ``before``, the result is above the ground.
+        before: camera at the time when the camera started to follow the body. The result may be as far below the ground
+            as ``before``. Without ``before``, the result is above the ground.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

@@ -168,7 +168,7 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
     """Return the camera centered on ``points``, as close as possible.
 
-    All points are visible, with little distortion.
+    All points are visible, and the distortion is small.
     """
     if not len(points):
         return camera

@@ -64,7 +64,7 @@ class Renderer:
     Args:
         stage: the stage to draw.
         quality: the quality level.
-        glass: if True, draw world shapes that hide bodies as glass. Depth and segmentation ignore these shapes.
+        glass: if True, draw world shapes that hide bodies as glass. Depth and segmentation ignore glass shapes.
     """
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:

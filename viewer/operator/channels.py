@@ -89,7 +89,7 @@ class Channels(Mapping[str, Channel]):
                 control[name] = self[name].value
 
     def settle(self) -> None:
-        """Clear the list of changes after the simulation has received them."""
+        """Clear the list of changes after the simulation has received the changes."""
         for name in self.changed:
             self[name].released = False
         self.changed.clear()

@@ -1,4 +1,4 @@
-"""Help texts for keys and mouse. The F1 overlay and the panel show these texts."""
+"""Help texts for keys and mouse. The F1 overlay and the panel show the help texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KeyUser(Protocol):
     def taken_keys(self) -> Collection[str]:
         """Return the window names of the keys that this object uses.
 
-        These keys reach the window only together with Ctrl.
+        A used key reaches the window only together with Ctrl.
         """
 
 
@@ -47,5 +47,8 @@ def key_words(key: str) -> str:
 
 
 def window_key(key: str, shift: bool = False, taken: Collection[str] = ()) -> str:
-    """Return the display name of a window key, e.g. "Shift+R". If the operator or the panel uses the key, add Ctrl."""
+    """Return the display name of a window key, e.g. "Shift+R".
+
+    If the operator or the panel uses the key, the name starts with Ctrl.
+    """
     return ("Ctrl+" if key in taken else "") + ("Shift+" if shift else "") + key_words(key)

@@ -158,7 +158,7 @@ class Canvas:
         self._stroke(self._picture, [[x, y, 0.0]], [[x, y, 0.0]], color, width, width, PIXELS)
 
     def text(self, x: float, y: float, text: str, color: Color = INK, halo: Color = (1.0, 1.0, 1.0, 0.0)) -> None:
-        """Draw a line of text with the start of its base line at a pixel.
+        """Draw a line of text. The base line of the text starts at a pixel.
 
         Args:
             x, y: pixel at the start of the base line.

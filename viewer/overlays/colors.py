@@ -114,7 +114,10 @@ def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
 
 @register
 class ColorsOverlay(Overlay):
-    """Graph coloring. The solver processes constraints of one color in parallel, since they share no moving body."""
+    """Graph coloring.
+
+    The solver processes constraints of one color in parallel, because constraints of one color share no moving body.
+    """
 
     name: ClassVar[str] = "colors"
     key: ClassVar[str] = "g"

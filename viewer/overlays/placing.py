@@ -27,7 +27,7 @@ def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Se
         taken: areas that labels must not cover.
 
     Returns:
-        One box for each label. The boxes do not overlap. If there is no free space near a point, the entry is None.
+        One box for each label. The boxes do not overlap. If the space near a point is full, the entry is None.
     """
     ground = _Ground()
     for box in taken:

@@ -1,4 +1,7 @@
-"""Live block diagram with boxes, lamps and values on the wires. A list shows the selected block."""
+"""Live block diagram with boxes, lamps and values on the wires.
+
+A list shows the ports and parameters of the selected block.
+"""
 
 from __future__ import annotations
 

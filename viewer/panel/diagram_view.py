@@ -24,7 +24,7 @@ class DiagramView:
     """View of the diagrams of a running or replayed simulation.
 
     Args:
-        source: source of the session.
+        source: simulation or recording of the session.
 
     Attributes:
         labels: labels of the diagrams.

@@ -178,7 +178,7 @@ def _short(signal: str) -> str:
 
 
 def number(value: float, span: float, sign: str = "") -> str:
-    """Return a value as text, or "-" if it is not finite. ``span`` determines the number of decimals.
+    """Return a value as text, or "-" if the value is not finite. ``span`` determines the number of decimals.
 
     ``sign="+"`` also adds a sign to positive values.
     """

@@ -129,7 +129,7 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
         The panel's client, or None without a panel.
 
     Raises:
-        ViewerError: imgui-bundle is not installed. The window then has keyboard and gamepad, but no panel.
+        ViewerError: imgui-bundle is not installed. After this error, the window has keyboard and gamepad, but no panel.
     """
     if panel_state.operator is not None:
         window.add_client(OperatorClient(panel_state.operator))

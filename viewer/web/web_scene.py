@@ -140,7 +140,7 @@ class WebScene:
         self._move_grounds(poses)
 
     def shift(self, shift: Array) -> None:
-        """Move all drawn objects by ``shift`` (m). This keeps a followed body at the center of all views."""
+        """Move all drawn objects by ``shift`` (m), to keep a followed body at the center of all views."""
         if np.abs(shift - self._shift).max() > _STILL * self.stage.home.radius:
             self._root.position, self._shift = shift, shift
             self.updates += 1

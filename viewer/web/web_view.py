@@ -151,7 +151,7 @@ class WebView(Closing):
             client.camera.fov = camera.field_of_view
 
     def run(self, duration: float | None = None) -> Jitter:
-        """Run the session in real time and show it until ``session.quit()``.
+        """Run and show the session in real time until ``session.quit()``.
 
         Args:
             duration: stop after this time (s).

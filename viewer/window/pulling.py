@@ -107,7 +107,7 @@ class Pull:
         return center + turn @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
-        """Write the force and torque for the current state. They act until the next call."""
+        """Write the force and torque for the current state. The force and the torque act until the next call."""
         center, turn, velocity, momentum = self._motion()
         arm = turn @ self._arm
         spin = turn @ np.linalg.solve(self._inertia, turn.T @ momentum)

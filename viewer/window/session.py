@@ -78,7 +78,7 @@ class Session:
         self._note, self._noted_at = text, self._deadline or 0.0
 
     def frame(self, deadline: float) -> None:
-        """Advance the source by the speed times the time since the last frame's deadline.
+        """Advance the simulation or recording by ``speed`` times the real time since the previous deadline.
 
         Args:
             deadline: deadline of this frame (s, frame clock).

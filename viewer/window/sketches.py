@@ -107,7 +107,10 @@ class Sketches:
 
 
 def key_pages(canvas: Canvas, groups: Sequence[KeyGroup]) -> list[list[Row]]:
-    """Split the key list into pages that fit into the picture. A title is on the same page as its first line."""
+    """Split the key list into pages that fit into the picture.
+
+    A title and the first line below the title are on one page.
+    """
     pages: list[list[Row]] = [[]]
     widest = max((line.keys for group in groups for line in group.lines), key=canvas.atlas.width, default="")
     for group in groups:

@@ -124,7 +124,7 @@ class ViewState:
             self.navigator.follow(self.center(hit))
 
     def follow_body(self, label: str) -> None:
-        """Center a body of the first drawn world and follow it.
+        """Center a body of the first drawn world, and follow the body.
 
         Raises:
             UnknownNameError: the body is unknown.

@@ -168,7 +168,8 @@ def make_variant(
         swept: whether sweeps solve some joints, and the direct solver solves all other joints.
         coupled: whether the build contains force laws that couple several axes.
         world_lanes: number of worlds that a CPU steps at once (simd_group.cuh).
-        shared: whether the GPU build keeps work arrays in shared memory. Such a build contains only kernels for steps.
+        shared: whether the GPU build keeps work arrays in shared memory. A build with ``shared`` contains only kernels
+            for steps.
         part: kernels of the staged launch on a GPU: the kernels that find contacts (1), all other kernels (2), or all
             kernels (0).
         wraps: whether the build contains ropes that wrap around spheres and cylinders.

@@ -316,7 +316,7 @@ class CudaBackend(CudaCapture):
         self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Compute rotation matrices and joint angles, unless the slabs already contain them for the current state."""
+        """Compute rotation matrices and joint angles, unless the slabs contain the results for the current state."""
         if not self._host_newer and (self._posed or self._forward_h):
             return
         with self._here():

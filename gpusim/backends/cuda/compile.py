@@ -44,7 +44,7 @@ def compile_cuda(
         fast: whether to allow fused multiply-adds. The results then differ from the results on a CPU.
         reported: function that receives the log of the compiler, unless the cubin is in the cache. The log lists the
             resources of each kernel.
-        quick: whether to compile fast. The kernels are then slower. NVRTC before 12.8 ignores ``quick``.
+        quick: whether to compile fast. Quick compilation gives slower kernels. NVRTC before 12.8 ignores ``quick``.
         options: more NVRTC options.
 
     Raises:

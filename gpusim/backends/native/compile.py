@@ -100,7 +100,7 @@ def check_native() -> None:
 
 
 def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
-    """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild it once.
+    """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild the library once.
 
     Raises:
         BrokenCompilerError: the rebuilt library cannot be loaded either.

@@ -112,7 +112,7 @@ class Triangle:
 
 
 class Field:
-    """Height field in its own frame."""
+    """Height field. All points and vectors are in the frame of the height field."""
 
     def __init__(self, field: HeightField) -> None:
         self._heights = field.heights
@@ -161,7 +161,10 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q rises above the contact plane of ``other``. Return True outside the field."""
+        """Return whether the surface at q rises above the contact plane of ``other``.
+
+        Outside the field, return True.
+        """
         under = next(self.around(q, 0.0), None)
         if under is None:
             return True

@@ -2,7 +2,7 @@
 
 The code projects both features onto a plane perpendicular to the normal. Each corner of the overlap of the two polygons
 is a contact point with a gap. If the overlap has more than four corners, the narrow phase keeps four corners that span
-a large area. A corner keeps its feature number from step to step.
+a large area. The feature number of a corner does not change from step to step.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
     """Return a point, the outward normal and the number of each edge.
 
-    A loop with two corners is a line segment. Its two normals point along the segment.
+    A loop with two corners is a line segment. The two normals of a segment point along the segment.
     """
     made = []
     for i, edge in enumerate(loop.edge):

@@ -71,7 +71,7 @@ class Triangle:
 
 
 class Ground:
-    """A mesh in its own frame, and a shape near this mesh."""
+    """A mesh, and a shape near the mesh. All points and vectors are in the frame of the mesh."""
 
     def __init__(self, mesh: TriangleMesh, body: Posed, margin: float) -> None:
         self._tree = mesh.tree

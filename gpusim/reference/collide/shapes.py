@@ -2,7 +2,7 @@
 
 Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point. The core of a capsule is a
 segment along z. The core of a wheel is a disk in the plane z = 0. The core of any other shape is the shape itself. All
-functions of this file work in the shape's frame, in m.
+points and vectors in this file are in the frame of the shape, and lengths are in m.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Convex(ABC):
 
     @cached_property
     def extent(self) -> float:
-        """Return the greatest distance of the shape from its origin along its axes.
+        """Return the greatest distance of a point of the shape from the origin, along an axis of the shape's frame.
 
         Tolerances are relative to the extent.
         """
@@ -210,7 +210,7 @@ class Ellipsoid(Convex, kind="ellipsoid"):
 
 
 class Superellipsoid(Convex, kind="superellipsoid"):
-    """Superellipsoid. Its support function is a nested Lq norm, and the gradient of the norm is the farthest point."""
+    """Superellipsoid. The support function is a nested Lq norm, and the support point is the gradient of the norm."""
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])

@@ -10,10 +10,10 @@ before the kick, and u+ is the speed after the solve. The mean force over the ti
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
-A sweep solves this law as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant. With the law
-of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring, with
-kappa = h^2 k f, would gain energy. The code therefore replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the damping
-SPRING_DAMPING h k kappa/(1 + kappa).
+A sweep solves the law P - D u+ as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant. With
+the law of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring,
+with kappa = h^2 k f, would gain energy. The code therefore replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the
+damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. At the start t_n of
 the substep, the point has the speed u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a

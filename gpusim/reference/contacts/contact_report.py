@@ -212,7 +212,10 @@ def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
 
 
 def _from_frame(frame: Array, parts: Array) -> Array:
-    """Return world vectors (n, 3) from their components in frames (n, 3, 3). The rows of a frame are its axes."""
+    """Return world vectors (n, 3) from their components in frames (n, 3, 3).
+
+    The rows of a frame are the axes of the frame.
+    """
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 
 

@@ -1,9 +1,9 @@
 """Friction of tires by the brush model (Pacejka 2012): slip deflects the bristles of the tread until they slide.
 
-A tire's manifold has the tangents of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors with two
-components are in these axes. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the rolling speed
-of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force, and mu is the friction
-coefficient.
+A tire's manifold has the tangents of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. The axes of
+vectors with two components are e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the
+rolling speed of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force, and mu is the
+friction coefficient.
 
 *Bristles* (``prepare``). The contact point stores the deflection s of the bristles in the wheel's frame. Deflected
 bristles roll out of the patch, and slip deflects new bristles: ``s' = v - V s/l`` (section 7.2). In a drift with the

@@ -1,6 +1,6 @@
 """Curvature bias of a row: (change of the row over a step - h J v)/h.
 
-In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r in the axes of the body then
+In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r that is fixed in the body
 changes by E r:
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x

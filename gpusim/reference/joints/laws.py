@@ -147,7 +147,7 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
 
 
 def limit_velocity(gap: Array, h: float) -> Array:
-    """Return the minimum velocity that keeps an axis within a lower limit, or moves it back to the limit.
+    """Return the minimum velocity that keeps an axis within a lower limit, or moves the axis back to the limit.
 
     ``gap`` is the lower limit minus the position (m or rad).
     """
@@ -197,7 +197,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return one bit for each clamped term in its linear part whose force exceeds its bound at the given velocity."""
+    """Return one bit for each unclamped term whose force exceeds the bound of the term at the given velocity."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

@@ -45,7 +45,7 @@ def adjacent_modes(
         turn_share: (num_worlds,) result of :func:`turn_shares`.
 
     Returns:
-        The new modes. Rows whose solution is on their piece keep their mode.
+        The new modes. If the solution of a row is on the active piece of its law, the mode does not change.
     """
     dead = DEAD_BAND[velocity.dtype]
     slack = dead / response
@@ -72,7 +72,7 @@ def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
     """Return a mask of the rows at a stop whose velocity differs from the velocity of the stop.
 
     If two rows are linearly dependent, the velocity of one row can force the other row off its stop. After the removal
-    of self-stress, the impulses do not show this conflict.
+    of self-stress, the impulses do not show that the rows are in conflict.
     """
     contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
     bound = np.where(contact == AT_LOWER, lower, upper)

@@ -1,6 +1,6 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations that run in order.
 
-The operations write quantities in this order: poses of bodies, joint coordinates (from parent to child), velocities of
+The operations have the following order: write poses of bodies, joint coordinates (from parent to child), velocities of
 bodies, joint rates. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
 (cuda_kernels/signals/writes.cuh) execute the same operations.
 
@@ -191,7 +191,7 @@ def _fittings(model: Model) -> set[int]:
 
 
 def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
-    """Return the child of a joint and all its descendants, from parent to child, without the joint's parent."""
+    """Return the child body of a joint and all descendants of the child, from parent to child."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
         for _, child in hanging.get(body, ()):
@@ -293,7 +293,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return the acceleration by gravity and applied force (3), then the applied torque (3), (n, 6)."""
+        """Return the acceleration due to gravity and applied force, and the applied torque, together (n, 6)."""
         p = self.now.parameters
         own = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))
@@ -313,14 +313,17 @@ class _Writer:
             self.state[name][self.worlds, i] += j * rate
 
     def forget_contacts(self, i: int, j: int, column: int) -> None:
-        """Reset the age of contact points on body i. The next step then ignores the history of the points."""
+        """Reset the age of contact points on body i.
+
+        After the reset, the next step ignores the history of the points.
+        """
         shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
         listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
         mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Mark each world as written. Accuracy checks then ignore the joint errors of the written poses."""
+        """Mark each world as written. Accuracy checks ignore the joint errors of poses that the user has written."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
@@ -398,7 +401,7 @@ class _Writer:
         self._move(b, q, point - arm)
 
     def _move(self, b: int, q: Array, center: Array) -> None:
-        """Write a new pose. Rotate the velocities of the body with its orientation."""
+        """Write a new pose. Rotate the velocities of the body together with the orientation."""
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))

@@ -1,4 +1,4 @@
-"""Constraints of one color, and the matrices for their block solves."""
+"""Constraints of one color, and the matrices for the block solves of these constraints."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@ No two constraints of one color share a dynamic body, so the solver solves all c
 solver handles one color after another (Gauss-Seidel). For each constraint, the solver first solves the rigid rows as
 one block, and then each axis row by its law.
 
-The overflow contains the constraints without a color. Each sweep starts with the overflow. The solver solves all
+The overflow contains the constraints without a color. Each sweep first solves the overflow. The solver solves all
 overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
-a body has n overflow constraints, each constraint acts on a part with 1/n of the body's mass. The body then moves by
-the mean of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each sweep solves the
-contacts (contact_solve.py).
+a body has n overflow constraints, each constraint acts on a part with 1/n of the body's mass. The motion of the body is
+the mean of the motions of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each
+sweep solves the contacts (contact_solve.py).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 def residual(w: StepBuffers) -> Array:
     """Return the greatest residual of the swept rows in each world (m/s or rad/s).
 
-    For a soft row, the residual is the velocity change that would solve this row without the other rows.
+    For a soft row, the residual is the velocity change that would solve the row alone.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:

@@ -149,7 +149,9 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
-        """Store the solution of the first pass. If later passes diverge, restore this solution or restart the passes.
+        """Store the solution of the first pass.
+
+        If later passes diverge, restore the first solution or restart the passes.
 
         Args:
             w: work arrays of the substep.
