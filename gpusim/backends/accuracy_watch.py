@@ -70,7 +70,7 @@ class AccuracyWatch:
         ]
 
     def _figures(self, kind: int) -> Array:
-        """Return the value that measures a kind of problem in each world (num_worlds,)."""
+        """Return the measured value of the problem ``kind`` in each world (num_worlds,)."""
         state = self._backend.read_state().arrays
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]

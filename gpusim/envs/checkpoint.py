@@ -25,7 +25,7 @@ _LOOKS = ("scene", "render_options")
 
 
 def _settings(task: Task, mode: str, config: SolverConfig) -> dict[str, str]:
-    """Return all settings that affect transitions as text by name. The model and the arrays are not included."""
+    """Return the settings that affect transitions, as texts by name. The result excludes the model and the arrays."""
     found = {"task": repr(task.name), "autoreset_mode": repr(mode)}
     for name in Task.__annotations__:
         if name not in _LOOKS:

@@ -11,10 +11,10 @@ these levels. In dual form, with the diagonal matrix G = 1/(D + p):
 C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
 1/w). y contains the forces on the rows of C.
 
-If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. With D = damping^2 +
-sum of factor |force| |column of J|, steps contract to the nearest pose. For a reachable target, D vanishes with the
-forces, so convergence is quadratic (Levenberg-Marquardt with error-dependent damping, Sugihara 2011; Fan and Yuan
-2005).
+If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D =
+damping^2 + sum of factor |force| |column of J| grows with the forces, and the steps contract to the nearest pose. If a
+target is reachable, D becomes small together with the forces, so convergence is quadratic (Levenberg-Marquardt with
+error-dependent damping, Sugihara 2011; Fan and Yuan 2005).
 """
 
 from __future__ import annotations

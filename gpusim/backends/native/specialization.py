@@ -33,7 +33,7 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build once, as soon as the build is in the cache. Return None in all other calls.
+        """Return the build when it is in the cache for the first time, and None in all other calls.
 
         Args:
             spent: duration of the steps since the last call (s).

@@ -58,7 +58,7 @@ class Posed:
     turn: Array
 
     def support(self, n: Array) -> Array:
-        """Return the points of the core that are farthest along world directions (k, 3), (k, 3)."""
+        """Return the points (k, 3) of the core that are farthest along the world directions ``n`` (k, 3)."""
         points: Array = self.center + self.shape.support(n @ self.turn) @ self.turn.T
         return points
 
@@ -85,13 +85,13 @@ class Pair:
         return p, q
 
     def separation(self, n: Array) -> Array:
-        """Return the gaps along unit normals (k, 3) from A to B, (k,). The gaps include the radii."""
+        """Return the gaps (k,) along the unit normals ``n`` (k, 3) from A to B. The gaps include the radii."""
         p, q = self.a.support(n), self.b.support(-n)
         gap: Array = np.vecdot(q - p, n) - self.radii
         return gap
 
     def parted(self, shift: Array) -> Pair:
-        """Return the same pair with B moved by ``shift``."""
+        """Return the pair with shape B moved by ``shift``."""
         return Pair(self.a, Posed(self.b.shape, self.b.center + shift, self.b.turn), self.extent)
 
 

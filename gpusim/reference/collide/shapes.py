@@ -72,13 +72,13 @@ class Convex(ABC):
 
     @abstractmethod
     def support(self, d: Array) -> Array:
-        """Return the points of the core that are farthest along directions (n, 3), (n, 3).
+        """Return the points (n, 3) of the core that are farthest along the directions ``d`` (n, 3).
 
         Directions can have any length.
         """
 
     def reach(self, d: Array) -> Array:
-        """Return the extents of the shape along unit vectors (n, 3), (n,)."""
+        """Return the extents (n,) of the shape along the unit vectors ``d`` (n, 3)."""
         reach: Array = np.vecdot(self.support(d), d) + self.radius
         return reach
 

@@ -22,7 +22,8 @@ tau is the time constant of a damper:
 
 The force is F = -G C e/l with one unknown factor G. G depends on the velocity after the impulse, so the sweep solves
 for G. theta is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. theta = 1 - z, and z solves
-the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s to theta = 1.
+the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits the deflection s, so
+that theta is at most 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. The torque of rolling
 resistance is at most f R N with the coefficient f. The tread of width b is a row of springs with the total radial

@@ -352,7 +352,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Write j coordinates of a joint: i, i + 1, ..."""
+        """Write j coordinates of a joint. The coordinates have the numbers i, i + 1, ..."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))
@@ -422,7 +422,7 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write the rates of j coordinates of a joint: i, i + 1, ...
+        """Write the rates of j coordinates of a joint. The coordinates have the numbers i, i + 1, ...
 
         The child first gets the velocity change of the parent, as if child and parent were one rigid body.
         """

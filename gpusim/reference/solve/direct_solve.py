@@ -3,7 +3,7 @@
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
 b is the curvature bias. Limits, friction and saturation use active-set switching (modes.py). Each pass recomputes the
-nonlinear laws at the new velocities. A *refresh* recomputes b. The first pass has no refresh.
+nonlinear laws at the new velocities. A *refresh* recomputes the curvature bias b. The first pass does not recompute b.
 
 The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, the guard restarts the
 passes with a damped factor.
@@ -155,7 +155,7 @@ class Passes:
 
         Args:
             w: work arrays of the substep.
-            energy: energy r x of the correction x of residual r, (num_worlds,).
+            energy: energy r x, where x is the correction for the residual r, (num_worlds,).
             plain: energy with diag(A) instead of A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # refreshes change the bias
