@@ -274,7 +274,7 @@ class KernelHealth(Protocol):
         """Return the health word of every world (num_worlds,)."""
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world (num_worlds,)."""
+        """Return the invalid value of each failed world (num_worlds,)."""
 
     def read_control(self) -> Array:
         """Return the commands for reading only (num_worlds, controls)."""

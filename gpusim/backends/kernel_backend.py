@@ -263,7 +263,7 @@ class KernelBackend(ABC):
         return self.health
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world (num_worlds,)."""
+        """Return the invalid value of each failed world (num_worlds,)."""
         return self.health_value
 
     def newly_failed(self) -> bool:

@@ -123,7 +123,7 @@ class IK:
     def solve(
         self, q: Any, targets: Mapping[str, Any], iterations: int = 10, backend: str = "numpy"
     ) -> tuple[Array, Report]:
-        """Find the postures nearest to the targets.
+        """Find the postures in which the tasks are nearest to their targets.
 
         Args:
             q: starting postures, (worlds, size) or (size,). A single posture applies to all worlds.

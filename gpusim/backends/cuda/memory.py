@@ -215,7 +215,7 @@ class CudaMemory(KernelBackend):
             return np.asarray(self._arrays["health"].get())
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world (num_worlds,)."""
+        """Return the invalid value of each failed world (num_worlds,)."""
         with self._here():
             self._follow_stream()
             return np.asarray(self._arrays["health_value"].get())

@@ -136,7 +136,7 @@ class NativeBackend(KernelBackend):
         """Return the number of worlds that a thread steps at once (group_source.py).
 
         Raises:
-            ModelError: ``launch`` is "simd", but the model has no joints or swept joints.
+            ModelError: ``launch`` is "simd", but the model has no joints, or sweeps solve some joints.
         """
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
