@@ -1,7 +1,7 @@
 """Contact points on rolling surfaces, recomputed in every substep.
 
-The broad phase and the narrow phase run only once per step, but the contact point moves over a rolling surface. For
-contacts of rolling surfaces, the state stores impulses and slips in the world frame.
+The broad phase and the narrow phase run only once per step, but the contact point moves over a rolling surface. When
+the code recomputes a point, the impulses and slips do not change in the world frame.
 """
 
 from __future__ import annotations
