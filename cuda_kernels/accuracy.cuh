@@ -27,14 +27,14 @@ GPUSIM_PHASE void left_joint(const World& w, int c) {
     raise_where(counts, w.joint_tilt_peak(), tagged(turn, c));
 }
 #if !GPUSIM_WIDE
-// Compute the largest impulse change of a sweep, relative to the largest load. For a tiny change, the result is 0.
+// Compute the largest impulse change of a sweep, relative to the largest load. If the change is tiny, the result is 0.
 GPUSIM_FN void leave_contacts(const World& w) {
     const bool counts = *w.largest_load() > real(0) && *w.contact_change() > real(w.contact_change_least());
     *w.contact_left() = counts ? *w.contact_change() / *w.largest_load() : real(0);
     *w.contact_change() = *w.largest_load() = real(0);
 }
-// Report a world to the host when it exceeds another limit. Report contacts only after several consecutive bad
-// substeps.
+// Report a world to the host when the world exceeds a limit for the first time. Report contacts only after several
+// consecutive bad substeps.
 GPUSIM_FN void watch_accuracy(const World& w) {
     *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
     *w.loop_open() = *w.loop_gap() > w.loop_gap_limit() ? *w.loop_open() + 1 : 0;

@@ -1,7 +1,7 @@
-// Fused launch: one kernel runs all substeps. On a GPU, a world belongs to a tile (some threads of a warp) or to a
-// whole block. On a CPU, a world belongs to one thread. If ``steps`` is above zero, the kernel runs steps, and each
-// tile has a slab. With FORWARD and POSE, each world has a slab, which contains the results. With GPUSIM_SHARED_SLAB,
-// the slabs are in shared memory, and the kernel only runs steps.
+// Fused launch: one kernel runs all substeps. On a GPU, a tile (some threads of a warp) or a whole block runs a world.
+// On a CPU, one thread runs a world. If ``steps`` is above zero, the kernel runs steps, and each tile has a slab. If
+// ``steps`` is FORWARD or POSE, each world has a slab, which contains the results. With GPUSIM_SHARED_SLAB, the slabs
+// are in shared memory, and the kernel only runs steps.
 #if !defined(__CUDACC__) && !defined(GPUSIM_TEAM)
 #define GPUSIM_ONE_THREAD  // for each world
 #endif

@@ -28,7 +28,7 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
 #define FIRST_ITEM 0
 #define ITEM_STRIDE 1
 #define GPUSIM_PRAGMA(text) _Pragma(#text)
-// Threads take small chunks, because only the first items of many phases have work.
+// Threads take small chunks of items, because in many phases only the first items have work.
 #define PARALLEL_ITEMS                                                                              \
     GPUSIM_PRAGMA(omp parallel for schedule(static, 4) num_threads(threads) if (threads > 1 && work > LEAST_WORK))
 // Minimum work for which several threads save time, in the unit of Phase.work (solver/nodes.py).
@@ -159,7 +159,7 @@ template <class F, class G> GPUSIM_FN void run_lists(Parts& parts, const World& 
     GPUSIM_ROLLED
     for (int list = 0; list < w.max_colors(); ++list) parts.run(list_items(w, list), [&](int i) { call(list, i); });
 }
-// WHOLE copies one world after another. All threads of the launch share the copy of a world.
+// WHOLE copies one world after another. All threads of the launch copy a world together.
 #define PER(name, items, work) STAGED(name, items, work, name(w, i))
 #define PER_LEVEL(name, items, work) STAGED(name, items, work, name(w, level, i))
 

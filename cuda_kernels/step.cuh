@@ -64,7 +64,7 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
 }
-// Solve few manifolds by Newton's method.
+// Solve the contacts of a world with few manifolds by Newton's method.
 GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
     const int size = condensed_size(w);
     GPUSIM_ROLLED
@@ -126,14 +126,14 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
         w.sync();
     }
 }
-// Compute forces in a trial substep. Only counted angles and gear offsets in the state change.
+// Compute forces in a trial substep. In the state, only joint angles (full rotations) and gear offsets change.
 GPUSIM_PHASE void forward_world(const World& w) {
     begin(w, 1);
     contacts(w);
     impulses(w);
     forward(w);
 }
-// Compute rotation matrices and counted angles at the current poses.
+// Compute rotation matrices and joint angles (with full rotations) at the current poses.
 GPUSIM_PHASE void pose_world(const World& w) {
     begin(w, 1);
     pose(w);

@@ -1,5 +1,5 @@
-// Tickets for blocks of a staged launch. Blocks take tickets in order. A block only waits for earlier tickets, and
-// their blocks are running or have ended. On a CPU, each thread acts as a block.
+// Tickets for blocks of a staged launch. Blocks take tickets in order. A block only waits for earlier tickets. The
+// blocks with earlier tickets are running or have ended. On a CPU, each thread acts as a block.
 #pragma once
 #include "world.cuh"
 
@@ -20,7 +20,7 @@ GPUSIM_FN int draw_turn(const World& w) {
     __syncthreads();
     return turn_shared[TURN_DRAWN];
 }
-// Wait until ``count`` tickets have ended. After that, their writes are visible.
+// Wait until the blocks of ``count`` tickets have finished. All their writes are then visible.
 GPUSIM_FN void await_turns(const World& w, int count) {
     if (w.tid == 0) {
         const int* ended = w.turns_ended();

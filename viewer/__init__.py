@@ -1,18 +1,18 @@
 """OpenGL viewer that draws simulations. The viewer imports gpusim, and gpusim never imports the viewer.
 
-Each package imports only the packages above it in this list:
+Each package imports only packages that are earlier in this list:
 
-* ``camera``: cameras and their framing.
+* ``camera``: cameras, and camera poses that show the whole scene.
 * ``gl``: rendering (contexts, shaders, lighting, buffers, text).
-* ``overlays``: engineering data over the scene, and pictures of scene and overlays.
-* ``operator``: operator input from keys, gamepad and recordings, without OpenGL.
+* ``overlays``: engineering data that is drawn over the scene, and pictures that contain the scene and the overlays.
+* ``operator``: operator input from keys, gamepad and recordings. Needs no OpenGL.
 * ``window``: an interactive session with mouse and keyboard.
 * ``panel``: the operator's sliders, gauges and scopes in the window.
-* ``web``: scene, inputs, time and scopes on a page for browsers and notebooks, without OpenGL.
+* ``web``: a page for browsers and notebooks, with the scene, inputs, time and scopes. Needs no OpenGL.
 
 Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 
-The package imports OpenGL only for the first picture:
+The package imports OpenGL only when you draw the first picture:
 
     with gpusim.viewer.Offscreen(sim, width=640, height=360) as eye:
         picture = eye.image()

@@ -41,26 +41,26 @@ class Offscreen(Closing):
     Each picture shows the current state of the simulation. Equal states give bitwise identical pictures.
 
     Args:
-        source: a Simulation, a MotionPlayer (drawn at its ``time``), or a Model (drawn in its initial poses, or in the
-            poses from :meth:`pose`).
+        source: a Simulation, a MotionPlayer, or a Model. A MotionPlayer is drawn at ``MotionPlayer.time``. A Model is
+            drawn in the initial poses, or in the poses from :meth:`pose`.
         width, height: picture size (pixels), 1 to 8192.
         camera: see :meth:`look`. Default: a camera that shows everything.
         quality: "auto" (depends on the renderer's name), "high", "medium" or "software".
         max_worlds: number of worlds to draw next to each other, starting with the first.
         worlds: indices or mask of the worlds to draw. ``worlds`` replaces ``max_worlds``.
-        overlays: one or several names of overlays (docs/guides/viewer.md).
-        glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation. With
+        overlays: one name or several names of overlays (docs/guides/viewer.md).
+        glass: if True, draw world shapes that hide bodies as glass. Depth and segmentation ignore glass shapes. With
             ``glass=False``, world shapes hide bodies.
         decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
-            visuals, in color, depth and segmentation. With ``decoration=False``, draw only shapes, visuals, ropes and
-            rods.
+            visuals. Decorations are in color, depth and segmentation images. With ``decoration=False``, draw only
+            shapes, visuals, ropes and rods.
         visuals: if True, bodies with visuals show only their visuals, in color, depth and segmentation. With
             ``visuals=False``, all bodies show their collision shapes.
 
     Attributes:
         worlds: indices of the worlds that are drawn.
         stage: stage with all drawn objects.
-        camera: camera of the next picture, before it follows a body.
+        camera: camera of the next picture, without the motion that follows a body.
         timings: times for the overlay "profile".
         sketches: functions with the arguments Frame and Canvas (``gpusim.viewer.overlays``) that draw over the
             pictures.
@@ -141,7 +141,7 @@ class Offscreen(Closing):
         self._mounted = camera_number(self.stage, camera)
 
     def follow(self, label: str | None) -> None:
-        """Keep a body of the first drawn world at the center of the picture.
+        """Follow a body of the first drawn world: keep the body at the center of the picture.
 
         The camera keeps its current direction and distance. With ``label`` None, the camera stops following.
 
@@ -186,8 +186,8 @@ class Offscreen(Closing):
     def depth(self) -> Array:
         """Return distances along the view axis, float32 (height, width), m, inf for pixels without an object.
 
-        The picture includes planes of the model. The picture does not include the floor that the viewer adds and
-        objects with an opacity below 0.5.
+        The picture includes planes of the model. The picture excludes the floor that the viewer adds, and objects with
+        an opacity below 0.5.
         """
         from OpenGL import GL
 

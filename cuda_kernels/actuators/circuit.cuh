@@ -51,8 +51,8 @@ GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* les
             law.impulse[row] += more * speed[c];
         }
 }
-// Linearize the law at the velocities ``speed`` of cylinders and motors. Newton's method computes the node pressures,
-// starting from p. ``again`` is false for the first guess of the substep.
+// Linearize the law at the velocities ``speed`` of cylinders and motors. Newton's method starts at p and computes the
+// node pressures. In the first call of a substep, ``again`` is false.
 GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, bool again, const double* speed, const CoupledLaw& law) {
     double error[MOST_OIL_NODES], move[MOST_OIL_NODES], *matrix = w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES;
     double *guess = w.oil_circuit_guess() + k * MOST_OIL_NODES, *fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
@@ -88,8 +88,8 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
         }
         if (!(moved > OIL_PRECISION * most)) break;
     }
-    // The first guess of the velocities may be wrong, and give pressures below the vapor pressure. Cavitation counts
-    // only if two consecutive guesses give such pressures.
+    // A wrong first guess of the velocities can give pressures below the vapor pressure. The code therefore assumes
+    // cavitation only if two consecutive guesses give such pressures.
     bool low = b.hollow;
     for (int i = 0; i < b.nodes; ++i) low = low || (was_low && !b.fixed[i] && guess[i] < b.vapor);
     if (low) settle_balance(w, k, b, guess, error, matrix);

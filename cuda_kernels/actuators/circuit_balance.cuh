@@ -7,7 +7,7 @@ GPUSIM_FN double oil_cylinder_position(const World& w, int k) {
     return double(w.axis_position()[w.oil_cylinder_axis()[k]]) - w.oil_cylinder_length_offset(k);
 }
 #if GPUSIM_COUPLED
-// Cylinder or motor of row ``row`` of circuit k. Nodes are numbered per circuit.
+// Cylinder or motor that belongs to row ``row`` of circuit k. Each circuit numbers its nodes from 0.
 struct Consumer {
     int number, cylinder, node[2];
     double area[2];
@@ -50,8 +50,8 @@ GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, doubl
     *flow = whole * kept;
     *slope = d > b.max_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
 }
-// Call ``visit`` for each branch of circuit k, with the index of its valve or edge. A valve has four branches. An edge
-// has one branch.
+// Call ``visit`` for each branch of circuit k, with the index of the branch's valve or edge. A valve has four branches,
+// and an edge has one branch.
 template <class Visit>
 GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
     const double infinite = 1.0 / 0.0;
@@ -111,7 +111,7 @@ struct Balance {
     double area[MOST_OIL_NODES][MOST_OIL_CONSUMERS], stroke[MOST_OIL_CONSUMERS], oil[MOST_OIL_CONSUMERS];
     bool fixed[MOST_OIL_NODES];
 };
-// Return the fraction of its displacement that a motor fills in this step. The oil at the inlet limits the fraction.
+// Return the fraction of a motor's displacement that oil fills in this step. The oil at the inlet limits the fraction.
 GPUSIM_FN double motor_filling(const World& w, int n) {
     const double speed = w.rate()[w.oil_motor_axis()[n]];
     const int inlet = int(speed > 0.0 ? w.oil_motor_node_a(n) : w.oil_motor_node_b(n));
@@ -252,8 +252,7 @@ GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const
     }
     return share;
 }
-// Compute a Newton step in which no pressure falls below the vapor pressure. The pressure of ``held`` nodes stays at
-// the vapor pressure.
+// Compute a Newton step in which no pressure falls below the vapor pressure. Nodes in ``held`` keep the vapor pressure.
 GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const double* p, const double* error, double* matrix, double* move,
                                 bool* held) {
     for (int i = 0; i < b.nodes; ++i) held[i] = !b.fixed[i];

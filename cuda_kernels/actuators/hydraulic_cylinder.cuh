@@ -38,7 +38,7 @@ GPUSIM_FN double chamber_balance(const World& w, int k, const Chamber& c, double
     return (c.compliance * (p - c.pressure) + c.hollow) / c.h - (inflow - total * p) + c.area * velocity;
 }
 // Refine the guess of the pressure at a velocity, and linearize at the new guess. ``guess`` and ``speed`` are from the
-// previous pass. A void that stays open keeps the vapor pressure.
+// previous pass. As long as a void is open, the pressure is the vapor pressure.
 GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double guess, double speed, double velocity, double* p, double* a, double* b) {
     const double least = w.cylinder_vapor_pressure(k), change = velocity - speed;
     const bool low = c.hollow != 0.0 || guess == least || (*p < least && guess < least);
@@ -50,7 +50,8 @@ GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double gue
     *b = back ? (guess - least) / change : 0.0;
     *a = least + *b * velocity;
 }
-// Compute the pressure after the step at a velocity. Near the vapor pressure, use bisection. Return the void.
+// Compute the pressure after the step at a velocity. Near the vapor pressure, use bisection. Return the volume of the
+// void.
 GPUSIM_SHARED double settle_chamber(const World& w, int k, const Chamber& c, double guess, double velocity, double* p) {
     const double least = w.cylinder_vapor_pressure(k);
     if (!(c.hollow != 0.0 || *p < least || guess == least)) return 0.0;
@@ -77,7 +78,8 @@ GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out
     out[0] = (w.cylinder_volume_a(k) + w.cylinder_area_a(k) * x) / bulk + w.cylinder_hose_volume_a(k) / hose;
     out[1] = (w.cylinder_volume_b(k) - w.cylinder_area_b(k) * x) / bulk + w.cylinder_hose_volume_b(k) / hose;
 }
-// Compute the law P - D u at refined guesses. In a new step, the previous guesses are infinite.
+// Compute the law P - D u at refined guesses of the pressures. At the start of a step, the previous guesses are
+// infinite.
 GPUSIM_FN void cylinder_law(const World& w, int k, double* p, bool again, double velocity, ActuatorTerm& own) {
     const int axis = w.cylinder_axis()[k];
     const double guess[2] = {again ? w.cylinder_guess_a(k) : 1.0 / 0.0, again ? w.cylinder_guess_b(k) : 1.0 / 0.0};

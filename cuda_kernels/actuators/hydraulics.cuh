@@ -12,7 +12,7 @@ GPUSIM_FN void second_order_valve(double target, double frequency, double dampin
         c = e * det::cos(angle);
         s = angle < 1e-4 ? e * h : e * det::sin(angle) / root;
     } else {
-        // The exponentials include the decay, because cosh would overflow without it.
+        // The exponentials include the decay, because cosh without the decay would overflow.
         const double slow = 0.5 * det::exp(-(decay - root) * h), fast = 0.5 * det::exp(-(decay + root) * h);
         c = slow + fast;
         s = angle < 1e-4 ? e * h : (slow - fast) / root;
@@ -51,7 +51,7 @@ GPUSIM_FN void chamber(double pressure, double compliance, double area, double c
 GPUSIM_FN double middle_stroke(double oil, double speed, double low, double high, double h) {
     return clamped(oil + 0.5 * h * speed, min_(low, oil), max_(high, oil));
 }
-// Track the maximum void so far, and its index.
+// Store the volume and the index of the greatest void so far.
 GPUSIM_FN void watch_void(const World& w, double size, int number) {
     if (size > OIL_LEAST_VOID) raise_to(w.void_peak(), tagged(size, number));
 }

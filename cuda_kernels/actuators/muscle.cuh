@@ -49,7 +49,7 @@ GPUSIM_FN MuscleCurve muscle_passive(double a, double b) {
         } else if (!(a >= lower && a < upper)) {
             continue;
         }
-        // Simpson's rule is exact for squares.
+        // Simpson's rule is exact for quadratic functions.
         const double x[3] = {start, 0.5 * (start + end), end}, s[3] = {first, first + 0.5 * share, first + share};
         for (int k = 0; k < 3; ++k) {
             const double weight = share / 6.0 * (k == 1 ? 4.0 : 1.0);

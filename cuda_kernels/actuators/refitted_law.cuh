@@ -15,8 +15,8 @@ GPUSIM_FN void begin_law(const World& w, const Law& law, int axis, const LawGues
     law.kick(w, axis, last.rate, &last.impulse, &own.slope);
     own.impulse = last.impulse + own.slope * last.rate;
 }
-// Linearize the law at the velocity that solves the row without other rows. If the guesses oscillate, use the line
-// through the last two guesses.
+// Linearize the law at the velocity that solves the row alone. If the guesses oscillate, use the line through the last
+// two guesses.
 template <class Law>
 GPUSIM_FN void refit_law(const World& w, const Law& law, int axis, const LawGuess& last, ActuatorTerm& own) {
     const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];

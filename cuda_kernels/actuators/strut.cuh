@@ -32,7 +32,7 @@ GPUSIM_FN void add_piece(const StrutPiece& p, StrutMean& m) {
     } else if (!(m.a >= p.lower && m.a < p.upper)) {
         return;
     }
-    // Simpson's rule is exact for cubics.
+    // Simpson's rule is exact for cubic functions.
     const double last = first + share, x[3] = {start, 0.5 * (start + end), end}, s[3] = {first, 0.5 * (first + last), last};
     double force = 0.0, slope = 0.0;
     for (int k = 0; k < 3; ++k) {

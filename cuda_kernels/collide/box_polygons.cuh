@@ -60,7 +60,7 @@ GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, dou
     best = -1.0;
     for (int i = 0; i < n; ++i) {
         if (i == p0 || i == p1 || i == p2) continue;
-        // Twice the area by which point i enlarges the triangle.
+        // Point i enlarges the triangle by an area. Compute twice this area.
         const double s0 = sign * ((g.y[p1] - g.y[p0]) * (g.x[i] - g.x[p0]) - (g.x[p1] - g.x[p0]) * (g.y[i] - g.y[p0]));
         const double s1 = sign * ((g.y[p2] - g.y[p1]) * (g.x[i] - g.x[p1]) - (g.x[p2] - g.x[p1]) * (g.y[i] - g.y[p1]));
         const double s2 = sign * ((g.y[p0] - g.y[p2]) * (g.x[i] - g.x[p2]) - (g.x[p0] - g.x[p2]) * (g.y[i] - g.y[p2]));

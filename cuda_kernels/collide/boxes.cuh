@@ -64,7 +64,7 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
     return p.face_gap[3 + j] > p.face_gap[i] + (p.q[3 * i + j] > BOX_PARALLEL ? prefer : tie) ? 3 + j : i;
 }
 
-// Test one pair of edges: I and J are their axes, I1, I2 and J1, J2 the other axes in cyclic order.
+// Test one pair of edges. I and J are the axes of the edges. I1, I2 and J1, J2 are the next axes in cyclic order.
 #define BOX_EDGES(I, I1, I2, J, J1, J2)                                                                              \
     {                                                                                                                \
         const double s = abs_(p.t[I2] * p.r[3 * I1 + J] - p.t[I1] * p.r[3 * I2 + J])                            \
@@ -145,7 +145,7 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     x = clamped(x, -p.a[i], p.a[i]);
     y = clamped(y, -p.b[j], p.b[j]);
     on_a[i] = x;
-    // Clamping may move the points apart sideways, so use their midpoint.
+    // Clamping may move the two points apart sideways, so use the midpoint.
     for (int k = 0; k < 3; ++k) on_b[k] = on_b[k] + y * line[k];
     const double across = n[0] * (on_b[0] - on_a[0]) + n[1] * (on_b[1] - on_a[1]) + n[2] * (on_b[2] - on_a[2]);
     double middle[3];
@@ -233,8 +233,8 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     return out.count;
 }
 
-// Return whether boxes barely overlap along two axes. A box that slides over several floor boxes sinks in slightly, and
-// must not collide with the side of the next box.
+// Return whether boxes barely overlap along two axes. For example, a box that slides over several floor boxes sinks in
+// slightly. The sliding box must not collide with the side of the next floor box.
 GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     double thin = p.a[0];
     for (int k = 0; k < 3; ++k) thin = min_(thin, min_(p.a[k], p.b[k]));

@@ -88,8 +88,8 @@ GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const bool swapped = is_ground(b) || (a.kind > b.kind && !is_ground(a));
 #if GPUSIM_LINKED
-    // Shapes from another linked part may be in any address space. For local copies, the compiler knows the address
-    // space.
+    // If another linked part passes the shapes, the compiler does not know their address space. Local copies have a
+    // known address space.
     const Shape first = swapped ? b : a, second = swapped ? a : b;
     double kept[4] = {guess[0], guess[1], guess[2], guess[3]};
     Manifold found;

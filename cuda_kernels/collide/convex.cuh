@@ -91,8 +91,8 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     return c.gap <= most;
 }
 
-// All points, before the choice of four points, with the gaps of the cores. The points are on the core of B (side = 1)
-// or on the core of A (side = -1).
+// All candidates for contact points, with the gaps of the cores. The points are on the core of B (side = 1) or on the
+// core of A (side = -1).
 struct Candidates {
     int count;
     double p[3 * (LOOP_CORNERS + 1)], gap[LOOP_CORNERS + 1];
@@ -113,7 +113,8 @@ GPUSIM_FN void middle_of(const double* p, const double* q, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = 0.5 * (p[k] + q[k]);
 }
 
-// Return whether a single facing corner of the shape is the exact contact point. Corners on round rims are not exact.
+// Return whether the shape has a single facing corner that is the exact contact point. Corners on round rims are not
+// exact.
 GPUSIM_FN bool shows_corner(const Shape& s, int count) {
     return count == 1 && (is_polytope(s) || s.kind == SHAPE_SPHERE || s.kind == SHAPE_CAPSULE);
 }
@@ -212,8 +213,8 @@ GPUSIM_SHARED void face_points(const Shape& a, const Shape& b, const Approach& c
     double face_a[3], face_b[3];
     polygon_normal(p, count_p, face_a);
     polygon_normal(q, count_q, face_b);
-    // The reference face is the face with the normal closer to the contact normal. If both are equally close, use A's
-    // face.
+    // The reference face is the face whose normal is closer to the contact normal. If both normals are equally close,
+    // use A's face.
     const bool on_b = count_p < 3
         || (count_q >= 3 && dot3(face_b, back) / norm3(face_b) > dot3(face_a, c.normal) / norm3(face_a) + FACE_BETTER);
     const double side = on_b ? -1.0 : 1.0;

@@ -1,7 +1,7 @@
 // Penetration depth of two convex cores, by the expanding polytope algorithm (van den Bergen 2001). The polytope is
-// inside the Minkowski difference. In each iteration, the face nearest to the origin moves outward, until it reaches
-// the boundary. Distances are signed, because the origin may still be outside. If the capacity does not suffice, the
-// result is the best direction so far.
+// inside the Minkowski difference. In each iteration, the face nearest to the origin moves outward, until the face
+// reaches the boundary. Distances are signed, because the origin may still be outside the polytope. If the capacity
+// does not suffice, the result is the best direction so far.
 #pragma once
 #include "gjk.cuh"
 
@@ -87,8 +87,8 @@ GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
     return true;
 }
 
-// Add the point that is farthest from the span of the first points. If the Minkowski difference is flat, return false,
-// with d perpendicular to it.
+// Add the point that is farthest from the span of the first points. If the Minkowski difference is flat, return false.
+// d is then perpendicular to the Minkowski difference.
 GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const double* offset, double thin, Polytope& t,
                                       double* d) {
     double most = thin, w[3], point[3], trial[3];
@@ -176,8 +176,8 @@ GPUSIM_SHARED bool expand(Polytope& t, int nearest, const double* w, double slac
     return true;
 }
 
-// Compute the direction n of the shortest motion of b that separates the cores, and return its length. With sufficient
-// capacity, the error is at most accuracy * extent. The computed length is never too short.
+// Compute the direction n of the shortest motion of b that separates the cores, and return the length of this motion.
+// With sufficient capacity, the error is at most accuracy * extent. The computed length is never too short.
 GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, double extent, double accuracy,
                          const Simplex& s, double* n) {
     Polytope t;

@@ -52,7 +52,7 @@ GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, con
     for (int k = 0; k < 3; ++k) rise = rise + (q[k] - x.b[k]) * up[k];
     return rise >= step;
 }
-// Return whether a contact starts another manifold.
+// Return whether a contact belongs to a new manifold.
 template <class Scan> GPUSIM_SHARED bool field_is_further(const Scan& s, const FieldPoint& x) {
     if (!field_is_lowest(s, x.b, x.n)) return false;
     for (int m = 0; m < s.known; ++m)
@@ -72,7 +72,7 @@ GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
     return false;
 }
 
-// Keep a contact at the point b of the shape with the normal n, if the contact matches the current search.
+// Keep a contact with the normal n at the point b of the shape, if the current search looks for such a contact.
 template <class Scan>
 GPUSIM_SHARED void field_take(Scan& s, const double* b, const double* n, double gap, int feature) {
     if (gap > s.margin || field_knows(s, n)) return;

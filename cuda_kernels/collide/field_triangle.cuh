@@ -169,7 +169,7 @@ GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, cons
 
 // Return whether the face of the triangle has a contact with the lowest point p of the shape. `gap` is the distance of
 // p from the plane. If p is below the surface, the triangle straight above p has the contact, and other triangles
-// return FIELD_ASIDE. If p is above the surface, its foot must be on the triangle, or on or below the surface.
+// return FIELD_ASIDE. If p is above the surface, the foot of p must be on the triangle, or on or below the surface.
 GPUSIM_SHARED int field_meets(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
     const bool straight = field_covers(s, t, p);
     if (straight && !(gap > 0.0)) return FIELD_MET;
@@ -211,8 +211,8 @@ GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to
     return edge;
 }
 
-// Correct a contact whose foot is beyond a ridge: its gap is the distance from the nearest edge or corner (Ericson,
-// Real-Time Collision Detection, 2005, 5.1.5). Return false if the new normal is no normal of the surface.
+// Correct a contact whose foot is beyond a ridge. The gap becomes the distance from the nearest edge or corner
+// (Ericson, Real-Time Collision Detection, 2005, 5.1.5). Return false if the new normal is no normal of the surface.
 GPUSIM_SHARED bool field_past_ridge(const FieldScan& s, const FieldTriangle& t, double* p, double* n, double* gap) {
     double foot[3], core[3], to[3], along;
     // The distance from the point straight down to the triangle exceeds the distance from the plane by at most gap

@@ -1,6 +1,6 @@
 // Distance of two convex cores (Gilbert, Johnson and Keerthi 1988). Points are relative to the center of A. The
-// Minkowski difference a - b contains the origin if the cores overlap. Otherwise, its point v nearest to the origin
-// gives the distance, and -v/|v| is the normal from A to B.
+// Minkowski difference a - b contains the origin if the cores overlap. Otherwise, let v be the point of the difference
+// that is nearest to the origin. |v| is the distance, and -v/|v| is the normal from A to B.
 #pragma once
 #include "support.cuh"
 
@@ -62,7 +62,7 @@ GPUSIM_FN bool is_sum(const double* e, const double* f, const double* x, const d
     return least > -GJK_SUM && miss <= GJK_SUM * GJK_SUM * (dot3(v, v) + GJK_ACCURACY * dot3(x, x));
 }
 
-// Return the t from 0 to 1 at which p + t e is nearest to the origin. ``square`` is the squared distance.
+// Find the number t between 0 and 1 for which p + t e is nearest to the origin. ``square`` is the squared distance.
 GPUSIM_FN double nearest_share(const double* p, const double* e, double& square) {
     const double length = dot3(e, e), t = length > 0.0 ? clamped(-dot3(p, e) / length, 0.0, 1.0) : 0.0;
     square = 0.0;
@@ -119,7 +119,7 @@ GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double
     for (int k = 0; k < 3; ++k) v[k] = p[k] + (s * e[k] + t * f[k]);
 }
 
-// Return whether the triangle i, j, k separates the origin from point o, or the four points are in a plane.
+// Return true if the triangle i, j, k separates the origin from point o, or if the four points are in one plane.
 GPUSIM_FN bool beyond(const Simplex& s, int i, int j, int k, int o) {
     double e[3], f[3], g[3], n[3];
     const double* p = s.w + 3 * i;

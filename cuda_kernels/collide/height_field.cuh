@@ -97,7 +97,7 @@ GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
     return dot3(d, d);
 }
 
-// Replace one of the four points by the deepest point, unless one of the four is as deep. Replace the nearest point.
+// Unless one of the four points is as deep as the deepest point, replace the nearest of the four by the deepest point.
 GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     int nearest = 0;
     double bar = 1e300;

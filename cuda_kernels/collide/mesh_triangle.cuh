@@ -168,7 +168,8 @@ GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t)
     return true;
 }
 
-// Return whether the surface bends down at an edge, or ends there. Otherwise, edges and corners have no contacts.
+// Return whether an edge of the triangle is a ridge or the border of the mesh. Otherwise, edges and corners have no
+// contacts.
 GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
     for (int k = 0; k < 3; ++k) {
         const int beyond = s.beyond[3 * t.number + k];
@@ -196,7 +197,7 @@ GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double dista
     }
     return false;
 }
-// Return whether other triangles are close to an open edge at x, on its outer side.
+// Return whether other triangles are close to a border edge at x, on the outer side of the edge.
 GPUSIM_SHARED bool mesh_continues(const MeshScan& s, const double* x, const double* outward) {
     const double look = MESH_LOOK * s.size;
     double p[3];

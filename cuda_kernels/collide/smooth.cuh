@@ -147,7 +147,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
         if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
-        // Near a flat side, the points move far, but f changes very little. The method then stops if f changes very
+        // Near a flat side, the points move far although f changes very little. Therefore also stop if f changes very
         // little.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
         if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
@@ -168,7 +168,8 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
     return 0;
 }
 
-// For a deep overlap, restart from a principal axis. Return whether the restart gives a shorter way out.
+// For a deep overlap, restart from a principal axis. Return whether the restart finds a shorter motion that separates
+// the shapes.
 GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
     bool better = false;
     double best = p.f - 1e-9 * size;

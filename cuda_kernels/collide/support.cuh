@@ -17,7 +17,7 @@ GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
     out[1] = scale * d[1];
 }
 
-// Compute the point of the arc with this normal, or a point on the rim if the arc has no such normal.
+// Compute the point of the arc that has the normal d. If the arc has no such normal, compute a point on the rim.
 GPUSIM_FN void barrel_support(const double* size, const double* d, double* out) {
     const double length = norm3(d);
     out[2] = length > 0.0 ? clamped(size[2] * (d[2] / length), -size[1], size[1]) : 0.0;

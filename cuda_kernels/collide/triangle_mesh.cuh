@@ -1,8 +1,8 @@
 // Triangle mesh against convex shapes (gpusim/reference/collide/mesh_ground.py). The search for manifolds is the same
 // as for height fields. The normal of a triangle points to the side that contains most of the shape. A shape that
-// penetrates a triangle makes contact with its face if no surface next to the triangle is a shorter way out. The code
-// keeps contacts at edges and corners only if no adjacent triangle rises above the plane of contact. Edges inside a
-// plane or valley cause no ghost collisions.
+// penetrates a triangle has a contact with the face, unless a motion along another normal separates the shape in a
+// shorter way. The code keeps a contact at an edge or corner only if no adjacent triangle rises above the plane of
+// contact. Edges inside a plane or valley cause no ghost collisions.
 #pragma once
 #include "mesh_triangle.cuh"
 
@@ -29,8 +29,8 @@ GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const d
     return dot3(d, out) + s.radius < depth - FIELD_TIE * s.size;
 }
 
-// Return whether another plane is a shorter way out than the face of the triangle. The code tests the planes of
-// adjacent triangles, and planes through open edges.
+// Return whether a motion along another normal is shorter than the motion along the normal of the triangle. The code
+// tests the normals of adjacent triangles, and of planes through border edges.
 GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t, const double* foot, double depth) {
     for (int k = 0; k < 3; ++k)
         for (int i = s.fan_start[t.vertex[k]]; i < s.fan_start[t.vertex[k] + 1]; ++i) {

@@ -1,7 +1,7 @@
 // Stage broad_phase: find close pairs of shapes, in ascending order
 // (gpusim/reference/contacts/broad_phase.py). For up to 64 shapes, a list contains all pairs that may touch. For more
-// shapes, the kernels use a grid. The cells of the grid are buckets of a hash table. The kernels count the pairs before
-// they write them, so the order does not depend on threads.
+// shapes, the kernels use a grid. The cells of the grid are buckets of a hash table. The kernels first count the pairs
+// and then write the pairs, so the order does not depend on threads.
 #pragma once
 #include "../collide/support.cuh"
 #include "../solve/positions.cuh"
@@ -134,7 +134,7 @@ GPUSIM_SHARED void sort_numbers(int* list, int count) {
         numbers[at] = value;
     }
 }
-// Sort the shapes of a bucket, because threads add them in arbitrary order.
+// Sort the shapes of a bucket, because threads add shapes in arbitrary order.
 GPUSIM_PHASE void sort_bucket(const World& w, int k) {
     sort_numbers(w.bucket_shape() + w.bucket_start()[k], w.bucket_start()[k + 1] - w.bucket_start()[k]);
 }
@@ -189,7 +189,7 @@ GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
     return find_in(w.exclude_start(), w.exclude(), a, b) < 0;
 }
-// Return the maximum number of manifolds of a pair. The list of candidates contains the pair as many times.
+// Return the maximum number of manifolds of a pair. The list of candidates contains one entry for each manifold.
 GPUSIM_FN int pair_places(const World& w, int a, int b) {
     return w.split_pairs() ? max_(w.shape_manifolds()[a], w.shape_manifolds()[b]) : 1;
 }
@@ -204,7 +204,8 @@ GPUSIM_FN bool overlap(const Boxes& boxes, int a, int b) {
     return low_a[0] <= up_b[0] && low_b[0] <= up_a[0] && low_a[1] <= up_b[1] && low_b[1] <= up_a[1] &&
            low_a[2] <= up_b[2] && low_b[2] <= up_a[2];
 }
-// Sorted list of a shape's partners. Memory contains the first ``room`` partners, ``stride`` numbers apart.
+// Sorted list of a shape's partners. Memory contains the first ``room`` partners, with a distance of ``stride``
+// numbers.
 struct Partners {
     int shape, count, room, stride;
     int* out;

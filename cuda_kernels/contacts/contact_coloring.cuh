@@ -101,8 +101,9 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
             w.color_member()[place] = m;
         }
 }
-// Parallel coloring for large worlds (Jones and Plassmann 1993). A ticket is a part of the order of manifolds. A
-// manifold waits until all earlier manifolds on its bodies have colors. The result is the same as with one thread.
+// Parallel coloring for large worlds (Jones and Plassmann 1993). A ticket stands for some consecutive manifolds in the
+// coloring order. A manifold waits until all earlier manifolds on its bodies have colors. The result does not depend on
+// the number of threads.
 #define UNCOLORED -4
 // Return the rank of manifold m in the order (inverse of ``mixed``).
 GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
@@ -249,7 +250,7 @@ GPUSIM_PHASE void sort_overflow(const World& w, int b) {
     w.body_parts()[b] = w.part_start()[b + 1] - first;
     sort_numbers(w.part_side() + first, w.body_parts()[b]);
 }
-// Return the number of parts of a body's mass for a manifold (mass splitting).
+// Return into how many parts mass splitting divides the mass of body b for manifold m.
 GPUSIM_FN real parts_of(const World& w, int m, int b) {
     return w.manifold_color()[m] == OVERFLOW ? real(max_(w.body_parts()[b], 1)) : real(1);
 }

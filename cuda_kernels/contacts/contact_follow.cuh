@@ -8,7 +8,8 @@ GPUSIM_FN bool follows(const World& w) { return GPUSIM_SHAPES && w.rolling_shape
 GPUSIM_PHASE void follow_shape(const World& w, int i) {
     if (follows(w)) pose_shape(w, i);
 }
-// Transform the components of a vector to a rotated frame. The vector does not change in the world frame.
+// Transform the components of a vector from the frame ``before`` to the rotated frame. In the world frame, the vector
+// does not change.
 GPUSIM_FN void turn_frame(const real* before, const real* frame, real* part) {
     real own[3];
     for (int k = 0; k < 3; ++k) own[k] = before[k] * part[0] + before[3 + k] * part[1] + before[6 + k] * part[2];

@@ -49,7 +49,7 @@ GPUSIM_FN SpreadRow<const real> responses_at(const World& w, int number) {
 #endif
 GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 
-// Return the number of impulses of a manifold. For all laws except Coulomb's, return a number above the capacity.
+// Return the number of impulses of a manifold. If the law is not Coulomb's law, return a number above the capacity.
 GPUSIM_FN int contact_numbers(const World& w, ReadLane r) {
     if (r[AT_LAW] != real(LAW_COULOMB)) return w.condensed_numbers() + 1;
     return 3 * int(r[AT_COUNT]) + (r[AT_SPINNING] > real(0)) + 2 * (r[AT_ROLLING] > real(0));
@@ -83,7 +83,7 @@ GPUSIM_PHASE void condense_list(const World& w, int) {
 // Mark R as invalid, because R depends on the factor.
 GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
 GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && !*w.condensed_failed(); }
-// Return whether to skip the sweep before Newton's method, because a point is new or slides.
+// Return whether to skip the sweep before Newton's method. The code skips the sweep if a point is new or slides.
 GPUSIM_FN bool condenses_at_once(const World& w) {
     if (*w.condensed_count() == 0) return false;
     if (*w.condensed_fits()) return true;
@@ -198,7 +198,7 @@ GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
 }
 // Item: an ordered pair of manifolds. R is symmetric, so the kernel skips (j, i) if it computes (i, j).
 GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * condensed_size(w); }
-// Return the number of columns of a manifold: three for a point without torques.
+// Return the number of columns of a manifold. A point without torques has three columns.
 GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[n] : 6; }
 GPUSIM_PHASE void condense_pair(const World& w, int item) {
     const int size = condensed_size(w), from = item / size, to = item % size;
@@ -330,8 +330,8 @@ GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real*
 GPUSIM_FN bool jams(const World& w) {
     return greatest_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
 }
-// End the iterations with a solution or a failure, or continue. Increase the damping if the step did not reduce the
-// error. ``before`` is newton_square before the step.
+// Decide whether the iterations end with a solution, end with a failure, or continue. If the step did not reduce the
+// error, increase the damping. ``before`` is newton_square before the step.
 GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
     const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;

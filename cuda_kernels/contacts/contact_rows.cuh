@@ -175,11 +175,12 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
     return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
-// Return whether the code recomputes a point in every substep, and so knows its normal and the bodies' rotations.
+// Return whether the code recomputes the point in every substep. The normal and the rotations of the bodies are then
+// current.
 template <class R> GPUSIM_FN auto is_new(const World& w, R r) {
     return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
 }
-// Return whether middle_body must run. With joints, the curvature stage computes the same rates.
+// Return whether middle_body must run. In models with joints, the curvature stage already computes these rates.
 GPUSIM_FN bool finds_middle(const World& w) {
     return (w.substeps() == 1 || w.rolling_shapes()) && !w.semi_implicit() && !w.constraints();
 }
@@ -208,9 +209,9 @@ template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p
 }
 // Compute the angular velocity in the middle of the drift from the kicked velocities, without joint impulses.
 GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twist_kicked(), w.midpoint() + 3 * b); }
-// Return the ratio of the compliance of touching points to their response. The compliance damps errors that remain
-// after a few sweeps. A load needs about n sweeps to pass through a pile of n manifolds. With fewer sweeps, points are
-// softer.
+// Return the compliance of touching points, relative to their response. The compliance damps errors that remain after a
+// few sweeps. A load needs about n sweeps to pass through a pile of n manifolds. With fewer sweeps, points are
+// therefore softer.
 GPUSIM_FN real softness(const World& w) {
     const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(min_(*w.touching(), int(FIRM_MANIFOLDS)));
     return real(1.0 / max_(sweeps * sweeps, double(SOFTEST)));
@@ -310,7 +311,7 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
         invert_point(r, p);
     }
 }
-// Return the speed ``carried`` at which loaded points yield (m/s).
+// Return the speed at which a load presses contact points together because of the compliance (m/s).
 template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
     typedef NUMBER(R) N;
     N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));

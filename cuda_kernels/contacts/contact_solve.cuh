@@ -152,7 +152,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real slide = sqrt_(u1 * u1 + u2 * u2), rim = patch * abs_(spin), both = slide + rim;
     real force, torque;
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
-    // A patch below the speed PATCH_STICK sticks.
+    // A patch sticks if its speed is below PATCH_STICK.
     const real least = real(PATCH_STICK);
     const real g = load * force / max_(max_(slide, least * force), real(LEAST_NUMBER));
     const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(LEAST_NUMBER));
@@ -256,7 +256,7 @@ template <class R, class N> GPUSIM_FN void move_sides(R r, const N* wrench, real
         add_twist(r, side, moved, velocity);
     }
 }
-// Store the velocity changes of an overflow manifold. add_parts sums them for each body.
+// Store the velocity changes of an overflow manifold. add_parts sums these changes for each body.
 template <class R, class N> GPUSIM_FN void leave_parts(const World& w, int place, R r, const N* wrench) {
     for (int side = 0; side < 2; ++side) {
         N moved[6];
@@ -439,7 +439,7 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, place);
-    // Do not solve points on bodies with joints again, unless the spring of their compliance has pushed them out.
+    // Skip points on bodies with joints, unless the spring of their compliance has pushed the points out.
     const bool joined = place >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);

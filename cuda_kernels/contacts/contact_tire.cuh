@@ -22,7 +22,7 @@ GPUSIM_FN void tire_tangents(const World& w, int m, real* frame) {
     for (int k = 0; k < 3; ++k) frame[3 + k] = ahead[k] / size;
     cross3(frame, frame + 3, frame + 6);
 }
-// Compute E and g of a drift: the remaining fraction of a deflection, and the deflection per slip speed (s).
+// Compute two numbers of a drift: the fraction E of a deflection that remains, and the deflection g per slip speed (s).
 GPUSIM_FN void bristle_step(double h, double turn, double* kept, double* gain) {
     const double rest = 1.0 + 0.5 * turn * (1.0 + turn / 3.0 * (1.0 + 0.25 * turn)), total = 1.0 + turn * rest;
     *kept = 1.0 / total;

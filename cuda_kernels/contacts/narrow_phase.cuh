@@ -85,8 +85,8 @@ GPUSIM_FN double round_size(const World& w, int shape) {
     const double radius = w.shape_rolls()[shape] ? w.shape_size()[8 * shape] : 0.0;
     return radius * radius;
 }
-// Return the last step's point nearest to point k. Return -1 if another of the ``count`` points is nearer to this
-// point.
+// Return the point of the last step that is nearest to point k. If another of the ``count`` points is nearer to the
+// found point, return -1.
 GPUSIM_FN int nearest_before(const World& w, int m, int k, int count, int old) {
     int best = -1;
     double least = 0.0;

@@ -204,8 +204,8 @@ GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, doub
     }
     turn3(w.shape_turn() + 9 * tile, n, out);
 }
-// Return the result of the seam check for points of a tile. The tolerance SEAM_FACE hides small angles, so the check
-// uses a steeper normal.
+// Return the result of the seam check for points of a tile. The check uses a steeper normal, because the tolerance
+// SEAM_FACE hides small angles.
 GPUSIM_SHARED int seam_verdict(const World& w, int tile, const SeamPoints& p) {
     double n[3], lean[3];
     seam_face(w, tile, p, n);

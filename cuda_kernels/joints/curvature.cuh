@@ -263,7 +263,7 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
         return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, place));
 #endif
     if (first >= dots + spins) return store_bias(w, first, angle, line_bias(w, first - dots - spins, place));
-    // For slow bodies, the change of dots and spins is h J v. Lines still have a curvature bias.
+    // If bodies rotate slowly, the rows of dots and spins change by h J v. Lines still have a curvature bias.
     const mask straight = is_slow(angle);
     if (all(straight)) {
         for (int e = first; e < part.end; ++e) store_bias(w, e, angle, real(0));

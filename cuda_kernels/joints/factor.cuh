@@ -59,8 +59,8 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
     for (int row = at.row; row < at.end; ++row) product_row(w, at.block, row);
 }
 
-// Set ``weak`` if a pivot is below ``least``, a fraction of the row's response to its own impulse. Trees have no
-// ``least``.
+// Set ``weak`` if a pivot is below ``least``. ``least`` is a fraction of the row's response to its own impulse. Models
+// without loops pass a null pointer.
 GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
     if (least) raise_where(mask(pivot < in_slab(least)[row]), in_slab(weak), real(1));
 }
@@ -151,14 +151,14 @@ GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least
 }
 #endif
 
-// Compute the diagonal of A, and the row scale. The scale keeps the round-off of free rows
-// (gamma = 1e30) out of other rows.
+// Compute the diagonal of A, and the row scale. Without the scale, the round-off of free rows (gamma = 1e30) would
+// change other rows.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
     const real damping = (real(*w.factor_damping()) + *w.softening()) * real(w.heavy_share()[row]);
     real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
     shown = choose(shown > real(0), shown, real(1));
-    // If the bodies of a row cannot move, the row has only the compliance.
+    // If the bodies of a row cannot move, the diagonal contains only the compliance.
     const real scale = w.axes() ? sqrt_(choose(own > real(0), own / shown, real(1))) : real(1);
     w.scale()[row] = scale;
     w.scaled_diagonal()[row] = shown * scale * scale;

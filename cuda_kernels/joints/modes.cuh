@@ -28,7 +28,7 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
         if (lower > dead) next = AT_LOWER;
         if (upper < -dead) next = AT_UPPER;
     }
-    // Mode after the release of each stop, and friction at which the axis leaves the stop.
+    // For each stop, find the mode after the axis leaves the stop, and the friction impulse at which the axis leaves.
     int above = lower > real(0) ? SLIDE_UP : (lower < real(0) ? SLIDE_DOWN : STICK);
     int below = upper < real(0) ? SLIDE_DOWN : (upper > real(0) ? SLIDE_UP : STICK);
     if (!rubs) above = below = FREE;
@@ -61,14 +61,16 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
     return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
-// Return whether axis k is at a stop, but its velocity is not the velocity of the stop. A linearly dependent row with
-// another velocity can force a row off its stop. The impulses without self-stress do not show such conflicts.
+// Return whether axis k is at a stop, but its velocity is not the velocity of the stop. If two rows are linearly
+// dependent, the velocity of one row can force the other row off its stop. After the removal of self-stress, the
+// impulses do not show this conflict.
 GPUSIM_FN bool off_stop(const World& w, int k) {
     const int contact = w.mode()[k] & CONTACT_BITS;
     const real lower = w.velocity_lower()[k], upper = w.velocity_upper()[k], bound = contact == AT_LOWER ? lower : upper;
     return contact >= AT_LOWER && abs_(w.rate_next()[k] - bound) > real(DEAD_BAND) && lower != upper;
 }
-// Return the mode after only one change: of the piece, or else of the first clamped term.
+// Return the mode after only one change. The change applies to the piece, or if the piece is equal, to the first
+// clamped term that differs.
 GPUSIM_FN int first_move(int mode, int wanted) {
     int part = CONTACT_BITS;
     if (!((mode ^ wanted) & part))

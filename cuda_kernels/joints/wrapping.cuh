@@ -98,7 +98,7 @@ GPUSIM_SHARED void wrap_around(bool cylinder, bool sided, double radius, const d
         if (met) {
             const double out_a[2] = {c.a[0] - touch[0], c.a[1] - touch[1]}, out_b[2] = {c.b[0] - touch[2], c.b[1] - touch[3]};
             const double leg_a = sqrt_(dot2(out_a, out_a)), leg_b = sqrt_(dot2(out_b, out_b)), low = dot3(a, z);
-            // along the axis of a cylinder, the path rises in proportion to its length
+            // on a cylinder, the axial position is proportional to the path length (helix)
             const double climb = (dot3(b, z) - low) / (leg_a + arc + leg_b);
             const double high_a = low + climb * leg_a, high_b = low + climb * (leg_a + arc), rise = cylinder ? climb * arc : 0.0;
             for (int k = 0; k < 3; ++k) {

@@ -1,5 +1,5 @@
 // Rows and columns of small blocks. On a CPU, the types contain N numbers. On a GPU, a type contains one row in
-// registers. Every operation has the order of a plain loop, and gives the same bits.
+// registers. Every operation has the order of a plain loop, so the results have the same bits.
 #pragma once
 #include "platform.cuh"
 

@@ -46,7 +46,7 @@ template <class T> GPUSIM_FN void skew3(const T* v, T* out) {
     out[3] = v[2]; out[4] = T(0); out[5] = -v[0];
     out[6] = -v[1]; out[7] = v[0]; out[8] = T(0);
 }
-// [v]x [v]x, with the same sums as product33, but without products with 0 that do not change the sign of a zero.
+// Compute [v]x [v]x with the same sums as product33. Omit products with 0 that do not change the sign of a zero.
 template <class T> GPUSIM_FN void skew_square3(const T* v, T* out) {
     const T x = v[0], y = v[1], z = v[2], xx = x * x, yy = y * y, zz = z * z, xy = x * y, xz = x * z, yz = y * z, none = T(0);
     out[0] = none - zz - yy; out[1] = -z * none + xy; out[2] = y * none + xz;

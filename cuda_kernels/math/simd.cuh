@@ -16,7 +16,7 @@
 #else
 #define WIDE_REGISTERS 0
 #endif
-// Four worlds fill a register of AVX2.
+// Doubles of four worlds fill an AVX2 register.
 #if defined(__AVX2__) && WORLD_LANES == 4
 #define WIDE_FOURS 1
 #else

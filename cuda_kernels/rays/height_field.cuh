@@ -44,8 +44,8 @@ GPUSIM_FN double height_over(const FieldPlane& p, const FieldLine& g, const int*
     const double x = g.at[0] - cell[0] + s * g.rate[0], y = g.at[1] - cell[1] + s * g.rate[1];
     return along(r, 2, s) - (p.corner + p.slope[0] * x + p.slope[1] * y);
 }
-// Return the s at which the line crosses a triangle's plane between two points: from above, or with ``sign`` -1 from
-// below.
+// Return the s at which the line crosses the plane of a triangle between two points. The line crosses from above, or if
+// ``sign`` is -1 from below.
 GPUSIM_FN double cross_triangle(const Shape& s, const FieldLine& g, const int* cell, const Ray& r, double sign, double from,
                                 double to, double* normal) {
     const FieldPlane p = field_plane(s, g, cell, 0.5 * (from + to));

@@ -272,7 +272,8 @@ GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
     const double share = r.max_turn / most;
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
 }
-// Find the free coordinates of a level. The other coordinates are at limits, and the level pushes against the limits.
+// Find the free coordinates of a level. All other coordinates are at limits, and the level pushes these coordinates
+// against the limits.
 GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
     const int above = r.level_start[level], end = r.level_start[level + 1];
     const double* force = w.force + level * r.rows;
@@ -286,8 +287,7 @@ GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
         w.fixed[j] = w.above[j] = w.step[j];
     }
 }
-// Shorten the errors of levels below the first priority to max_way. The array ``whole`` stores the errors before the
-// change.
+// Limit the errors of all levels except the first priority to max_way. The array ``whole`` stores the original errors.
 GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
     for (int a = 0; a < r.rows; ++a) w.whole[a] = w.error[a];
     for (int level = 2; level < r.levels; ++level) {

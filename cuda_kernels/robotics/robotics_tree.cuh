@@ -255,7 +255,7 @@ GPUSIM_FN void add_row(const Robot& r, const RobotWork& w, int row, int node, co
         w.jacobian[j * r.rows + row] += value;
     }
 }
-// Return the error of a locked coordinate of a loop. If ``rows``, also set its row.
+// Return the error of a locked coordinate of a loop. If ``rows`` is true, also set the Jacobian row.
 GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool rows) {
     const int kind = r.element_kind[e], a = r.element_a[e], b = r.element_b[e];
     if (kind == ELEMENT_SUM) {

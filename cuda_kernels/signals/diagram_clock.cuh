@@ -6,8 +6,8 @@ GPUSIM_FN double sample_time(const double* s, double period) { return s[ORIGIN] 
 GPUSIM_FN bool is_due(const double* s, double time, double period) {
     return time >= s[ORIGIN] + (s[COUNT] - s[BASE] - EARLY) * period;
 }
-// Resample a ring buffer in place. Start at the newest entry if the period becomes longer, and at the oldest entry if
-// it becomes shorter.
+// Resample a ring buffer in place. If the period becomes longer, start at the newest entry. If the period becomes
+// shorter, start at the oldest entry.
 GPUSIM_FN void space_ring(double* s, int at_place, int first, int room, double stretch) {
     const int at = int(s[at_place]);
     for (int k = 1; k <= room; ++k) {

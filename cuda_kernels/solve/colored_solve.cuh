@@ -10,7 +10,7 @@
 
 GPUSIM_FN bool is_rigid(const World& w, int row) { return w.row_rigid()[row] != 0; }
 GPUSIM_FN bool is_overflow(const World& w, int c) { return w.color_of()[c] == OVERFLOW; }
-// Return the number of overflow constraints on the body of a slot, or 1 for a colored constraint.
+// Return the number of overflow constraints on the body of a slot. For a colored constraint, return 1.
 GPUSIM_FN real mass_share(const World& w, int c, int slot) {
     return is_overflow(w, c) ? real(w.overflow_load()[w.constraint_bodies()[c * w.slots() + slot]]) : real(1);
 }
@@ -84,7 +84,7 @@ GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* produ
         }
     w.response()[axis] = max_(response, max_(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
 }
-// Invert the block of constraint c (rigid and joined rows), and eliminate it from the other axis rows.
+// Invert the block of constraint c (rigid and joined rows), and eliminate the block from the remaining axis rows.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     if (!is_swept(w, c)) return;
     const int n = w.block(), used = w.constraint_rows()[c], coupled = coupled_number(w, c);

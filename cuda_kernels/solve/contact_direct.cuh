@@ -41,7 +41,7 @@ GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     return count;
 }
 // Return the number of columns of a path. A single point is at the center of the manifold, so rotations have no effect.
-// The torques of a tire are not known yet.
+// When this code runs, the torques of a tire are not yet computed.
 template <class R> GPUSIM_FN int path_width(R r) {
     return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
 }
@@ -91,7 +91,7 @@ GPUSIM_FN void divide_column(int n, const real* k, real* y) {
         EACH_ROW(m, n) if (m > row) y[m] -= own[m] * y[row];
     }
 }
-// Store a row of the path only if a later update needs it. The row of the next pivot stays in registers.
+// Store a row of the path only if a later update needs the row. The row of the next pivot stays in registers.
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block(), square = block * block, step = block * w.path_columns()[n];
     const ReadLane r = read_record(w, m);
@@ -199,8 +199,8 @@ GPUSIM_FN real least_tangent(Lane mass) {
     const real apart = mass[3] - mass[5], both = mass[3] + mass[5];
     return real(0.5) * (both - sqrt_(apart * apart + real(4) * mass[4] * mass[4]));
 }
-// Add compliances to a point that joints lock, because its response is only round-off. The compliance of the tangents
-// prevents large friction impulses of points that cancel each other. Tires already have a compliance along the
+// If joints lock a point, add compliances to the point, because the response is only round-off. The compliance along
+// the tangents prevents large friction impulses that cancel each other. Tires already have a compliance along the
 // tangents.
 GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;

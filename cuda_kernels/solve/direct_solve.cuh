@@ -300,16 +300,16 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
     *w.refactor() = *w.changed() = *w.stale() = 0;
     *w.first_axis() = NO_AXIS;
 }
-// Refresh the bias only after the modes have settled. Otherwise, velocities of a temporary mode would distort the bias.
-// The number of refreshes is limited.
+// Refresh the bias only when the modes no longer change, because the velocities of a temporary mode would distort the
+// bias. The number of refreshes is limited.
 GPUSIM_PHASE void plan_bias(const World& w, int) {
     *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= most_refreshes(w);
     *w.refreshes() += *w.since_factor() > 0;
 }
 // Do not switch modes in worlds that may not factor again, because the factor would no longer match the rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
-// Find the next mode of axis k. ``again``: the impulses no longer have self-stress. A row outside its piece keeps the
-// mode that was found with self-stress.
+// Find the next mode of axis k. If ``again`` is true, the impulses no longer contain self-stress. A row that is outside
+// its piece keeps the mode that the first call found.
 GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const int mode = w.mode()[k], wanted = adjacent_mode(w, k);
@@ -324,7 +324,7 @@ GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
 }
 GPUSIM_PHASE void want_mode(const World& w, int k) { ask_for_mode(w, k, false); }
 GPUSIM_PHASE void want_mode_again(const World& w, int k) { ask_for_mode(w, k, true); }
-// In loops, find the modes again without self-stress if a mode would change.
+// If a mode would change in a loop, remove self-stress and find the modes again.
 GPUSIM_PHASE void judge_modes(const World& w, int) {
     *w.stressed() = *w.changed();
     *w.changed() = 0;

@@ -86,7 +86,7 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     const mask still = (twist[3] == real(0)) & (twist[4] == real(0)) & (twist[5] == real(0));
     copy3(twist + 3, rate);
     if (!w.semi_implicit() && !all(still)) {
-        // The direct solver has already computed the midpoint rates for the final velocities.
+        // With the direct solver, the midpoint rates of the final velocities are already computed.
         const bool known = w.direct() && w.constraints();
         real middle[3];
         if (known) copy3(w.midpoint() + 3 * b, middle);

@@ -50,7 +50,7 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
     impulse_response(w, b, w.delta(), moved);
     move_body(w, b, moved);
 }
-// In loops, reduce the linear correction. Otherwise, it might increase the error.
+// In loops, reduce the linear correction, because the full correction might increase the error.
 GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     const real error = *w.error_before(), square = *w.position_turn();
     const mask far = square > error;

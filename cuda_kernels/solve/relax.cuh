@@ -46,7 +46,7 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     bound = drive + sign * speed;
     set_flag(w.relaxing());
 }
-// Staged launch: skip the sweeps of worlds that do not relax.
+// In the staged launch, skip the sweeps of worlds that do not relax.
 GPUSIM_PHASE void enter_relax(const World& w, int) { *w.done() = !*w.relaxing(); }
 GPUSIM_PHASE void refill_axis(const World& w, int k) { fill_axis(w, k); }
 GPUSIM_PHASE void resume_passes(const World& w, int) {

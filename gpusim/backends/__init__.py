@@ -63,7 +63,8 @@ def automatic_backend(few: str = "") -> tuple[str, str]:
     """Return the first working backend in the order cuda, native, numpy, and the reason for the choice.
 
     Args:
-        few: reason why there is too little work for a GPU. If ``few`` is not empty, native comes before cuda.
+        few: reason why there is too little work for a GPU. If ``few`` is not empty, the function tries native before
+            cuda.
     """
     reasons: list[str] = []
     for name in ("native", "cuda") if few else ("cuda", "native"):
@@ -76,7 +77,7 @@ def automatic_backend(few: str = "") -> tuple[str, str]:
 
 
 def worlds_for_gpu() -> int:
-    """Return the minimum number of worlds for which "auto" chooses a GPU for any model."""
+    """Return the number of worlds from which "auto" chooses a GPU for every model."""
     return WORLDS_A_THREAD * thread_count()
 
 

@@ -30,7 +30,7 @@ class AccuracyWatch:
         self.rebind(backend, model)
 
     def rebind(self, backend: Backend, model: Model) -> None:
-        """Watch another backend, whose model has the same elements."""
+        """Watch another backend. The model of the new backend has the same elements."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
         self._groups, self._model = model.groups, model
@@ -70,7 +70,7 @@ class AccuracyWatch:
         ]
 
     def _figures(self, kind: int) -> Array:
-        """Return the value that measures a kind of problem in each world (num_worlds,)."""
+        """Return the measured value of the problem ``kind`` in each world (num_worlds,)."""
         state = self._backend.read_state().arrays
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]

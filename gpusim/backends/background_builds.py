@@ -28,7 +28,7 @@ class BackgroundBuild:
     """Build of a kernel library or cubin in the background.
 
     Attributes:
-        path: path of the compiled file when it is ready, else None. If the build fails, ``path`` stays None.
+        path: path of the compiled file, or None until the file is ready. If the build fails, ``path`` stays None.
         ended: whether the build is ready or has failed.
     """
 
@@ -82,7 +82,7 @@ def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
 
 
 def _compile_given() -> int:
-    """Read a job from standard input and run it."""
+    """Read a compilation job from standard input, and run the job."""
     if hasattr(os, "nice"):
         os.nice(NICE)
     module, name, given = json.load(sys.stdin)

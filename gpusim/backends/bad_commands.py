@@ -13,7 +13,7 @@ _NAMED = 3
 
 
 class BadCommands:
-    """Part of a message about a failed world: its non-finite commands.
+    """Part of a message about a failed world, which lists the non-finite commands of the world.
 
     Args:
         model: the model of the simulation.
@@ -27,7 +27,7 @@ class BadCommands:
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
     def reported(self, commands: Array) -> str:
-        """Return a suffix for a message about a world, or an empty text if its commands are finite."""
+        """Return a text that lists the non-finite commands of a world, or an empty text if all commands are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
         reported = [self._reported(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:

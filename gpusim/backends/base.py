@@ -33,7 +33,9 @@ class Watch(Protocol):
         """Return why each stopped world failed."""
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run.
+        """Stop the restored ``worlds`` (n,) that are in ``failed``.
+
+        Let the restored worlds that are not in ``failed`` run.
 
         ``failed`` maps the index of a world to the reason of its failure.
         """
@@ -56,7 +58,7 @@ class Backend(Protocol):
         """Return the state for reading only."""
 
     def bind(self, control: Array) -> None:
-        """Use the array ``control`` (num_worlds, controls) for the commands."""
+        """Read the commands from the array ``control`` (num_worlds, controls) in all later steps."""
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
@@ -129,7 +131,7 @@ class Backend(Protocol):
                 has one row for every world.
 
         Returns:
-            False if the backend does not support this method. The caller then writes with NumPy.
+            False if the backend does not support this method. In this case, the caller writes with NumPy.
         """
 
     def last_substep(self) -> float:
@@ -160,4 +162,7 @@ class Backend(Protocol):
         """Convert an array to the type that :meth:`gpusim.Simulation.read` returns."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
-        """Return the quarantine. ``drivers`` maps the label of a command to the label of the diagram that writes it."""
+        """Return the quarantine.
+
+        ``drivers`` maps the label of a command to the label of the diagram that writes this command.
+        """

@@ -1,6 +1,6 @@
-"""Quarantine of failed worlds (NaN) while other worlds run, and warnings of lost contact pairs.
+"""Quarantine of failed worlds (NaN), and warnings of lost contact pairs. All other worlds continue to run.
 
-A failed world stays in the last valid state.
+A failed world stays in its last valid state.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Quarantine:
         return np.asarray(GREATEST_SPEED * np.maximum(self._backend.work.inertia_largest, 1.0)[..., None])
 
     def _cause(self, world: int) -> str:
-        """Return a message about the first body, actuator or joint that has invalid numbers."""
+        """Return a message that names the first body, actuator or joint with invalid numbers."""
         work, state = self._backend.work, self._backend.state.arrays
         time = float(self._good.arrays["time"][world])
         started = work.twist_before[world]
@@ -247,7 +247,7 @@ class CapacityWatch:
 
 # A health word of the kernels is code * INDICES + index + 1 (cuda_kernels/health.cuh).
 INDICES = 1 << 24
-# For actuators, the index is number * MOST_VARIABLES + variable.
+# For actuators, the index is (number of the actuator) * MOST_VARIABLES + (number of the variable).
 MOST_VARIABLES = 16
 _WARNED_EACH = 5
 STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND, JOINT = range(8)
@@ -274,7 +274,7 @@ class KernelHealth(Protocol):
         """Return the health word of every world (num_worlds,)."""
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world (num_worlds,)."""
+        """Return the invalid value of each failed world (num_worlds,)."""
 
     def read_control(self) -> Array:
         """Return the commands for reading only (num_worlds, controls)."""

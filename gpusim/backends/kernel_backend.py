@@ -40,8 +40,8 @@ _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 _READ = frozenset(f.name for f in READ_PARAMETERS)
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "simd", "staged")
-# Size of a world's work arrays (bytes) above which all blocks work on one world together. The work arrays are then much
-# larger than the shared memory of a block.
+# If the work arrays of a world exceed this size (bytes), many blocks work on one world together. Work arrays of this
+# size are much larger than the shared memory of a block.
 STAGED_ABOVE = 1 << 20
 # Minimum bytes of work arrays per level of the elimination tree for a staged launch. A level needs about 17 launches
 # per step, and a launch takes 2 to 4 us.
@@ -179,7 +179,10 @@ class KernelBackend(ABC):
         return None
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> KernelQuarantine:
-        """Return the quarantine. ``drivers`` maps the label of a command to the label of the diagram that writes it."""
+        """Return the quarantine.
+
+        ``drivers`` maps the label of a command to the label of the diagram that writes the command.
+        """
         return KernelQuarantine(self, drivers)
 
     @abstractmethod
@@ -194,7 +197,7 @@ class KernelBackend(ABC):
         """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return False: there is no device."""
+        """Return False, because the backend has no device memory."""
         return False
 
     def restore(self, initial: State, worlds: Array) -> None:
@@ -260,7 +263,7 @@ class KernelBackend(ABC):
         return self.health
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world (num_worlds,)."""
+        """Return the invalid value of each failed world (num_worlds,)."""
         return self.health_value
 
     def newly_failed(self) -> bool:
@@ -395,7 +398,7 @@ class KernelBackend(ABC):
         self._pass_on(before)
 
     def _pass_on(self, before: bytes | None) -> None:
-        """Pass changed arguments to the kernels. Mark the work arrays of the host as out of date."""
+        """Pass changed arguments to the kernels, and mark the work arrays on the host as outdated."""
         if self._work is not None:
             self._work_stale = True
         if before is not None and self.arguments.tobytes() != before:

@@ -1,6 +1,6 @@
 """Kinds of actuators in a build of the kernels, and the source text of custom kinds.
 
-The build also contains the extra and custom kinds of the model.
+Every build contains COMMON_KINDS. A build also contains the extra and custom kinds of the model.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from gpusim.reference.light_bodies import heavy_share
 from gpusim.reference.rotors import rotors
 from gpusim.typing import Array
 
-# Columns of the element tables. Columns with bodies and indices are int32. All other columns are float64.
+# Columns of the element tables. Columns that contain bodies or indices are int32. All other columns are float64.
 _COLUMNS = {
     "dot": ("body_a", "body_b", "body_u", "u", "vector_a", "vector_b", "linear", "c0"),
     "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "other", "frame_a", "frame_b"),

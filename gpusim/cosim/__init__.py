@@ -1,6 +1,6 @@
 """Co-simulation: FMUs, hardware in the loop, poses over UDP, and ROS 2.
 
-Each function imports optional libraries when you call the function.
+Optional libraries are imported only when you call a function that needs them.
 """
 
 from gpusim.cosim.clock import ClockReport, Spread, StepClock, run_clock

@@ -1,4 +1,4 @@
-"""Clock loops for hardware in the loop, with steps at absolute deadlines and a report of lateness."""
+"""Clock loops for hardware in the loop. Each cycle has an absolute deadline, and a report contains the lateness."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BINS = 40 * _BINS_IN_OCTAVE
 
 @dataclass(frozen=True)
 class Spread:
-    """Statistics of the durations in a run (s).
+    """Statistics of many durations (s), such as the durations of all cycles.
 
     Attributes:
         min, mean, max: minimum, mean and maximum of all durations.
@@ -76,7 +76,7 @@ class ClockReport:
         period: time from one deadline to the next (s).
         cycles: number of cycles that ran.
         overruns: number of cycles that ended after the next deadline.
-        lost: number of deadlines without a cycle, 0 with ``overrun="catch_up"``.
+        lost: number of deadlines without a cycle. With ``overrun="catch_up"``, ``lost`` is 0.
         late: statistics of the time from a deadline to the beginning of the cycle.
         work: statistics of the duration of a cycle (callback and steps).
         wall: duration of the loop (s).
@@ -108,9 +108,9 @@ class StepClock:
 
     Args:
         period: time from one deadline to the next (s).
-        overrun: policy if a cycle ends after the next deadline. With "catch_up", the next cycles begin at once until
-            the delay is gone. With "skip", missed deadlines have no cycle.
-        spin: time before each deadline in which the clock polls and does not sleep (s).
+        overrun: policy for a cycle that ends after the next deadline. With "catch_up", the next cycles begin
+            immediately until the delay is zero. With "skip", the clock skips the missed deadlines.
+        spin: time (s) before each deadline in which the thread polls the clock instead of sleeping.
         clock: function that returns a monotonic time (ns).
         sleep: function that waits for a number of seconds.
 
@@ -139,7 +139,7 @@ class StepClock:
 
     @property
     def deadlines(self) -> int:
-        """Number of deadlines so far, with and without a cycle."""
+        """Number of deadlines so far, including skipped deadlines."""
         return self._next
 
     def wait(self) -> None:
@@ -161,7 +161,7 @@ class StepClock:
         self._began, self._open = now, True
 
     def end(self) -> None:
-        """End the current cycle. :meth:`wait` also ends the cycle."""
+        """End the current cycle. A call of :meth:`wait` also ends the cycle."""
         if not self._open:
             return
         now, self._open = self._clock(), False
@@ -203,14 +203,15 @@ def run_clock(
 
     Args:
         sim: the simulation.
-        callback: function of the simulation and the simulated time (s), for example to write outputs to the hardware
-            and to read commands. Each cycle calls ``callback`` before the steps. If ``callback`` returns False, or
-            False for all worlds, the loop ends.
+        callback: function that takes the simulation and the simulated time (s). For example, the function can write
+            outputs to the hardware and read commands. Each cycle calls ``callback`` before the steps. If ``callback``
+            returns False, or False for all worlds, the loop ends.
         duration: duration of the loop in real time (s), or None to run until the callback returns False.
-        rate: cycles per second, or None for one step per cycle. Each cycle runs the steps of one period.
-        overrun: policy if a cycle ends after the next deadline. With "catch_up", the next cycles begin at once until
-            the delay is gone. With "skip", missed deadlines have no cycle, and the simulation falls behind real time.
-        spin: time before each deadline in which the loop polls the clock and does not sleep (s).
+        rate: cycles per second, or None for one step per cycle. Each cycle simulates one period.
+        overrun: policy for a cycle that ends after the next deadline. With "catch_up", the next cycles begin
+            immediately until the delay is zero. With "skip", the loop skips the missed deadlines, and the simulation
+            falls behind real time.
+        spin: time (s) before each deadline in which the thread polls the clock instead of sleeping.
         realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows.
         priority: priority of SCHED_FIFO, 1 to 99.
 
@@ -258,7 +259,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
-    """Return the number of steps in a cycle at ``rate`` cycles per second, or 1 without a rate.
+    """Return the number of steps in a cycle at ``rate`` cycles per second. If ``rate`` is None, return 1.
 
     Error messages begin with ``element``.
 

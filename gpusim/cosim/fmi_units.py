@@ -20,8 +20,8 @@ def fmi_unit(text: str) -> dict[str, Any] | None:
     """Return the attributes of FMI's BaseUnit, e.g. ``{"kg": 1, "m": 1, "s": -2}`` for "N".
 
     Returns:
-        Exponents by base unit, and ``factor`` if the factor is not 1. Return None for numbers without a unit, unknown
-        units, and units with a root. FMI does not support roots.
+        Exponents by base unit, and ``factor`` if the factor is not 1. The result is None for numbers without a unit,
+        for unknown units, and for units with a root. FMI does not support roots.
     """
     parsed = units.parse(text)
     if parsed is None or text.strip() in ("-", "", "1", "logic"):

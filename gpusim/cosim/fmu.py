@@ -73,8 +73,8 @@ def write_fmu(
 ) -> None:
     """Write a simulation as a co-simulation FMU (FMI 3.0). Install pythonfmu3 with ``pip install "gpusim[fmu]"``.
 
-    The FMU starts in the current state of the simulation. To run the FMU, a computer needs Python and the same version
-    of gpusim. After the same steps, the outputs of the FMU and the signals of ``sim`` are bit-identical.
+    The FMU starts in the current state of the simulation. To run the FMU, a computer needs Python and this version of
+    gpusim. After equal steps, the outputs of the FMU and the signals of ``sim`` are bit-identical.
 
     Args:
         sim: simulation with one world.
@@ -91,7 +91,7 @@ def write_fmu(
     Raises:
         UnknownNameError: a signal or command does not exist.
         ModelError: pythonfmu3 is not installed, the file cannot be written, an input or parameter is not writable,
-            ``sim`` has several worlds, or the model has Python functions, which a file cannot store.
+            ``sim`` has several worlds, or the model contains Python functions, which a file cannot store.
     """
     file = check_output_file(path, (".fmu",), "FMU")
     builder = _library()

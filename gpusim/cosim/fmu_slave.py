@@ -1,4 +1,7 @@
-"""The FMU at run time: pythonfmu3 calls a simulation that the FMU loads from a checkpoint in its resources."""
+"""Code that runs in an FMU.
+
+The FMU contains a checkpoint, from which this code loads a simulation. pythonfmu3 calls the code.
+"""
 
 from __future__ import annotations
 
@@ -98,8 +101,9 @@ class CheckpointSlave:
         assert self._seen is not None
         return self._reader(partial(self._output, self._seen.slices[source].start + component)), None
 
-    # Values that the host sets. ``_write`` writes all values at once before the next step or reading, because a vector
-    # with only some new components may be invalid. An uncaught error would crash the host, so all errors are caught.
+    # Values that the host sets. ``_write`` writes all values together before the next step or reading, because a vector
+    # with only some new components may be invalid. An uncaught error would crash the host, so the code catches all
+    # errors.
 
     def _set_command(self, label: str, value: float) -> None:
         self._commands[label] = value
@@ -150,7 +154,7 @@ class CheckpointSlave:
         return float(on_host(self._seen.array)[0, column])
 
     def do_step(self, current_time: float, step_size: float) -> Any:
-        """Advance to the next communication point. The steps are at most ``config.dt`` long."""
+        """Advance to the next communication point, with steps of at most ``config.dt`` seconds."""
         from pythonfmu3 import Fmi3Status
         from pythonfmu3.fmi3slave import Fmi3StepResult
 
@@ -174,7 +178,7 @@ class CheckpointSlave:
             self._fail(self.sim.health_report())
 
     def to_xml(self, *options: Any) -> Element:
-        """Return the model description. Add the ranges, names and digits that pythonfmu3 omits."""
+        """Return the model description, and add the ranges, names and digits that pythonfmu3 omits."""
         root: Element = super().to_xml(*options)  # type: ignore[misc]
         root.set("modelName", self.plan["name"])
         root.set("generationTool", self.plan["tool"])

@@ -41,8 +41,8 @@ class Frame:
     def converted(self, poses: Array) -> Array:
         """Convert poses (n, 7) to the axes of the program. A pose is a position and a quaternion xyzw.
 
-        In left-handed axes, rotation angles have the opposite sign. The vector part of the quaternion therefore
-        converts like an axial vector.
+        In left-handed axes, rotation angles have the opposite sign. The vector part of the quaternion is therefore
+        converted as an axial vector.
         """
         sign = round(float(np.linalg.det(self.axes)))
         positions, vectors = (poses[:, k : k + 3] @ self.axes.T for k in (0, 3))
@@ -59,7 +59,7 @@ FRAMES = {
 
 @dataclass(frozen=True)
 class PacketFormat:
-    """Constant data of all packets of a stream.
+    """Data that is equal in all packets of a stream.
 
     Attributes:
         frame: number of the frame.

@@ -58,7 +58,7 @@ def _lock_memory(undo: ExitStack, notes: list[str]) -> None:
 
     limit = "set 'memlock unlimited' in /etc/security/limits.conf"
     unlimited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
-    if not unlimited and os.geteuid() != 0:  # with a limit, later allocations would fail
+    if not unlimited and os.geteuid() != 0:  # if the system limits locked memory, later allocations would fail
         notes.append(f"memory is not locked: it is limited; {limit}")
         return
     libc = ctypes.CDLL(None, use_errno=True)

@@ -38,9 +38,9 @@ _MOST_WAITING = 1000
 class RosBridge(Closing):
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
-    Call ``bridge(sim, sim.time)`` before each cycle, call :meth:`run`, or pass the bridge to :func:`gpusim.run_clock`
-    as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and subscribes to ``commands``. Use
-    the bridge in a ``with`` statement, or call :meth:`close`.
+    To run a bridge, call ``bridge(sim, sim.time)`` before each cycle, or call :meth:`run`, or pass the bridge to
+    :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and
+    subscribes to ``commands``. Use the bridge in a ``with`` statement, or call :meth:`close`.
 
     Args:
         sim: the simulation.
@@ -51,7 +51,7 @@ class RosBridge(Closing):
         lockstep: whether each cycle waits for commands or for a message on ``tick``.
         timeout: maximum wait in a cycle (s).
         connect: Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
-        session: an open ``zenoh.Session`` to use instead of ``connect``. The bridge does not close this session.
+        session: an open ``zenoh.Session`` to use instead of ``connect``. The bridge does not close a given session.
         world: index of the world.
 
     Attributes:
@@ -131,7 +131,7 @@ class RosBridge(Closing):
         self._take(newest)
 
     def run(self, duration: float, rate: float | None = None) -> None:
-        """Exchange messages and step. The method does not synchronize with real time.
+        """Alternately exchange messages and step. The method does not synchronize with real time.
 
         Args:
             duration: simulated time (s).
@@ -174,7 +174,7 @@ class RosBridge(Closing):
         ]
 
     def _meet(self) -> None:
-        """Wait in the first cycle until a controller is connected."""
+        """In the first cycle, wait until a controller is connected."""
         end = wall.monotonic() + self._timeout
         while not self._met:
             heard = any(one.declared.matching_status.matching for one in (self._states, self._clock))

@@ -1,7 +1,7 @@
 """Names and message attachments of rmw_zenoh, the ROS 2 middleware on Zenoh.
 
-A topic is a Zenoh key ``domain/topic/type/hash``. Liveliness tokens under ``@ros2_lv`` make nodes and topics visible to
-``ros2 topic list``. See https://github.com/ros2/rmw_zenoh/blob/rolling/docs/design.md.
+A topic is a Zenoh key ``domain/topic/type/hash``. Zenoh liveliness tokens under ``@ros2_lv`` make nodes and topics
+visible to ``ros2 topic list``. See https://github.com/ros2/rmw_zenoh/blob/rolling/docs/design.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Node:
-    """A ROS 2 node of a Zenoh session.
+    """A ROS 2 node that belongs to a Zenoh session.
 
     Attributes:
         domain: value of ROS_DOMAIN_ID.
@@ -82,7 +82,7 @@ def gid_of(token: str) -> bytes:
 
 
 def attachment(sequence: int, time: int, gid: bytes) -> Any:
-    """Return the attachment of a message for rmw_zenoh_cpp 0.2.4 and later: number, time (ns) and publisher."""
+    """Return the attachment of a message (number, time in ns, publisher) for rmw_zenoh_cpp 0.2.4 and later."""
     from zenoh.ext import Int64, z_serialize
 
     return z_serialize((Int64(sequence), Int64(time), gid))

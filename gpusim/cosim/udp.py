@@ -35,9 +35,9 @@ class UdpPoses(Closing):
     Args:
         sim: the simulation.
         address: address of the receiver, "HOST:PORT".
-        bodies: labels or wildcards of bodies. The packets contain the bodies in this order.
-        rate: samples per second of simulated time, or None for a sample at every step. A sample that is due between two
-            steps is sent at the nearer step.
+        bodies: labels or wildcards of bodies. The packets contain the bodies in the given order.
+        rate: samples per second of simulated time, or None for a sample at every step. If a sample is due between two
+            steps, the sender uses the nearer step.
         frame: axes and length unit: "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up,
             left-handed, cm).
         dtype: type of the numbers, "float32" or "float64".
@@ -83,11 +83,11 @@ class UdpPoses(Closing):
         self._samplers.append(self._sampler)
 
     def sample(self) -> None:
-        """Send the current poses. If the network rejects a packet, the simulation continues."""
+        """Send the current poses. If the network rejects a packet, drop the sample and continue."""
         seen = on_host(self._seen.read())[self._world]
         time, poses = float(seen[0]), self._frame.converted(seen[1:].reshape(-1, 7))
         packets = list(self._format.poses(poses, self.sent, time))
-        if not self._labeled <= time < self._labeled + _LABELS_EVERY:  # the time decreases in a reset
+        if not self._labeled <= time < self._labeled + _LABELS_EVERY:  # a reset decreases the time
             self._labeled = time
             packets = [*self._format.labels(self.labels, self.sent, time), *packets]
         self.sent += 1

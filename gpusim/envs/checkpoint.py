@@ -25,7 +25,7 @@ _LOOKS = ("scene", "render_options")
 
 
 def _settings(task: Task, mode: str, config: SolverConfig) -> dict[str, str]:
-    """Return all settings that affect transitions, except the model and the arrays, as text by name."""
+    """Return the settings that affect transitions, as texts by name. The result excludes the model and the arrays."""
     found = {"task": repr(task.name), "autoreset_mode": repr(mode)}
     for name in Task.__annotations__:
         if name not in _LOOKS:
@@ -63,7 +63,8 @@ def read_env(
     """Return the snapshot and the arrays of a checkpoint.
 
     Raises:
-        ModelError: the file cannot be read, or its task, settings or number of worlds differ from the environment.
+        ModelError: the file cannot be read, or the task, settings or number of worlds in the file differ from the
+            environment.
     """
     found = read_checkpoint(path)
     kept = {name.removeprefix(_PART): array for name, array in found.arrays.items() if name.startswith(_PART)}

@@ -64,7 +64,10 @@ class LogUniform(_Range):
 
 @dataclass(frozen=True)
 class Scale(_Range):
-    """The nominal value times a random factor from ``low`` to ``high``. All components get the same factor."""
+    """Nominal value times a random factor from ``low`` to ``high``.
+
+    One factor multiplies all components of a vector.
+    """
 
     def __call__(self, u: Array, nominal: Array) -> Array:
         """Return the values (n, k) for uniform numbers ``u`` and the nominal value (k,)."""
@@ -73,7 +76,7 @@ class Scale(_Range):
 
 @dataclass(frozen=True)
 class Offset(_Range):
-    """The nominal value plus random values from ``low`` to ``high``."""
+    """Nominal value plus a random value from ``low`` to ``high`` for each component."""
 
     def __call__(self, u: Array, nominal: Array) -> Array:
         """Return the values (n, k) for uniform numbers ``u`` and the nominal value (k,)."""

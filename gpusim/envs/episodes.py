@@ -30,7 +30,7 @@ class Draw:
     Args:
         name: name of the signal or goal.
         distribution: distribution of the values.
-        nominal: value without randomization, () or (k,).
+        nominal: value without randomization, a scalar () or a vector (k,).
     """
 
     def __init__(self, name: str, distribution: Distribution, nominal: Array) -> None:
@@ -57,8 +57,8 @@ class Episodes:
 
     Attributes:
         seed: seed of each world (num_envs,).
-        stream: random stream of each world (num_envs,). If all worlds have one seed, the stream is the index of the
-            world, else 0.
+        stream: number of each world's random stream (num_envs,). If all worlds have one seed, the number is the index
+            of the world, else 0.
         count: number of episodes that each world has begun (num_envs,).
         elapsed: control steps since the start of the current episode (num_envs,).
         goals: drawn goals by name (num_envs, ...).
@@ -86,8 +86,8 @@ class Episodes:
         """Restart the random numbers of the given worlds.
 
         Args:
-            seed: one seed for all worlds, or one seed for each world. With one seed, all worlds get different random
-                numbers. In a list, worlds with equal seeds get equal random numbers.
+            seed: one seed for all worlds, or a list with one seed for each world. With one seed, all worlds get
+                different random numbers. With a list, worlds with equal seeds get equal random numbers.
             worlds: indices, (n,).
 
         Raises:
@@ -132,13 +132,13 @@ class Episodes:
 
 
 def _expanded(drawn: Mapping[str, Distribution], sim: Simulation) -> dict[str, Distribution]:
-    """Return the distributions by signal. Each signal that matches a wildcard gets its own random numbers."""
+    """Return the distributions by signal. Each signal that matches a wildcard gets separate random numbers."""
     signals = sim.runtime.signal_table().by_name
     return {name: one for key, one in drawn.items() for name in matching("signal", key, signals)}
 
 
 def _goal_shape(distribution: Any) -> Array:
-    """Return zeros of the shape of a goal."""
+    """Return an array of zeros with the shape of a goal."""
     return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, 0.0)) for end in ("low", "high"))))
 
 
@@ -146,7 +146,7 @@ class Delayed:
     """Queue of actions that take effect after a delay of some control steps.
 
     Args:
-        neutral: actions that act before the first action takes effect (actions,).
+        neutral: actions to use until the first action takes effect (actions,).
         delay: delay of each world (num_envs,), control steps. The queue keeps a reference to this array.
         most: maximum delay (control steps).
     """
@@ -161,7 +161,7 @@ class Delayed:
         self.sent[:, worlds] = self._neutral
 
     def push(self, action: Any) -> Any:
-        """Add the actions of this control step, and return the actions (num_envs, actions) that act now."""
+        """Add the actions of this control step, and return the actions (num_envs, actions) that take effect now."""
         if len(self.sent) == 1:
             self.sent[0] = action
             return action
@@ -179,7 +179,7 @@ def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array
     """Return the columns of signals with noise (n,), and the standard deviations of the noise (n,).
 
     Raises:
-        UnknownNameError: a signal with noise is not among the task's signals.
+        UnknownNameError: a signal with noise is not in the list of the task's signals.
         ModelError: a standard deviation is negative.
     """
     deviations: dict[int, float] = {}

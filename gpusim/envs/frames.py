@@ -42,7 +42,7 @@ class Frames:
         self._eye: Offscreen | None = None
 
     def images(self) -> tuple[Array, ...]:
-        """Return an image of each world (uint8, (height, width, 3)). Worlds that are not drawn have black images."""
+        """Return an image of each world (uint8, (height, width, 3)). If a world is not drawn, the image is black."""
         if self._eye is None:
             from gpusim.viewer import Offscreen
 

@@ -1,4 +1,4 @@
-"""Learned policies: neural networks that run without PyTorch, and schedules that run a policy in a scene."""
+"""Learned policies. The neural networks run without PyTorch. A schedule can run a policy in a scene."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class MlpPolicy:
     Args:
         layers: weights (outputs, inputs) and biases (outputs,) of each layer.
         activation: activation function between layers, "tanh", "relu", "elu" or "silu".
-        task: the task that the policy controls, the class of the task, or ``"module:Class"``. The file stores the name
-            of the class.
+        task: the task that the policy controls, the class of the task, or ``"module:Class"``. A saved file contains the
+            name of the class.
         mean, std: mean and standard deviation of the observations (n,). The default mean is 0, and the default
             deviation is 1.
         clip: the policy clips normalized observations to [-clip, clip]. If both ``mean`` and ``std`` are None, the
@@ -85,7 +85,7 @@ class MlpPolicy:
         return np.asarray(x)
 
     def _checked(self, name: str, value: Any) -> Array:
-        """Return an array (..., inputs)."""
+        """Convert ``value`` to an array (..., inputs), and check the number of inputs."""
         found, inputs = validate.array("policy", value), self.layers[0][0].shape[1]
         if found.shape[-1:] != (inputs,):
             rule = f"{name} has the shape {found.shape}, and the network has {inputs} inputs"
@@ -119,7 +119,7 @@ class MlpPolicy:
         """Convert a ``torch.nn.Sequential`` with linear layers and one kind of activation to a policy.
 
         Args:
-            network: layers in order, as an iterable of modules.
+            network: iterable of the layers (modules), from input to output.
             task: see :class:`MlpPolicy`.
             options: the arguments ``mean``, ``std`` and ``clip`` of :class:`MlpPolicy`.
 
@@ -143,7 +143,7 @@ class MlpPolicy:
         return cls(layers, kinds.pop() if kinds else "tanh", task, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to an .npz file. An existing file is replaced only when the new file is complete."""
+        """Write the policy to an .npz file. A failed write does not damage an existing file."""
         target = check_output_file(path, (".npz",), "policy")
         header = {"format": FORMAT, "activation": self.activation, "task": self.task, "layers": len(self.layers)}
         arrays = {f"{kind}{k}": x for k, pair in enumerate(self.layers) for kind, x in zip("wb", pair, strict=True)}
@@ -230,7 +230,7 @@ class PolicySchedule:
         self._wiring.act(self.policy(self._wiring.observation(self._wiring.read(), noise=False)))
 
     def _follow(self, wiring: Wiring) -> None:
-        """Overwrite goals with the values that the operator has set."""
+        """Replace goals by the values that the operator has set."""
         operator = self._operator
         if operator is None:
             return

@@ -22,8 +22,8 @@ def register(id: str, task: Task | type[Task] | str) -> None:
     """Register a task under an id, such as "my/Crane-v0", for ``gymnasium.make`` and ``gymnasium.make_vec``.
 
     Args:
-        id: the id. An existing task with this id is replaced.
-        task: a :class:`gpusim.envs.Task`, its class, or ``"module:Class"``.
+        id: the id. If the id exists already, the new task replaces the old task.
+        task: a :class:`gpusim.envs.Task`, the class of a task, or ``"module:Class"``.
     """
     gymnasium.envs.registration.registry.pop(id, None)
     gymnasium.register(

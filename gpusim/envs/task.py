@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 class Signals:
     """Signals of all worlds by name.
 
-    ``signals[name]`` is a NumPy array (num_envs,). For a signal with k components, or a wildcard that matches k
-    numbers, the array is (num_envs, k). The next control step can overwrite this array, so copy values that you need
-    later.
+    ``signals[name]`` is a NumPy array (num_envs,). If a signal has k components, or if a wildcard matches k numbers,
+    the array is (num_envs, k). The next control step can overwrite the array, so copy values that you need later.
 
     Attributes:
         array: values of all signals (num_envs, n).
@@ -59,8 +58,8 @@ class Task:
     """Base class of tasks: scene, actions, observations and reward.
 
     Subclasses set attributes and define methods such as ``reward``. The methods get the signals and goals of all
-    worlds. ``observation`` and ``reward`` also get the last actions, from -1 to 1 (num_envs, actions). Keyword
-    arguments of the constructor replace attributes, except ``scene``.
+    worlds. ``observation`` and ``reward`` also get the last actions (num_envs, actions), which are between -1 and 1.
+    Keyword arguments of the constructor replace the attributes of the class. You cannot replace ``scene``.
 
     Attributes:
         scene: name of a scene, or path of a machine file (.yaml). For any other model, define ``make_scene``.
@@ -68,11 +67,11 @@ class Task:
         dt: step size (s), or None for the step size of the scene.
         decimation: number of simulation steps in one control step.
         episode: maximum duration (s) of an episode. A longer episode is truncated.
-        actions: dict from labels or wildcards of commands or diagram inputs to the pair of values for the actions -1
-            and 1.
-        signals: signals or wildcards that the functions use.
-        goals: distributions of goals, drawn for each episode.
-        randomize: distributions of parameters by signal or wildcard, drawn for each episode and signal.
+        actions: dict from labels or wildcards of commands or diagram inputs to pairs. The pair contains the values for
+            the actions -1 and 1.
+        signals: signals or wildcards that ``observation``, ``reward`` and the other methods use.
+        goals: distributions of goals by name. Each episode draws new goals.
+        randomize: distributions of parameters by signal or wildcard. Each episode draws new values for every signal.
         start: distributions of the initial state by signal or wildcard, as for ``sim.write_state``.
         noise: standard deviations of the noise of observed signals, by signal or wildcard. Rewards are computed
             without noise.
@@ -172,10 +171,10 @@ class Task:
 
     @abstractmethod
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return the rewards (num_envs,) of a control step. Every task must define this function."""
+        """Return the rewards (num_envs,) of a control step. Every task must define this method."""
 
     def terminated(self, s: Signals, goal: Goals) -> Array | None:
-        """Return a mask of the worlds whose episode ends now (num_envs,), or None for no world."""
+        """Return a mask of the worlds whose episode ends now (num_envs,), or None if no episode ends early."""
         return None
 
     def success(self, s: Signals, goal: Goals) -> Array | None:
@@ -185,7 +184,7 @@ class Task:
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
         """Prepare the start of an episode.
 
-        After this function, the environment writes the drawn values and the returned values.
+        After the call, the environment writes the drawn values and the returned values to the simulation.
 
         Args:
             sim: the simulation.
@@ -199,7 +198,10 @@ class Task:
 
 
 def _misspelled(task: type[Task]) -> Iterator[tuple[str, str]]:
-    """Yield the misspelled attributes and functions that ``task`` and its base classes define, and the right names."""
+    """Find misspelled attributes and methods in ``task`` and in the base classes.
+
+    Yield the wrong and the right names.
+    """
     own = {name: value for kind in task.__mro__ if kind not in Task.__mro__ for name, value in vars(kind).items()}
     functions = [name for name, value in vars(Task).items() if callable(value) and name not in own]
     for name, value in own.items():

@@ -1,4 +1,4 @@
-"""Conversion of NumPy arrays to PyTorch tensors. gpusim imports this module only if you ask for tensors."""
+"""Conversion of NumPy arrays to PyTorch tensors. gpusim imports this module only if you set ``arrays="torch"``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from gpusim.typing import Array
 class Tensors:
     """Function that converts arrays to tensors.
 
-    The tensor of a float64 array (the rewards) is a float32 copy. All tensors except rewards share memory with the
-    array.
+    Float64 arrays (the rewards) become float32 copies. All other tensors share memory with their arrays.
     """
 
     def __init__(self) -> None:

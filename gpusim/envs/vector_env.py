@@ -35,21 +35,20 @@ ARRAYS = ("numpy", "torch")
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A task in ``num_envs`` worlds of one simulation. Actions are from -1 to 1.
 
-    If a world fails (``sim.health``), its episode terminates. The transitions of a world depend only on the seed, the
-    index of the world, and the actions in this world.
+    If a world fails (``sim.health``), the episode of this world terminates. The transitions of a world depend only on
+    the seed, the index of the world, and the actions in this world.
 
     ``info["is_success"]`` reports the success of episodes that end. ``info["_is_success"]`` is the mask of worlds whose
     episode ends. In mode "same_step", the entries "is_success" and "_is_success" are in ``info["final_info"]``.
 
     Args:
-        task: a :class:`Task`, its class, or ``"module:Class"``.
+        task: a :class:`Task`, the class of a task, or ``"module:Class"``.
         num_envs: number of worlds.
         autoreset_mode: "next_step", "same_step" or "disabled", or a value of Gymnasium's ``AutoresetMode``. With
             "disabled", call ``reset(options={"reset_mask": mask})`` after episodes end.
         render_mode: "rgb_array" for images, or None.
         render_size: width and height (pixels) of an image.
-        render_worlds: indices of the worlds to draw, or None for all worlds. Images of worlds that are not drawn are
-            black.
+        render_worlds: indices of the worlds to draw, or None for all worlds. All other worlds have black images.
         arrays: "numpy" to return arrays, or "torch" to return tensors (with rewards in float32).
         simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
 
@@ -122,9 +121,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begin new episodes.
 
         Args:
-            seed: one seed for all worlds, one seed for each world, or None to continue the random sequence. With one
-                seed, all worlds get different random numbers. In a list, worlds with equal seeds get equal random
-                numbers. An environment that never got a seed starts with a random seed.
+            seed: one seed for all worlds, a list with one seed for each world, or None to continue the random sequence.
+                With one seed, all worlds get different random numbers. With a list, worlds with equal seeds get equal
+                random numbers. If you never give a seed, the environment chooses a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
                 The option "stagger" is the number of groups of worlds whose first episodes end at different times.
 
@@ -207,7 +206,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # Checkpoints.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint of the simulation and all episodes. A run from the checkpoint has bit-identical results.
+        """Write a checkpoint of the simulation and all episodes.
+
+        If you continue from the checkpoint, results are bit-identical.
 
         Args:
             path: path of the file, which must end in .npz. ``Simulation.load`` can also read the file.
@@ -224,7 +225,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             The observations (float32, (num_envs, n)).
 
         Raises:
-            ModelError: the file cannot be read, or is from a different environment. The environment is then unchanged.
+            ModelError: the file cannot be read, or is from a different environment. After an error, the environment is
+                unchanged.
         """
         snapshot, arrays = read_env(path, self.sim, self.task, self._mode.value, self._arrays())
         self.sim.restore(snapshot)

@@ -49,7 +49,7 @@ class Wiring:
         self.observations = self.observation(self.read()).shape[1]
 
     def _check_finite(self, finite: Array) -> None:
-        """Raise ModelError if an observation of a world that did not fail is not ``finite`` (num_envs, n)."""
+        """Raise ModelError if the observation of a running world is not ``finite`` (num_envs, n)."""
         bad = self.sim.health() & ~finite.all(axis=1)
         if bad.any():
             names = [name for name in self._observed.slices if not np.isfinite(self._signals[name]).all()]
@@ -101,7 +101,7 @@ class Wiring:
         given, shape = validate.array("actions", array), (self.sim.num_worlds, self.actions)
         if given.shape != shape:
             raise validate.fail("actions", f"have the shape {given.shape}", f"give {shape}")
-        if not np.isfinite(given).all():  # check before the queue of delayed actions stores them
+        if not np.isfinite(given).all():  # check the actions before the queue of delayed actions stores them
             world = int(np.argmin(np.isfinite(given).all(axis=1)))
             raise validate.fail("actions", f"of world {world} are {given[world].tolist()}", "give finite numbers")
         np.minimum(np.maximum(given, -1.0, out=given), 1.0, out=given)
@@ -114,7 +114,7 @@ class Wiring:
         Infinite or NaN rewards of failed worlds become 0.
 
         Raises:
-            ModelError: the task returned a wrong shape, or an infinite or NaN reward for a world that did not fail.
+            ModelError: the task returned a wrong shape, or an infinite or NaN reward for a world that has not failed.
         """
         reward = self._given("reward", self.task.reward(s, self.episodes.goals, self.delayed.last))
         failed = ~self.sim.health()

@@ -24,7 +24,7 @@ TAG_MASK = (1 << 24) - 1
 
 
 def share(w: StepBuffers, change: Array, load: Array) -> Array:
-    """Return ``change`` / ``load``, or 0 without load or with a negligible change."""
+    """Return the ratio ``change`` / ``load``. The result is 0 if ``load`` is zero or if ``change`` is negligible."""
     counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
@@ -52,7 +52,7 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the greatest void in the oil. The last bits of its volume contain its index."""
+    """Update the volume of the greatest void in the oil. The last bits of the volume contain the index of the void."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -95,7 +95,7 @@ def _worst(counts: Array, errors: Array) -> Array:
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Replace the last bits of each positive value by its index. ``values`` is (num_worlds, n)."""
+    """Replace the last bits of each positive value by the index of the value. ``values`` is (num_worlds, n)."""
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)

@@ -32,7 +32,7 @@ class Layout:
         constraint, place = np.divmod(row, t.block)
         self.row_a = (constraint * t.slots) * t.block + place
         self.row_b = (constraint * t.slots + 1) * t.block + place
-        # 1 if u rotates with the parent. The Jacobian of such an element depends on the whole separation.
+        # 1 if u rotates with the parent. The Jacobian then depends on the whole separation vector.
         self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.totals = np.flatnonzero(t.spin.component == 3)
         self.ordered = np.flatnonzero(t.spin.component >= OUTER)
@@ -41,7 +41,7 @@ class Layout:
         counts = np.diff(t.coupling.start)
         constraint, place = np.divmod(np.repeat(t.coupling.row, counts), t.block)
         self.coupling_rows = (constraint[:, None] * t.slots + t.coupling.slot) * t.block + place[:, None]
-        # Different couplings have different targets, so NumPy can add the k-th terms of all couplings at once.
+        # Each coupling has a separate target, so NumPy can add the k-th terms of all couplings at once.
         number = np.arange(t.coupling.element.size) - np.repeat(t.coupling.start[:-1], counts)
         self.coupling_rounds = [np.flatnonzero(number == k) for k in range(int(counts.max(initial=0)))]
         self.row_kinds = self._row_kinds()

@@ -67,7 +67,8 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 def turn_angles(w: Any) -> Array:
     """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
 
-    The spin of a rotor does not count, unless the rotor is too fast and its axis rotates.
+    The angle excludes the spin of a rotor. Exception: the rotor is too fast for the step, and the axis of the rotor
+    rotates.
     """
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)
@@ -80,7 +81,7 @@ def turn_angles(w: Any) -> Array:
 
 
 def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
-    """Return a mask of the worlds with fast rotors and without contacts, and the rotations of too fast rotors.
+    """Find worlds with fast rotors and without contacts, and the rotations of rotors that are too fast for the step.
 
     The mask is (worlds,). The rotations (rad) are (worlds, bodies), and 0 for all other bodies.
     """

@@ -67,7 +67,7 @@ class StepBuffers:
         for name, array in allocate(tuple(own), sizes, self.real).items():
             setattr(self, name, array)
         self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
-        # Tests set record_changes, to get the history of the colored solver.
+        # Tests set record_changes to record the residual after every sweep of the colored solver.
         self.record_changes = False
         self.residual_history: list[Array] = []
         self.contacts = contact_work(model, worlds, config, self.real)

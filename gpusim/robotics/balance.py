@@ -2,8 +2,8 @@
 
 At the zero-moment point p, the moment of the ground forces is normal to the ground plane (Vukobratovic 1972; Sardain
 and Bessonnet 2004). Relative to any point o of the plane, p = cross(n, M) / dot(n, F). n is the normal of the plane, F
-is the total force, and M is the moment about o. As long as the feet neither tip over nor stick to the ground, the
-zero-moment point lies in the support polygon. The support polygon is the convex hull of the contact points.
+is the total force, and M is the moment about o. While the feet neither tip over nor stick to the ground, the
+zero-moment point is inside the support polygon. The support polygon is the convex hull of the contact points.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TOUCHING = 1e-4
 
 
 class Zmp(NamedTuple):
-    """Zero-moment point and its margin. The point and the margin are NaN if no force presses on the ground.
+    """Zero-moment point and margin. If no force presses on the ground, the point and the margin are NaN.
 
     Attributes:
         point: zero-moment points (worlds, 3) (m).
@@ -50,7 +50,7 @@ class Support:
         count: number of corners (worlds,): 0 without contact, 1 for a point, 2 for a line.
         axes: two axes in the plane and the direction up, as rows (worlds, 3, 3), in the world frame. If up is z, the
             two axes are x and y.
-        height: height (worlds,) (m) of the plane along up: the mean height of the contact points.
+        height: height (worlds,) (m) of the plane along ``up``. The plane has the mean height of the contact points.
     """
 
     corners: Array
@@ -84,7 +84,9 @@ class Support:
 
 
 def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Support:
-    """Compute the support polygons: convex hulls of the contact points of ``bodies``, seen along ``up``.
+    """Compute the support polygons.
+
+    A support polygon is the convex hull of the contact points of ``bodies``, seen along ``up``.
 
     Args:
         sim: simulation at its current time. The function simulates a trial step, like
@@ -122,7 +124,7 @@ def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp
 
 
 def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Array:
-    """Compute the zero-moment point (worlds, 3) (m) that a motion requires.
+    """Compute the zero-moment point (worlds, 3) (m) that the ground forces must have for a motion.
 
     Args:
         tree: tree of the robot. The tree's gravity defines up (z without gravity).
@@ -146,7 +148,10 @@ def _no_moment(up: Array, force: Array, moment: Array) -> Array:
 
 
 def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]:
-    """Return the contacts between ``bodies`` and other bodies, and the sign of each force on ``bodies``."""
+    """Return the contacts between ``bodies`` and other bodies.
+
+    Also return a sign for each contact, which converts the contact force to the force on ``bodies``.
+    """
     if isinstance(bodies, str):
         bodies = [bodies]
     own = {sim.model.index("body", label) for label in bodies}

@@ -25,7 +25,7 @@ class Inertias:
         com: centers of mass (n, 3) (m) in the body frames.
         inertia: inertias (1 or worlds, n, 3, 3) (kg m2) about the centers of mass, in body axes.
         gravity: gravitational acceleration (1 or worlds, 3) (m/s2).
-        gravity_scale: factors (1 or worlds, n) on the gravity that acts on each node.
+        gravity_scale: factors (1 or worlds, n) that multiply the gravity on each node.
     """
 
     mass: Array
@@ -111,7 +111,7 @@ class Bodies:
         return motion.twist[..., :3] + cross(w, self.arm), w
 
     def outer_wrench(self, motion: Motion, acceleration: Array) -> Array:
-        """Return the external wrench (worlds, 6), without gravity, that the accelerations require.
+        """Return the external wrench (worlds, 6) that the accelerations require in addition to gravity.
 
         The wrench is a force (N) and a moment (N m) about the center of mass.
         """

@@ -1,7 +1,7 @@
-"""Scalar functions of the poses of two bodies of a tree: values, Jacobian rows, and drifts.
+"""Scalar functions of the poses of two bodies in a tree. Each function has a value, a Jacobian row and a drift.
 
 The functions describe constraint rows of joints (description/joint_kinds.py), and coordinates that have an inertia. A
-function f with the Jacobian row J(q) has the rates f' = J v and f'' = J a + drift.
+function f with the Jacobian row J(q) has the time derivatives f' = J v and f'' = J a + drift.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class Ends:
 
 
 class Pair:
-    """Points and axes of two nodes in given postures. With a ``motion``, the pair also contains their rates."""
+    """Points and axes of two nodes in given postures.
+
+    With a ``motion``, the pair also contains the rates of the points and axes.
+    """
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion
@@ -61,7 +64,7 @@ def fixed_rates(w: Array, angular: Array, u: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Gap:
-    """Function u . (point b - point a) - offset (m), with u fixed in body a (or in the world)."""
+    """Distance between two points along the vector u, minus an offset (m). u is fixed in body a or in the world."""
 
     ends: Ends
     u: Array
@@ -85,7 +88,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Angle:
-    """Function u . w - offset (dimensionless), with u fixed in body a and w fixed in body b."""
+    """Dot product of the vectors u and w, minus an offset. u is fixed in body a, and w is fixed in body b."""
 
     ends: Ends
     u: Array
@@ -126,7 +129,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Turn:
-    """Rotation rate of body b relative to body a, about an axis fixed in a or b. ``evaluate`` returns zero values."""
+    """Rotation rate of body b relative to body a, about an axis that is fixed in body a or b.
+
+    The value is always zero.
+    """
 
     ends: Ends
     axis: Array

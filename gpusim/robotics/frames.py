@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame on a node.
+    """A frame that is fixed in the body of a node.
 
     Attributes:
         node: index of the node, -1 for the world.
@@ -45,12 +45,12 @@ class Frame:
 
 
 def quaternion_from_matrix(r: Array) -> Array:
-    """Return unit quaternions xyzw (..., 4), w >= 0, of rotation matrices, by the largest component (Shepperd)."""
+    """Convert rotation matrices to unit quaternions xyzw (..., 4) with w >= 0 (Shepperd's method)."""
     xx, yy, zz = r[..., 0, 0], r[..., 1, 1], r[..., 2, 2]
     four = np.stack([1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz], axis=-1)
     xy, xz, yz = r[..., 1, 0] + r[..., 0, 1], r[..., 0, 2] + r[..., 2, 0], r[..., 2, 1] + r[..., 1, 2]
     wx, wy, wz = r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]
-    # Row k is 4 q_k q.
+    # Row k is 4 q_k q, where q is the quaternion.
     rows = np.stack(
         [
             np.stack([four[..., 0], xy, xz, wx], axis=-1),
@@ -92,7 +92,7 @@ def find_frame(model: Model, nodes: dict[str, int], frame: str) -> Frame:
 
 
 def start_posture(model: Model, forest: Forest, table: Coordinates) -> Array:
-    """Return the posture (1, size) of the initial poses in the builder."""
+    """Return the posture (1, size) that matches the initial poses of the model."""
     state = State.initial(model, 1, np.dtype(np.float64), SolverConfig())
     none = np.zeros((1, len(model.controls)))
     now = StateReader(model, table, True, lambda: state, model.parameters, lambda: none)

@@ -30,12 +30,12 @@ SETTLED = 1e-9
 
 @dataclass(frozen=True)
 class Report:
-    """Errors and convergence of a solution.
+    """Errors and convergence of a solution of the inverse kinematics.
 
     Attributes:
         error: task name -> error (worlds, n) (m and rad), the target minus the value.
-        residual: task name -> norm (worlds,) of the error, without components of zero weight. Angles (rad) count like
-            lengths (m).
+        residual: task name -> norm (worlds,) of the error, without components of zero weight. In the norm, 1 rad counts
+            as much as 1 m.
         loops: largest residual (worlds,) of closed loops and couplings, 0 without loops and couplings.
         step: largest component (worlds,) (m or rad) of the last step.
         at_limit: whether each coordinate is at a limit, (worlds, freedoms).
@@ -57,15 +57,15 @@ class IK:
     """Solver that finds postures for several tasks at once by damped least squares (gpusim/robotics/steps.py).
 
     Closed loops and couplings have precedence over all tasks. A task with a later priority uses only the freedom that
-    tasks with earlier priorities leave. A task with a later priority does not disturb tasks with earlier priorities,
-    even if its target is far away. Within one priority, the solver minimizes the weighted sum of squared errors. If a
-    target is unreachable, the steps converge to the nearest posture.
+    tasks with earlier priorities leave. Even with a distant target, a task does not disturb tasks with earlier
+    priorities. Within one priority, the solver minimizes the weighted sum of squared errors. If a target is
+    unreachable, the steps converge to the nearest posture.
 
     Args:
         tree: tree of the robot.
         tasks: tasks with different names.
-        damping: minimum damping. A joint hardly moves if its lever arm (m, or 1 for rotations) times sqrt(weight) is
-            below ``damping``.
+        damping: minimum damping. A joint hardly moves if (lever arm) * sqrt(weight) is below ``damping``. The lever arm
+            is in m, or 1 for rotations.
         limits: respect the joints' limits.
         locked: labels of joints, or of floating bodies, that must keep their positions.
 
@@ -86,8 +86,8 @@ class IK:
         tasks = [copy.copy(task) for task in tasks]  # copies, because the caller may use the tasks with other trees
         for task in tasks:
             task.bind(tree)
-        # The level of a task is the rank of its priority. Level 0: closed loops. Last level: postures without a
-        # priority.
+        # Level 0 contains the closed loops. The levels of the tasks follow in the order of priority. The last level
+        # contains posture tasks without a priority.
         ranks = sorted({t.priority for t in tasks if t.priority})
         self.level_of = {priority: rank + 1 for rank, priority in enumerate(ranks)}
         levels = len(ranks) + 1 + any(not t.priority for t in tasks)
@@ -123,10 +123,10 @@ class IK:
     def solve(
         self, q: Any, targets: Mapping[str, Any], iterations: int = 10, backend: str = "numpy"
     ) -> tuple[Array, Report]:
-        """Find the postures nearest to the targets.
+        """Find the postures in which the tasks are nearest to their targets.
 
         Args:
-            q: starting postures, (worlds, size) or (size,). A single posture applies to all worlds of the targets.
+            q: starting postures, (worlds, size) or (size,). A single posture applies to all worlds.
             targets: task name -> target, (numbers,) for all worlds or (worlds, numbers). The target of a PostureTask is
                 optional.
             iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last
@@ -208,7 +208,7 @@ class IK:
         return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
 
     def _pull(self, q: Array, aims: dict[str, Array]) -> Array:
-        """Return weight times difference, summed over the posture tasks of each level, (levels, worlds, freedoms)."""
+        """Return the sum of weight * difference over the posture tasks of each level, (levels, worlds, freedoms)."""
         out = np.zeros((self.layout.levels, q.shape[0], self.tree.freedoms))
         for t in self.postures:
             out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])

@@ -1,10 +1,10 @@
 """Kinematics of a tree in given postures: body poses and Jacobian columns, batched over worlds.
 
-Every generalized velocity of the tree has a *column*: the spatial velocity of the moved bodies for a unit velocity, in
-world axes. A spatial velocity consists of the velocity at the reference point and the angular velocity. For accuracy,
-the reference point is near the robot: at the origin of the first node. The reference point is fixed in space. The
-Jacobian of a body's point contains the columns of all velocities that move the body, shifted to the point. See
-Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
+Every generalized velocity of the tree has a *column*. The column is the spatial velocity of the moved bodies in world
+axes if the generalized velocity is 1. A spatial velocity consists of the velocity at the reference point and the
+angular velocity. The reference point is fixed in space. For accuracy, the reference point is at the origin of the first
+node. The Jacobian of a point on a body contains the columns of all velocities that move the body. The columns are
+converted to the point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Masks:
 
     Attributes:
         path: matrix (nodes, freedoms), 1 if the velocity moves the node.
-        owner: node that each velocity belongs to, (freedoms,).
+        owner: node whose joint has the velocity, (freedoms,).
         carrier: matrix (freedoms, freedoms). ``carrier[i, j]`` is 1 if velocity j moves the axis of velocity i.
         turns: whether each velocity is a rotation, (freedoms,).
         subtree: matrix (nodes, nodes). ``subtree[i, j]`` is 1 if node j is node i or a descendant of node i.
@@ -64,7 +64,7 @@ class Masks:
             for place, m in enumerate(node.motions):
                 rows = slice(m.rate, m.rate + m.freedoms)
                 self.carrier[rows] = behind
-                # An axis of a reversed joint is fixed in this node, or in a part that a later motion of the joint
+                # If the joint is reversed, an axis is fixed in this node, or in a part that a later motion of the joint
                 # moves.
                 for mover in node.motions[place:] if node.reverse else node.motions[:place]:
                     self.carrier[rows, mover.rate : mover.rate + mover.freedoms] = 1.0
@@ -144,12 +144,12 @@ class Kinematics:
 
 
 class Motion:
-    """Velocities of all nodes, and the accelerations of the nodes for zero generalized acceleration.
+    """Velocities of all nodes, and their accelerations if the generalized acceleration is zero.
 
     Attributes:
         twist: spatial velocities (worlds, nodes, 6) at the reference point.
         drift: rates of change of the columns, (worlds, freedoms, 6).
-        bias: spatial accelerations (worlds, nodes, 6) at the reference point.
+        bias: spatial accelerations (worlds, nodes, 6) at the reference point for zero generalized acceleration.
         velocity: velocities of the tree (worlds, freedoms).
     """
 
@@ -163,7 +163,10 @@ class Motion:
 
 
 def motion_cross(twist: Array, column: Array) -> Array:
-    """Return the rates of spatial vectors ``column`` (..., 6) that are fixed in bodies with the velocity ``twist``."""
+    """Return the time derivatives of spatial vectors ``column`` (..., 6).
+
+    The vectors are fixed in bodies that have the velocity ``twist``.
+    """
     w = twist[..., 3:]
     linear = cross(w, column[..., :3]) + cross(twist[..., :3], column[..., 3:])
     return np.concatenate([linear, cross(w, column[..., 3:])], axis=-1)

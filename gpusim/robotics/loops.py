@@ -31,7 +31,7 @@ Scalars = dict[tuple[int, int], tuple[int, int]]
 
 
 def scalar_coordinates(model: Model, forest: Forest) -> Scalars:
-    """Return the scalar coordinates of all joints that carry a body."""
+    """Return the scalar coordinates of all joints in the forest."""
     found: Scalars = {}
     for node in forest.nodes:
         if node.joint < 0 or any(m.kind == BALL for m in node.motions):
@@ -47,7 +47,7 @@ def node_of(forest: Forest) -> dict[int, int]:
 
 
 def closing_elements(model: Model, forest: Forest) -> list[Element]:
-    """Return the constraint functions of the loop-closing joints. The values of these functions must stay zero."""
+    """Return the constraint functions of the loop-closing joints. The values of constraint functions must stay zero."""
     nodes, found = node_of(forest), list[Element]()
     for joint in forest.closing:
         spec = model.joints[joint]
@@ -82,9 +82,9 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return each sum that a coupling keeps constant, and its value. None means the value in the initial pose.
+    """Return each sum that a coupling keeps constant, and the value of the sum.
 
-    Omit couplings with joints of other trees.
+    None stands for the value in the initial pose. Omit couplings with joints of other trees.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [
@@ -96,7 +96,7 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 
 @dataclass(frozen=True)
 class Reflected:
-    """Elements and indices of the axis rows that have an inertia, such as a rotor."""
+    """Elements and indices of the axis rows that have an additional inertia, such as the inertia of a rotor."""
 
     elements: list[Element | Mix]
     axes: Array

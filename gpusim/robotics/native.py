@@ -1,4 +1,7 @@
-"""Inverse kinematics with the kernel robotics/robotics.cu: tables of tree and tasks, and calls of the kernel."""
+"""Inverse kinematics with the kernel robotics/robotics.cu.
+
+This file makes the tables of the tree and tasks, and calls the kernel.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ NONE = np.zeros(3)
 
 
 def _of_nodes(forest: Forest) -> dict[str, Array]:
-    """Return tables of nodes and motions."""
+    """Return the kernel's tables of nodes and motions."""
     motions = [(n, m) for n in forest.nodes for m in (reversed(n.motions) if n.reverse else n.motions)]
     starts = np.cumsum([0, *(len(n.motions) for n in forest.nodes)])
     frames = {
@@ -147,7 +150,7 @@ class KernelSolver(ABC):
         }  # fmt: skip
 
     def _of_goals(self) -> dict[str, Array]:
-        """Return tables of all tasks except posture tasks, and the rows of their errors."""
+        """Return the kernel's tables of all tasks except posture tasks, and of the rows of the task errors."""
         goals = [_goal(t) for t in self.ik.tasks]
         names = ("goal_kind", "goal_node", "goal_point", "goal_frame")
         columns = {name: np.array([goal[k] for goal in goals]) for k, name in enumerate(names)}
@@ -183,7 +186,7 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Merge adjacent groups of a level into runs."""
+        """Merge adjacent groups of rows of one level into sequences."""
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:

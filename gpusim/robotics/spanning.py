@@ -1,4 +1,4 @@
-"""Spanning forest of a model's joints. A joint in the forest carries the body that it adds to a tree.
+"""Spanning forest of a model's joints. Each joint in the forest adds one body to a tree, and *carries* this body.
 
 A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
 along an axis, a rotation about an axis, or a free rotation (ball).
@@ -47,8 +47,9 @@ class Node:
         joint: index in the model, -1 for a floating body.
         reverse: whether the joint's child carries the joint's parent.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
-        before: position (3,) and rotation (3, 3) of the joint frame in the carrying body.
-        after: position (3,) and rotation (3, 3) of this body's frame in the joint frame at this body.
+        before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
+        after: position (3,) and rotation (3, 3) of the body frame, relative to the joint frame that is fixed in this
+            body.
         at, rate: first index in the posture, and first index in the velocities.
         held: whether the body is kinematic.
     """
@@ -67,7 +68,10 @@ class Node:
 
 @dataclass
 class Forest:
-    """All nodes, parents before children. ``closing`` contains the joints that close loops and carry no body."""
+    """All nodes, parents before children.
+
+    ``closing`` contains the joints that close loops and therefore carry no body.
+    """
 
     nodes: list[Node] = field(default_factory=list)
     closing: list[int] = field(default_factory=list)
@@ -76,7 +80,7 @@ class Forest:
 
 
 def spans(joint: JointSpec) -> bool:
-    """Return whether a joint may carry a body. The joint coordinates must determine the body's pose."""
+    """Return whether a joint may carry a body: whether the joint coordinates determine the pose of the body."""
     kind = joint_type(joint.kind)
     own = set(kind.kinds(joint)[: kind.moves(joint)])
     plain = own <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
@@ -86,9 +90,9 @@ def spans(joint: JointSpec) -> bool:
 def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
-    The trees grow from the world and from kinematic bodies, which float. In each remaining group of connected bodies,
-    one body floats: ``base``, else the child of a free joint, else a body that is no child of a carrying joint, else
-    the first body.
+    The roots of the trees are the world and the kinematic bodies, which float. Each remaining group of connected bodies
+    has one floating body as its root. The root is ``base``, or else the child of a free joint. Without a free joint,
+    the root is a body that is not the child of a carrying joint, or else the first body.
 
     Raises:
         UnknownNameError: no body of that label.
@@ -136,7 +140,7 @@ def _group_of(model: Model, body: int) -> set[int]:
 
 
 def _floats_after(model: Model, body: int) -> tuple[bool, bool]:
-    """Return the sort key for choosing a floating body."""
+    """Return a sort key. The body with the lowest key becomes the floating body of its group."""
     free = any(j.child == body and joint_type(j.kind).position_is == POSE for j in model.joints)
     carried = any(j.child == body and spans(j) for j in model.joints)
     return not free, carried

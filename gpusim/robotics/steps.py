@@ -1,18 +1,20 @@
 """Steps of inverse kinematics: damped least squares over priority levels, with limits, batched over worlds.
 
-A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2. The three sums belong
-to tasks (errors e, weights w), posture tasks (differences d, weights p) and damping (weights D). dq_above is the step
-of the levels above (with higher priority). The step keeps the result of the levels above: J dq = J dq_above for the
-rows of these levels. In dual form, with the diagonal G = 1/(D + p):
+A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2. The first sum belongs
+to the tasks, which have the errors e and the weights w. The second sum belongs to the posture tasks, which have the
+differences d and the weights p. The third sum is a damping with the weights D. dq_above is the step of the levels
+above, which have higher priorities. The step keeps the result of the levels above: J dq = J dq_above for the rows of
+these levels. In dual form, with the diagonal matrix G = 1/(D + p):
 
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
 C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
 1/w). y contains the forces on the rows of C.
 
-If a target is unreachable, forces remain, and undamped Gauss-Newton steps oscillate. With D = damping^2 + sum of factor
-|force| |column of J|, steps contract to the nearest pose. For a reachable target, D vanishes with the forces, so
-convergence is quadratic (Levenberg-Marquardt with error-dependent damping, Sugihara 2011; Fan and Yuan 2005).
+If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D =
+damping^2 + sum of factor |force| |column of J| grows with the forces, and the steps contract to the nearest pose. If a
+target is reachable, D becomes small together with the forces, so convergence is quadratic (Levenberg-Marquardt with
+error-dependent damping, Sugihara 2011; Fan and Yuan 2005).
 """
 
 from __future__ import annotations
@@ -49,12 +51,12 @@ MAX_TURN = 1.0
 
 @dataclass(frozen=True)
 class Layout:
-    """Constant data of the steps.
+    """Data that is equal in all steps.
 
     Attributes:
         level: level of each row, (rows,), in increasing order.
         weight: positive weights (rows,) of the squared errors.
-        group: index of the first row of each vector (group of consecutive rows), (groups + 1,).
+        group: index of the first row of each group, (groups + 1,). A group is a vector of consecutive rows.
         stiffness: weights of the posture tasks in the cost, (levels, freedoms).
         moves: whether each coordinate may move, (freedoms,).
         turns: whether each coordinate is a rotation, (freedoms,).
@@ -89,12 +91,12 @@ class Layout:
         return int(np.searchsorted(self.level, level))
 
     def of_groups(self, vectors: Array) -> Array:
-        """Return the norm of each group of rows, from (..., rows) to (..., groups)."""
+        """Convert vectors (..., rows) to the norms of their groups (..., groups)."""
         return np.asarray(np.sqrt(np.add.reduceat(vectors * vectors, self.group[:-1], axis=-1)))
 
 
 def finishing_steps(level: int, iterations: int) -> int:
-    """Return the number of last steps in which a level strictly protects the results of the levels above."""
+    """Return how many of the last steps strictly protect the results of the levels above ``level``."""
     return min((iterations + 1) // 2, FINISHING * (level - 1))
 
 
@@ -123,7 +125,7 @@ class Steps:
         Args:
             error: target minus value, (worlds, rows).
             rows: rows of the Jacobian, (worlds, rows, freedoms).
-            pull: products p d of the posture tasks, (levels, worlds, freedoms).
+            pull: products of the weights p and differences d of the posture tasks, (levels, worlds, freedoms).
             low, high: minimum and maximum change of the coordinates, (worlds, freedoms), low <= 0 <= high.
             levels: number of levels to use.
             late: function that returns the number (from 1) of a level's finishing step, or 0 before the finishing
@@ -142,9 +144,9 @@ class Steps:
         return step
 
     def _together(self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int) -> Array:
-        """Compute the step for tasks of one priority, with common limits for all levels."""
+        """Compute the step for tasks that all have one priority. All levels respect the same limits."""
         damping = self._damping(error, rows)
-        # Fix the coordinates that the errors push against a limit. The step alone does not always show this push.
+        # Fix the coordinates that the task errors push against a limit. The step does not always show this push.
         push = rotations.matvec(rows.swapaxes(1, 2), self.layout.weight * error) + pull[:levels].sum(axis=0)
         held = ((low >= 0.0) & (push < 0.0)) | ((high <= 0.0) & (push > 0.0))
         free = self.layout.moves & ~held
@@ -199,7 +201,7 @@ class Steps:
         return step
 
     def _shortened(self, error: Array) -> Array:
-        """Scale down the errors of each level after the first priority to a norm of at most ``MAX_WAY``."""
+        """Scale down the errors of each level, except the first priority, to a norm of at most ``MAX_WAY``."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
             own = slice(o.above(level), o.above(level + 1))
@@ -218,7 +220,7 @@ class Steps:
         late: int,
         tried: Callable[[Array], Array],
     ) -> Array:
-        """Shorten a level's step, so that it hardly disturbs the levels above."""
+        """Shorten the step of a level, so that the step hardly disturbs the levels above."""
         o, above, leak = self.layout, self.layout.above(level), LEAK
         for _ in range(min(late, FINISHING)):
             leak *= FINER
@@ -265,7 +267,7 @@ class Steps:
         scaled = rows * g[:, None]
         matrix = np.matmul(scaled, rows.swapaxes(1, 2))
         diagonal = np.einsum("wii->wi", matrix)
-        # A row that no coordinate moves also needs a nonzero diagonal.
+        # Every row needs a nonzero diagonal entry, even if no coordinate moves the row.
         diagonal[:, :above] += KEPT * diagonal[:, :above] + 1e-200
         diagonal[:, above:] += 1.0 / o.weight[above:end]
         y = np.linalg.solve(matrix, (target - rotations.matvec(rows, start))[..., None])

@@ -38,7 +38,11 @@ def _weights(element: str, value: Any, count: int) -> Array:
 
 
 class Task:
-    """Base of all tasks: ``name`` in targets and reports, ``weight`` of squared errors, ``priority`` (1 is first)."""
+    """Base of all tasks.
+
+    ``name`` identifies the task in targets and reports. ``weight`` multiplies the squared errors. Priority 1 comes
+    first.
+    """
 
     name: str
     weight: Array
@@ -50,7 +54,7 @@ class Task:
         """Check the task for a tree, and raise ModelError or UnknownNameError."""
 
     def target(self, value: Any, worlds: int) -> Array:
-        """Convert a user's target to (worlds, numbers)."""
+        """Convert the target that the user gives to an array (worlds, numbers)."""
         if isinstance(value, Transform):
             value = np.concatenate([value.position, value.rotation])
         given = validate.array(f"target '{self.name}'", on_host(value))
@@ -66,7 +70,7 @@ class Task:
 
 
 class PlaceTask(Task, ABC):
-    """Base class of tasks with an error and a Jacobian (all tasks except posture tasks)."""
+    """Base class of all tasks except posture tasks. Subclasses compute an error and a Jacobian."""
 
     @abstractmethod
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
@@ -98,7 +102,7 @@ class PoseTask(PlaceTask):
         self.frame_at = tree.frame(self.frame)
 
     def target(self, value: Any, worlds: int) -> Array:
-        """Convert the target as for all tasks, and normalize the quaternion."""
+        """Convert the target to (worlds, 7), and normalize the quaternion."""
         found = super().target(value, worlds)
         if (rotations.norm(found[:, 3:]) < 1e-12).any():
             raise validate.fail(f"target '{self.name}'", "has the zero quaternion", "give a unit quaternion (xyzw)")
@@ -188,14 +192,14 @@ class ComTask(PlaceTask):
 
 
 class PostureTask(Task):
-    """Task that pulls the joints to a posture, by default only with the freedom that all other tasks leave.
+    """Task that pulls the joints to a posture. By default, the task uses only the freedom that all other tasks leave.
 
     Args:
         posture: posture of the tree, (size,) or (worlds, size). Default: the tree's posture ``start``.
         weight: weights of the squared differences (:meth:`Tree.difference`), (freedoms,). A single number applies to
             all joint velocities, but not to the velocities of floating bodies.
         priority: as in :class:`PoseTask`. Default: after all other tasks.
-        name: name in targets and reports. A target replaces ``posture``.
+        name: name in targets and reports. If ``solve`` gets a target for the task, the target replaces ``posture``.
     """
 
     def __init__(

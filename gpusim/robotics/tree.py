@@ -1,4 +1,4 @@
-"""Tree: kinematics and dynamics of a model's bodies in joint coordinates, without a simulation."""
+"""Class ``Tree``: kinematics and dynamics of a model in joint coordinates. A tree needs no simulation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 class Tree(NamesMoved):
-    """The joints of a model as a tree. The methods of a tree are pure functions of postures, batched over worlds.
+    """The joints of a model as a kinematic tree. All methods are pure functions of postures, batched over worlds.
 
     A posture ``q`` (worlds, size) contains ``joint.<label>.position`` of each joint that carries a body. In a posture,
     a ball joint has a quaternion (xyzw, any nonzero length). A floating body has the pose of its frame: position (3)
@@ -44,26 +44,27 @@ class Tree(NamesMoved):
     velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) is for one
     world. Units are SI, and vectors are in the world frame.
 
-    A joint carries the body that it adds to the tree. Joints that carry no body may close loops, see :meth:`loops`.
+    Each joint of the tree adds one body to the tree. The joint *carries* this body. All other joints may close loops,
+    see :meth:`loops`.
 
     Args:
         model: a finalized model.
-        base: label of a body. The tree then contains only ``base`` and all bodies that joints connect to ``base``. The
-            tree floats unless a joint connects the tree to the world, or the tree has a kinematic body. By default, the
-            tree contains all bodies of the model. Each group of bodies without a connection to the world has a floating
-            body.
+        base: label of a body. The tree then contains only ``base`` and all bodies that joints connect to ``base``. If
+            no joint connects the tree to the world, and the tree has no kinematic body, the tree floats. By default,
+            the tree contains all bodies of the model. Each group of bodies without a connection to the world has a
+            floating body.
 
     Attributes:
-        carriers: labels of the joints that carry bodies and of floating bodies, in column order, for :meth:`slice` and
-            :meth:`rate_slice`.
+        carriers: labels of the joints that carry bodies, and labels of the floating bodies, in the order of the
+            columns. The labels are arguments of :meth:`slice` and :meth:`rate_slice`.
         names: names of the numbers in a posture, such as ``"<joint>"`` for one number, ``"<joint>_0"`` ... for several,
             ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
-        rates: names of the velocities, also for Jacobian columns, mass matrix rows and columns, and forces, such as
-            ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
+        rates: names of the velocities. Jacobian columns, mass matrix rows and columns, and forces have the same names.
+            Examples: ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
         size, freedoms: lengths of ``names`` and ``rates``.
         bodies: labels of the tree's bodies, parents before children.
         start: posture (1, size) of the model's initial poses.
-        lower, upper: limits (freedoms,) of the coordinate of each velocity, infinite if unlimited.
+        lower, upper: limits (freedoms,) of the coordinate that belongs to each velocity, infinite without a limit.
 
     Raises:
         UnknownNameError: no such body.
@@ -96,7 +97,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in postures and in ``names``.
 
         Raises:
-            UnknownNameError: the tree has no floating body, and no joint that carries a body, with that label.
+            UnknownNameError: no floating body of the tree and no joint that carries a body has this label.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
@@ -105,7 +106,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in velocities, forces, Jacobians, mass matrix and ``rates``.
 
         Raises:
-            UnknownNameError: the tree has no floating body, and no joint that carries a body, with that label.
+            UnknownNameError: no floating body of the tree and no joint that carries a body has this label.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.rate, node.rate + sum(m.freedoms for m in node.motions))
@@ -240,7 +241,7 @@ class Tree(NamesMoved):
         """Return a frame by the label of a body or site, or by ``"body.<label>"`` or ``"site.<label>"``.
 
         Raises:
-            UnknownNameError: there is no such frame, or its body is not in the tree.
+            UnknownNameError: the frame does not exist, or the body of the frame is not in the tree.
             ModelError: both a body and a site have this label.
         """
         return find_frame(self.model, self._nodes, frame)
@@ -285,7 +286,7 @@ class Tree(NamesMoved):
         return out
 
     def difference(self, start: Any, end: Any) -> Array:
-        """Return the velocities (worlds, freedoms) with which :meth:`integrate` moves ``start`` to ``end``."""
+        """Return the velocities (worlds, freedoms) that move ``start`` to ``end`` in 1 s, see :meth:`integrate`."""
         a, b = self._rows("posture", start, self.size), self._rows("posture", end, self.size)
         a, b = np.broadcast_arrays(a, b)
         out = np.zeros((a.shape[0], self.freedoms))
@@ -322,14 +323,18 @@ class Tree(NamesMoved):
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
         """Return the center of mass, the external force (N), and its moment (N m) about the center of mass.
 
-        Each array is (worlds, 3). The accelerations ``a`` require this force and moment in addition to gravity.
+        Each array is (worlds, 3). To cause the accelerations ``a``, the force and the moment must act in addition to
+        gravity.
         """
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))
         return bodies.com, wrench[:, :3], wrench[:, 3:]
 
     def mass_matrix(self, q: Any) -> Array:
-        """Return M (worlds, freedoms, freedoms), with armatures, rotors and pistons. Kinetic energy is v M v / 2."""
+        """Return the mass matrix M (worlds, freedoms, freedoms), with armatures, rotors and pistons.
+
+        The energy is v M v / 2.
+        """
         k = self.at(q)
         m = Bodies(k, self.inertias).mass_matrix()
         if self._reflected.elements:
@@ -343,7 +348,7 @@ class Tree(NamesMoved):
     ) -> Array:
         """Return the generalized forces (worlds, freedoms) that the accelerations ``a`` require under gravity.
 
-        Loops are open: the method does not include the loads of closing joints.
+        The method ignores the loads of joints that close loops.
 
         Args:
             q: postures. A single ``q``, ``v`` or ``a`` applies to all worlds.
@@ -381,7 +386,7 @@ class Tree(NamesMoved):
         return total
 
     def bias_forces(self, q: Any, v: Any, gravity: Any = None) -> Array:
-        """Return b (worlds, freedoms), the generalized forces for zero acceleration: gravity, Coriolis, centrifugal."""
+        """Return the generalized forces (worlds, freedoms) for zero acceleration: gravity, Coriolis, centrifugal."""
         return self.inverse_dynamics(q, v, np.zeros(self.freedoms), gravity=gravity)
 
     def gravity_torques(self, q: Any) -> Array:
@@ -396,11 +401,11 @@ class Tree(NamesMoved):
         return len(self.locked)
 
     def loops(self, q: Any, v: Any = None) -> tuple[Array, Array, Array]:
-        """Return residual (worlds, n), Jacobian (worlds, n, freedoms) and drift of loop-closing joints and couplings.
+        """Return the residual, Jacobian (worlds, n, freedoms) and drift of joints that close loops, and of couplings.
 
-        Residuals of joints are in m (positions) or are sines of angles. Residuals of couplings are in m or rad. A
-        residual's rate is ``J v``, and its second derivative is ``J a + drift`` with drift (worlds, n). Without ``v``,
-        drift is zero.
+        Residuals of joints are in m (positions) or are sines of angles. Residuals of couplings are in m or rad.
+        Residuals and drifts are (worlds, n). The first time derivative of a residual is ``J v``, and the second is ``J
+        a + drift``. Without ``v``, drift is zero.
         """
         if v is None:
             return evaluate(self.locked, self.at(q))

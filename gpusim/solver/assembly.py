@@ -52,7 +52,7 @@ class AssemblyReport:
 
 
 def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) -> AssemblyReport:
-    """Move the bodies until the position errors are within ``tolerance``, or for ``iterations`` iterations.
+    """Move the bodies until the position errors are within ``tolerance``, in at most ``iterations`` iterations.
 
     Velocities do not change.
 
@@ -88,7 +88,7 @@ def _move(w: StepBuffers, errors: Array, damping: Array) -> None:
     blocks = products(t, w.jacobian, w.mass_jacobian)
     own = diagonal(t, blocks)
     gamma = own * damping[:, None, None].astype(own.dtype)
-    # A very large gamma disables the axis rows.
+    # A very large compliance gamma disables the axis rows.
     gamma.reshape(w.num_worlds, -1)[:, t.axis_row] = 1e20
     factor = Factor(t, blocks, gamma, own, 0.0, w.heavy_share)
     change = w.apply_impulse(factor.solve(-errors.astype(w.real))).astype(np.float64)

@@ -1,6 +1,7 @@
 """Launch plan: lists of kernel launches that run the schedule for large worlds (staged launch).
 
-The CUDA backend captures each segment in a CUDA graph. Each world evaluates the conditions of a launch.
+A *segment* is a list of launches that the CUDA backend captures in one CUDA graph. A launch can have conditions, which
+each world evaluates.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class Launch:
         condition: bit mask of the conditions that a world must fulfill.
         level: level of the elimination tree, or color.
         stage: name of the launch in profiles.
-        items: maximum number of items in a world. None if unknown, 0 if one block works on a whole world.
-        turns: whether several blocks work on a world. The blocks take tickets (cuda_kernels/tickets.cuh).
+        items: maximum number of items in a world, or None if unknown. With 0, one block works on a whole world.
+        turns: whether several blocks work on a world. The blocks take tickets, which order their work
+            (cuda_kernels/tickets.cuh).
     """
 
     phase: str
@@ -52,7 +54,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Parts of a plan that repeat while a world has remaining passes."""
+    """Loop in a plan. The parts repeat until no world has remaining passes of the direct solver."""
 
     body: tuple[list[Launch] | Repeat, ...]
 
@@ -147,13 +149,13 @@ class LaunchPlan:
                 self._add_all(node.body, mask, number, label, parts)
 
     def _joins(self, node: If) -> bool:
-        """Return whether one launch can run all nodes in a condition."""
+        """Return whether one launch can run all nodes of the condition ``node``."""
         parts = list(reached(node, self.sizes))
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_places"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
     def _most(self, node: If) -> int:
-        """Return the maximum number of items of all phases in a node."""
+        """Return the greatest number of items of any phase in a node."""
         sizes = {**self.sizes, "PARTS": PARTS}
         runs = (part.phase for part in reached(node, self.sizes) if isinstance(part, Run))
         return max([self.sizes["pairs"], *(phase.most(sizes) or 0 for phase in runs)])
@@ -166,7 +168,7 @@ class LaunchPlan:
 def launched_levels(sizes: Sizes, direct: bool) -> int:
     """Return the number of levels of the elimination tree with separate launches in a staged solve.
 
-    The number is 0 if the model has joints and contacts, because one block then solves a whole world.
+    For models with joints and contacts the number is 0, because one block solves a whole world.
     """
     together = schedule.SOLVE.together
     assert together is not None

@@ -1,4 +1,4 @@
-"""Building blocks of a schedule: phases, conditions, and the nodes that order phases."""
+"""Parts of a schedule: phases, conditions, and the nodes that define the order of the phases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Build:
         direct: whether the direct solver solves the joints, instead of colored sweeps.
         shapes: whether the build contains contacts.
         staged: whether the build is for the staged launch.
-        swept: whether sweeps solve some joints, and the direct solver solves the others.
+        swept: whether sweeps solve some joints, and the direct solver solves all other joints.
         coupled: whether the build contains actuator laws that couple several axes.
     """
 
@@ -59,7 +59,7 @@ class Phase:
         return re.sub(r"[a-z_]+", lambda m: f"w.{m[0]}()", items)
 
     def most(self, sizes: Sizes) -> int | None:
-        """Return the maximum number of items of a world, or None if the sizes do not determine it."""
+        """Return the maximum number of items of a world, or None if ``sizes`` does not determine this number."""
         found = 1
         for factor in (self.bound or self.room or self.items).split(" * "):
             if not factor.isdigit() and factor not in sizes:
@@ -72,7 +72,7 @@ class Phase:
         return "4 * ITEM_LANES" if "ITEM_LANES" in self.room else "1"
 
     def idle(self, sizes: Sizes) -> bool:
-        """Return True if a size in the number of items is 0, so that the phase has no work."""
+        """Return True if the phase has no work, because a factor in the number of items is 0."""
         items = self.bound or self.room or self.items
         names = re.findall(r"[a-z_]+", items) if _PLAIN.fullmatch(items) else []
         return any(not sizes[name] for name in names)
@@ -125,9 +125,9 @@ class Whole(Node):
 
 @dataclass(frozen=True)
 class If(Node):
-    """Nodes that run if a condition holds.
+    """Nodes that run if a condition is true.
 
-    ``joined`` is the name of a launch that runs all of the nodes, for large worlds on a GPU.
+    ``joined`` is the name of a launch that runs all nodes together, for large worlds on a GPU.
     """
 
     when: Condition
@@ -137,7 +137,7 @@ class If(Node):
 
 @dataclass(frozen=True)
 class While(Node):
-    """Nodes that repeat while the condition holds in a world."""
+    """Nodes that repeat while the condition is true in a world."""
 
     when: Condition
     body: tuple[Node, ...]
@@ -145,7 +145,10 @@ class While(Node):
 
 @dataclass(frozen=True)
 class Sweeps(Node):
-    """Nodes that run ``count`` times while ``going`` holds. ``count`` is a number, or the name of a size or setting."""
+    """Nodes that run up to ``count`` times, as long as ``going`` is true.
+
+    ``count`` is a number, or the name of a size or setting.
+    """
 
     count: str | int
     body: tuple[Node, ...]
@@ -154,7 +157,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Nodes that run in sweeps 1 to ``last``."""
+    """Nodes inside :class:`Sweeps` that run only in the sweeps with the numbers 1 to ``last``."""
 
     body: tuple[Node, ...]
     last: int | None = None
@@ -162,7 +165,7 @@ class Later(Node):
 
 @dataclass(frozen=True)
 class Levels(Node):
-    """Nodes that run once for each ``level`` from 0 to a size minus 1."""
+    """Nodes that run once for each level. The levels are 0 to n - 1, where n is a size."""
 
     size: str
     body: tuple[Node, ...]
@@ -180,7 +183,7 @@ class Lists(Node):
 
 @dataclass(frozen=True)
 class Routine(Node):
-    """Named nodes that several parts of the schedule can use."""
+    """Sequence of nodes with a name, which several parts of the schedule can use."""
 
     name: str
     body: tuple[Node, ...]
@@ -209,7 +212,7 @@ class Stage(Routine):
 
 
 def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
-    """Yield a node and all nodes in it, in order."""
+    """Yield a node and all nodes inside this node, in order."""
     if isinstance(node, If) and build is not None and node.when.build(build) is False:
         return
     yield node
@@ -218,7 +221,7 @@ def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
 
 
 def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
-    """Yield a node, and all nodes in it that run for a model with these sizes."""
+    """Yield a node, and all nodes inside this node that run for a model with these sizes."""
     if (isinstance(node, If) and not node.when.host(sizes)) or (isinstance(node, Levels) and not sizes[node.size]):
         return
     yield node

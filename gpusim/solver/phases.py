@@ -2,7 +2,7 @@
 
 A phase is one kernel function over independent items (solver/nodes.py). model/fields.py defines the arrays.
 ``actuator_state`` and ``actuator_scratch`` represent the arrays of all actuator kinds. solver/schedule.py defines
-the order and the conditions of the phases. tests/parity/test_schedule.py checks the table against the kernels.
+the order and the conditions of the phases. tests/parity/test_schedule.py compares the table with the kernels.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ NO_LOOPS = Condition("no_loops", "!w.loop_constraints()", lambda s: not s["loop_
 DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dependent_constraints"] > 0)
 SOFTENED = Condition("softened", "*w.softening() != 0", DEPENDENT.host, True)
 SOFTENS = Condition("softens", "*w.softens() != 0", DEPENDENT.host, True)
-# Loops without axis rows do not detect weak pivots.
+# Worlds with loops but without axis rows do not detect weak pivots.
 REDUNDANT = Condition(
     "redundant", "w.loop_constraints() && (*w.softening() != 0 || !w.dependent_constraints())", LOOPS.host, True
 )
@@ -109,7 +109,7 @@ DIRECT_LOOPS = Condition("direct_loops", "", lambda s: bool(s["direct"]) and LOO
 CLOSING = Condition("closing", "*w.closing() != 0", LOOPS.host, True)
 UNCLOSED = Condition("unclosed", "is_unclosed(w)", LOOPS.host, True)
 STRESSED = Condition("stressed", "*w.stressed() != 0", LOOPS.host, True)
-# The targets of axis rows change with their modes and laws.
+# If the modes or laws of axis rows change, the targets of the rows also change.
 SWITCHING = Condition(
     "switching", "(w.refitted_terms() || w.coupled() || *w.changed() != 0)", AXES.host, each_world=True
 )  # fmt: skip
@@ -213,7 +213,7 @@ SOLVE_FACTORED = Routine("solve_factored", (SOLVE_FORWARD, SOLVE_BACKWARD))
 
 SPLIT_JOINTS = colors("split_overflow split_overflow_body", "split_color")
 SWEEP_JOINTS = colors("sweep_overflow add_overflow", "sweep_color")
-# Solve contacts without joints by sweeps with conjugate gradients.
+# Without joints, solve contacts by sweeps with conjugate gradients.
 SWEEP_FREE = Routine("sweep_free", (
     *run("start_direction_sum"),
     If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
@@ -223,13 +223,13 @@ SWEEP_FREE = Routine("sweep_free", (
         *run("end_contact_sweep"),
     ), going=SWEEPING),
 ), label="sweep contacts")  # fmt: skip
-# Solve few manifolds by Newton's method. If the method fails, use sweeps.
+# If a world has few manifolds, solve the manifolds by Newton's method. If the method fails, use sweeps.
 SOLVE_CONDENSED = (
     If(UNCONDENSED, run("condense_manifold condense_pair keep_condensed")),
     Whole("solve_condensed_contacts"),
 )
-# Solve contacts between the forward and the backward solve of the joints. Sweeps without joints use conjugate
-# gradients.
+# The solver solves contacts between the forward and the backward solve of the joints. If sweeps solve no joints, the
+# sweeps use conjugate gradients.
 SWEEP_WITHIN = Routine("sweep_within", (
     If(ARTICULATED, run("split_change")),
     *run("start_direction_sum"),
@@ -412,9 +412,9 @@ POSITIONS = Stage("positions", (
     If(COLORED, (CORRECTIONS,)),
 ), together=DIRECT_LOOPS)  # fmt: skip
 
-# Compute forces in a trial substep. Only counted angles and gear offsets in the state change.
+# Compute forces in a trial substep. In the state, only joint angles (full rotations) and gear offsets change.
 FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="joints.forward.forward")
-# Compute rotation matrices and counted angles, for signals that need no velocities.
+# Compute rotation matrices and joint angles (with full rotations), for signals that need no velocities.
 POSE = Stage("pose", run("turn_body track_angle keep_angle"))
 CHECK = Stage("check", run("start_check check_body check_actuator check_start"))
 

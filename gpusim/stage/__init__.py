@@ -2,7 +2,7 @@
 
 The package gpusim.stage uses only NumPy and SciPy.
 
-The window, offscreen pictures, the browser, Rerun and MCAP files show the same :class:`Stage`.
+The window, offscreen images, the browser, Rerun and MCAP files all draw a :class:`Stage`.
 """
 
 from __future__ import annotations

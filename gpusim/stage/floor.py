@@ -58,7 +58,7 @@ class Ground:
     def seen_from(self, height: float) -> bool:
         """Return whether the plane is drawn for a camera at ``height`` (m) above the plane.
 
-        A camera below the plane sees only level planes of the model.
+        From below, a camera sees only level planes of the model.
         """
         return height >= 0.0 or (self.solid and self.level)
 
@@ -72,7 +72,7 @@ def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
 def find_grounds(
     model: Model, parts: list[Part], machine: MachineParts, up: Array, visuals: bool = True
 ) -> list[Ground]:
-    """Return the planes of a model, and an added floor if no plane is level.
+    """Return the drawn planes of a model. If no plane is horizontal, add a floor.
 
     Args:
         parts: all drawn parts of the model.
@@ -102,7 +102,7 @@ def _coincide(shape: ShapeSpec, picture: VisualSpec) -> bool:
 
 
 def _looking(ground: Ground, picture: VisualSpec) -> Ground:
-    """Return the ground with the look of a visual plane."""
+    """Return the ground with the color and texture of a visual plane."""
     finish, texture = visual_finish(picture), picture.look.texture
     if texture is not None and texture.is_cube:
         mixed = np.multiply(finish.color, texture.mean())
@@ -113,7 +113,7 @@ def _looking(ground: Ground, picture: VisualSpec) -> Ground:
 
 
 def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, up: Array) -> Ground:
-    """Return the ground for a plane shape."""
+    """Return the drawn plane for a plane shape."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:

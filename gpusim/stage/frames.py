@@ -25,7 +25,7 @@ class Frames:
 
     @classmethod
     def from_transforms(cls, transforms: Array) -> Frames:
-        """Split affine transforms (instances, 3, 4) with perpendicular first three columns."""
+        """Split affine transforms (instances, 3, 4). The first three columns must be perpendicular to each other."""
         from scipy.spatial.transform import Rotation
 
         scale = np.linalg.norm(transforms[:, :, :3], axis=1)

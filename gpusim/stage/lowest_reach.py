@@ -23,7 +23,7 @@ _LOOP = 0.8
 
 @dataclass(frozen=True)
 class _Branch:
-    """Joint between ``body`` and ``parent`` on the shortest path to the world."""
+    """Joint that connects ``body`` with the next body on the shortest path to the world."""
 
     joint: JointSpec
     parent: int
@@ -35,7 +35,7 @@ class _Branch:
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """Return the minimum height along ``up`` (m) that swinging bodies can reach, or inf without swinging bodies.
 
-    Bodies guided by an actuator with commands, a slider or a vertical hinge count as fixed.
+    A body counts as fixed if a commanded actuator, a slider or a vertical hinge guides the body.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -65,7 +65,7 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
-    """Return one branch per body, from the world outward, and the set of bodies in loops."""
+    """Return the branch of each body, in order of distance from the world, and the set of bodies in loops."""
     at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:

@@ -41,7 +41,7 @@ class MachineParts:
 
     Args:
         model: the model.
-        pictures: parts of the drawn visuals. If a joint's child has a visual, only ropes and rods of the joint are
+        pictures: parts of the drawn visuals. If a joint's child body has a visual, only ropes and rods of the joint are
             drawn.
 
     Attributes:
@@ -70,7 +70,7 @@ class MachineParts:
             self._add_joint(joint)
 
     def holds(self, body: int) -> Array:
-        """Return a body's attachment points (n, 3) relative to its center of mass, in body axes (m)."""
+        """Return the attachment points of a body (n, 3), relative to the center of mass, in body axes (m)."""
         return self._around[body].points
 
     def link_radius(self, length: float) -> float:
@@ -78,7 +78,7 @@ class MachineParts:
         return min(max(_LINK * length, _LINK_LEAST * self.size), _LINK_MOST * self.size)
 
     def thickness(self, body: int, point: Array, axis: Array) -> float:
-        """Return half of a body's width (m) along ``axis`` at a point.
+        """Return half of the width (m) that a body has along ``axis`` at a point.
 
         ``axis`` and the point (m, relative to the center of mass) are in body axes.
         """
@@ -174,7 +174,10 @@ class MachineParts:
             self.parts.append(cylinder_part(body, point - com_of(self._model, body), axis, radius, half, PIN))
 
     def _add_guide(self, joint: JointSpec) -> None:
-        """Add a rail on each side of a body that slides on the world, or one rail for a slide on another body."""
+        """Add rails for a sliding joint.
+
+        If the parent is the world, add a rail on each side of the body, else one rail.
+        """
         frames = joint_frames(joint)
         axis = frames.axes_a[:, 2]
         low, high = self._travel(joint)
@@ -208,7 +211,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the slider coordinate (m) at the height of the machine's lowest point, or inf if not vertical."""
+        """Return the slider coordinate (m) at which a vertical slider reaches the machine's lowest point, else inf."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
@@ -226,7 +229,7 @@ class MachineParts:
         self.spans.append(Span(ROD, joint.parent, joint.child, point_a, point_b, radius, finish, joint.child))
 
     def _add_wrapped_rope(self, joint: JointSpec) -> None:
-        """Add the pieces of a wrapped rope, and a sheave if no shape shows the wrapping cylinder."""
+        """Add the drawn parts of a wrapped rope. If no shape shows the wrapping cylinder, also draw a pulley."""
         path: WrappedPath = joint.params["path"]
         wrap, index = path.wrap, sum(span.path >= 0 for span in self.spans) // (ARC_PIECES + 2)
         bodies, radius = (path.body_a, path.body_b), 0.5 * _LINK_LEAST * self.size
@@ -265,7 +268,7 @@ def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[
 
 
 def _distinct(points: Array) -> Array:
-    """Return points that differ by more than round-off."""
+    """Return the points without duplicates. Points are duplicates if they differ only by round-off."""
     if not len(points):
         return points
     _, first = np.unique(np.round(points, 6), axis=0, return_index=True)

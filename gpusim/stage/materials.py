@@ -1,4 +1,7 @@
-"""Colors and surface finishes: a fixed palette for bodies, and finishes for fixtures, steel and springs."""
+"""Colors and surface finishes.
+
+Bodies use a fixed palette. Fixed parts, steel parts and springs have their own finishes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def _hex(text: str) -> tuple[float, float, float]:
     return r, g, b
 
 
-# Neighbors in the list differ in hue and lightness, so parts are distinguishable without color vision.
+# Neighbors in the list differ in hue and lightness, so color-blind users can distinguish the parts.
 PALETTE = tuple(
     Finish(_hex(code))
     for code in ("e3a02c", "3a76b4", "c75437", "5f9e87", "8a6fb0", "d8c27a", "496378", "d98b8b", "88b04b", "a9bccb")
@@ -77,7 +80,7 @@ def dimmed(color: Array) -> Array:
 
 
 def with_look(finish: Finish, look: Look) -> Finish:
-    """Return the finish, with the values from a visual's look."""
+    """Return the finish with the color, roughness and other values that a visual sets."""
     alpha = finish.alpha if look.alpha is None else look.alpha
     roughness = finish.roughness if look.roughness is None else max(look.roughness, _SHINIEST)
     metal = finish.metal if look.metallic is None else look.metallic

@@ -1,4 +1,4 @@
-"""Triangle meshes with normals: individual meshes, and unit shapes with a scale for each instance."""
+"""Triangle meshes with normals. Instances of simple shapes share a mesh of unit size, and each instance has a scale."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TriangleMesh:
     """Indexed mesh with a normal at each vertex. Triangles are counterclockwise seen from outside.
 
     Attributes:
-        positions: vertex positions (n, 3), m, or multiples of each instance's scale for unit shapes.
+        positions: vertex positions (n, 3), in m. For unit shapes, the unit is the scale of each instance.
         normals: unit normals (n, 3) of the vertices.
         triangles: vertex indices (m, 3).
         texcoords: texture coordinates (n, 3), or None without a texture. Each row is (u, v, 0), or a direction (3,) in
@@ -63,7 +63,7 @@ class MeshSource:
 
     @property
     def dressed(self) -> bool:
-        """True if the surface has more than one color."""
+        """True if the mesh has a texture or vertex colors."""
         return self.colored or self.texture is not None
 
 
@@ -81,7 +81,7 @@ def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> Tr
 def from_corners(
     vertices: Array, triangles: Array, normals: Array, texcoords: Array | None = None, colors: Array | None = None
 ) -> TriangleMesh:
-    """Return a mesh in which equal corners of triangles share one vertex.
+    """Return a mesh in which triangle corners with equal data share one vertex.
 
     ``normals``, ``texcoords`` and ``colors`` are (3 m, 3), with one row for each corner.
     """
@@ -159,7 +159,7 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
 def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) -> tuple[MeshSource, Array]:
     """Return the mesh of a shape or visual, and its scale factors (3,) along the axes of its frame.
 
-    Grounds do not use this function. With a texture, the scale is 1.
+    The function does not support drawn planes. With a texture, the scale is 1.
     """
     kind = shape_type(shape.kind)
     if texture is not None:

@@ -1,7 +1,7 @@
 """Drawn objects: parts (fixed to one body) and spans (between points of two bodies).
 
 A *part* is a mesh at a fixed pose in a body. A *span* is a mesh along a line between two points, or along a section of
-the line. Springs, ropes, barrels and rods of cylinders are spans. Body -1 is the world.
+this line. Springs, ropes, and the barrels and rods of cylinders are spans. Body -1 is the world.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Part:
 class Span:
     """Mesh of length 1 along z that is stretched along the line from point a to point b.
 
-    ``start`` and ``end``, the ends of the mesh, are pairs (length, share). A pair defines a distance from point a:
-    length (m) + share * (line length). By default, the mesh covers the whole line. With ``start`` = (-0.3, 1), the mesh
-    covers the last 0.3 m.
+    ``start`` and ``end`` define where the mesh starts and ends, as pairs (length, share). A pair is a distance from
+    point a: length (m) + share * (line length). By default, the mesh covers the whole line. With ``start`` = (-0.3, 1),
+    the mesh covers the last 0.3 m.
 
     Attributes:
         mesh: the mesh.
@@ -63,8 +63,8 @@ class Span:
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
         owner: index of the span's body in segmentation images.
-        path: index of the wrapped path that contains this span, -1 for none.
-        piece: index of the path point at the start of the line, for spans of a path.
+        path: index of the wrapped path that contains the span, or -1 without a path.
+        piece: if the span belongs to a wrapped path, index of the path point at which the line starts.
     """
 
     mesh: MeshSource
@@ -92,7 +92,7 @@ def world_place(model: Model, body: int, point: Array) -> Array:
 
 
 def frame_in_world(model: Model, poses: Poses, body: int, xform: Transform, world: int) -> tuple[Array, Array]:
-    """Return position (m) and axes (columns) of a frame in a body, converted to the world frame."""
+    """Return the position (m) and the axes (columns) of a body-fixed frame in the world frame."""
     rotation = poses.rotation[world, body]
     position: Array = poses.position[world, body] + rotation @ (xform.position - com_of(model, body))
     return position, rotation @ xform.matrix()

@@ -1,4 +1,4 @@
-"""Parts for shapes, or for the visuals that replace them."""
+"""Drawn parts for shapes, and for the visuals that replace shapes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHITE = (1.0, 1.0, 1.0)
 
 
 def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = False) -> list[Part]:
-    """Return parts for all shapes except grounds and the shapes of the bodies in ``pictured``."""
+    """Return parts for all shapes, except drawn planes and the shapes of the bodies in ``pictured``."""
     parts = []
     for index, shape in enumerate(model.shapes):
         if shape_type(shape.kind).picture == "ground" or shape.body in pictured or (visuals and shape.covered):
@@ -28,7 +28,7 @@ def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = Fa
 
 
 def visual_parts(model: Model) -> list[Part]:
-    """Return parts for all visuals except grounds. A mesh has one part for each material."""
+    """Return parts for all visuals, except drawn planes. A mesh has one part for each material."""
     parts = []
     for visual in model.visuals:
         if shape_picture(visual) != "ground":
@@ -37,12 +37,12 @@ def visual_parts(model: Model) -> list[Part]:
 
 
 def shape_picture(visual: VisualSpec) -> str:
-    """Return the name of the drawing of a visual (``ShapeType.picture``), or "" for a mesh."""
+    """Return how to draw a visual (``ShapeType.picture``), or "" for a mesh."""
     return "" if "pieces" in visual.params else shape_type(visual.kind).picture
 
 
 def visual_finish(visual: VisualSpec) -> Finish:
-    """Return the finish of a visual, white for a visual with a texture but no color.
+    """Return the finish of a visual. A visual with a texture but without a color gets a white finish.
 
     In a mesh visual, each piece has its own finish.
     """

@@ -1,4 +1,4 @@
-"""Solids for bodies without shapes, estimated from mass and inertia."""
+"""Solids to draw for bodies without shapes. The solids are estimated from mass and inertia."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Solid:
     half: Array
 
     def holds(self, point: Array, margin: float = 1.04) -> bool:
-        """Return whether a point is inside the solid after scaling the solid by ``margin``.
+        """Return whether a point is inside the solid that is scaled by ``margin``.
 
         The point is relative to the center of mass, in body axes.
         """
@@ -160,7 +160,7 @@ def _weight(mass: float, around: Surroundings) -> Solid:
 
 
 def _isotropic(moment: float, around: Surroundings) -> Solid:
-    """Return a solid for equal moments of inertia: a block on a slider, a disk on a hinge, else a ball."""
+    """Return a solid for a body with equal moments of inertia: a block for sliders, a disk for hinges, else a ball."""
     if around.slides:
         return Solid(BOX, np.eye(3), np.full(3, math.sqrt(1.5 * moment)))
     if around.hinge is not None:
@@ -170,7 +170,7 @@ def _isotropic(moment: float, around: Surroundings) -> Solid:
 
 
 def _cylinder(axial: float, across: float) -> Array:
-    """Return the half extents of a cylinder from its moments of inertia divided by the mass."""
+    """Return the half extents of a cylinder. The arguments are the moments of inertia divided by the mass."""
     return np.array([math.sqrt(2.0 * axial)] * 2 + [math.sqrt(max(3.0 * (across - 0.5 * axial), 0.0))])
 
 
@@ -181,7 +181,7 @@ def _plate(around: Surroundings) -> Solid:
 
 
 def _fitted(solid: Solid, around: Surroundings) -> Solid:
-    """Return the solid, scaled down to its free space, but with a minimum thickness."""
+    """Return the solid, scaled down to fit between its neighbors, but with a minimum thickness."""
     holds = np.abs(around.points @ solid.axes).max(axis=0, initial=0.0)
     room = np.maximum(_ROOM * around.nearest, holds * 1.02)
     shrink = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))

@@ -1,7 +1,7 @@
-"""Stage: all drawn objects of a model, and their poses in each frame.
+"""Stage: all drawn objects of a model, and the poses of these objects in each frame of an animation.
 
-For each frame of an animation, a stage converts poses to an affine transform per instance. The worlds are next to each
-other in a square grid.
+For each frame, a stage converts the poses of bodies to one affine transform per instance. A stage draws the worlds next
+to each other in a square grid.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Stage:
             collision shapes.
 
     Attributes:
-        batches: instances grouped by mesh.
+        batches: groups of instances with the same mesh.
         color: (instances, 3) linear colors.
         alpha: (instances,) opacity, 0 to 1.
         dimmed: (instances,) True if the brightness is limited.
@@ -85,9 +85,9 @@ class Stage:
         body: (instances,) body index, -1 for the world.
         world: (instances,) index of the world.
         shape: (instances,) shape index, -1 for none.
-        grounds: planes of the model, and a floor if no plane is level.
+        grounds: drawn planes of the model. If no plane is horizontal, the stage adds a floor.
         up: unit vector (3,) against gravity.
-        offsets: (num_worlds, 3) drawn offset of each world (m).
+        offsets: (num_worlds, 3) offset in m by which each world is moved in the drawing.
     """
 
     def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True, visuals: bool = True) -> None:
@@ -179,7 +179,9 @@ class Stage:
         return result
 
     def span_courses(self, poses: Poses) -> Array:
-        """Return :meth:`span_transforms` for each sample (samples, n, 3, 4), for a stage with one world.
+        """Return the result of :meth:`span_transforms` for each sample (samples, n, 3, 4).
+
+        The stage must have one world.
 
         Args:
             poses: poses with samples instead of worlds along the first axis.
@@ -199,8 +201,8 @@ class Stage:
     def rgba(self) -> Array:
         """Return the sRGB colors and opacities of all instances, uint8 (instances, 4).
 
-        With a texture, the color is a factor of the image. With a cube map, the color includes the mean color of the
-        map.
+        If an instance has a texture, the renderer multiplies the image by the color. With a cube map, the color
+        includes the mean color of the map.
         """
         linear = np.where(self.dimmed[:, None], dimmed(self.color), self.color)
         srgb = np.clip(linear, 0.0, 1.0) ** (1.0 / _GAMMA)
@@ -211,9 +213,9 @@ class Stage:
         return np.rint(255.0 * np.column_stack([srgb, self.alpha])).astype(np.uint8)
 
     def ground_square(self, ground: Ground) -> Array:
-        """Return the corners of a ground's square, counterclockwise from above, in the body frame (4, 3), m.
+        """Return the corners of a drawn plane, counterclockwise from above, in the body frame (4, 3), m.
 
-        For a level ground, the square is below the center of the scene.
+        If the plane is horizontal, its square is below the center of the scene.
         """
         point, (x, y, normal) = ground.point, ground.axes.T
         half = ground.half
@@ -224,9 +226,9 @@ class Stage:
         return np.array(corners) + com_of(self.model, ground.body)
 
     def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
-        """Yield (index of the world, point (m), axes (columns)) for each drawn copy of a ground, in the world frame.
+        """Yield (index of the world, point (m), axes (columns)) for each drawn copy of a plane, in the world frame.
 
-        All worlds share one copy of a level ground.
+        All worlds share one copy of a horizontal plane.
         """
         for world in range(1 if ground.level else self.num_worlds):
             point, axes = place_of(ground, poses, world)
@@ -244,7 +246,7 @@ class Stage:
         return np.concatenate([np.zeros((0, 8, 3)), *corners]).reshape(-1, 3)
 
     def bounds(self, transforms: Array, chosen: Array | None = None) -> Bounds:
-        """Return a bounding sphere of all or of chosen instances.
+        """Return a bounding sphere of all instances, or of the instances in ``chosen``.
 
         Without instances, return a sphere with a radius of 1 m at the origin.
         """
@@ -295,7 +297,7 @@ class _SpanArrays:
         self.path = np.array([s.path for s in spans], dtype=np.int64)[which]
         self.piece = np.array([s.piece for s in spans], dtype=np.int64)[which]
         self.wraps, self.wrapped = model.topology.wrap, np.flatnonzero(self.path >= 0)
-        # a direction across the line, fixed in body a, keeps a coil from rotating about its axis
+        # a direction that is fixed in body a and perpendicular to the line, so that coils do not rotate about the line
         poses = Poses.from_model(model)
         line = _unit(self._points(poses, 0, "b") - self._points(poses, 0, "a"))
         helper = np.where(np.abs(line[:, 1:2]) < 0.8, [[0.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]])
@@ -307,7 +309,7 @@ class _SpanArrays:
         return turned + poses.position[world, body]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
-        """Return the transforms (..., spans, 3, 4)."""
+        """Return the affine transforms of all spans (..., spans, 3, 4)."""
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
         if (k := self.wrapped).size:
             points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)
@@ -330,7 +332,7 @@ def _unit(vectors: Array) -> Array:
 
 
 def _tones(piece: Part | Span) -> float:
-    """Return the brightness difference between sectors of round shapes, which makes rolling visible."""
+    """Return the brightness difference between sectors of a round shape. The sectors make rolling visible."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
 

@@ -1,4 +1,7 @@
-"""Texture coordinates: u to the right and v upward in the image, or directions in a cube map."""
+"""Texture coordinates.
+
+In an image, u points to the right and v points up. In a cube map, coordinates are directions.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def _of_sides(share: Array, normals: Array) -> Array:
 
 
 def _wrapped(corners: Array, height: Array) -> Array:
-    """Return longitude (0 to 1, from the x axis) and height."""
+    """Return the longitude, scaled to 0 to 1 and measured from the x axis, and the height."""
     u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) % 1.0
     distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
     pole = distance < 1e-6 * distance.max()

@@ -1,4 +1,4 @@
-"""Files of a sweep: a folder with one Parquet file per finished group of points."""
+"""Files of a sweep. During a sweep, a folder contains one Parquet file for each finished group of points."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SweepFiles:
         self._part = None if path is None else part_of(path)
 
     def resume(self, plan: Any) -> None:
-        """Continue the sweep of an existing folder.
+        """Continue the sweep whose results are in the folder.
 
         Args:
             plan: settings of the sweep, and a digest of its models.
@@ -83,9 +83,11 @@ class SweepFiles:
             parquet.write_table(table, stream, compression="zstd")
 
     def finish(self, groups: Sequence[Sequence[int]]) -> Any:
-        """Merge the results of all groups, sorted by point. Write the final file, or return a table without a path.
+        """Merge the results of all groups, sorted by point.
 
-        A signal that the model of a point lacks is null.
+        Write the final file. Without a path, return a table instead.
+
+        If the model of a point lacks a signal, the value is null.
         """
         import pyarrow as pa
         from pyarrow import parquet

@@ -37,7 +37,8 @@ class Fit:
     Attributes:
         values: identified values of the parameters, by name.
         covariance: covariance of the p parameters in the order of ``values``, (p, p). Entries are infinite for a
-            parameter without effect on the trace, and for parameters with linearly dependent effects.
+            parameter that does not affect the trace. Entries are also infinite for parameters whose effects are
+            linearly dependent.
         residual: root mean square of the residual of each signal (unit of the signal).
         evaluations: number of simulations. Each simulation has 2 p + 1 worlds.
         message: reason why the search ended.
@@ -69,9 +70,9 @@ def fit(
 ) -> Fit:
     """Find the parameter values for which a model best reproduces a recorded trace.
 
-    scipy's ``least_squares`` finds a local minimum within the bounds. Each simulation also computes the Jacobian in
-    additional worlds by central differences, which also work for motions with contacts. The step of the differences is
-    1e-4 of the range of a parameter.
+    scipy's ``least_squares`` finds a local minimum within the bounds. Each simulation also computes the Jacobian by
+    central differences in additional worlds. Central differences also work for motions with contacts. The step of the
+    differences is 1e-4 of the range of a parameter.
 
     Args:
         model: model whose initial state is the state at the start of the trace.
@@ -83,8 +84,8 @@ def fit(
         commands: dict from command labels to values (samples,), or to a function that returns the value at a time (s).
             Each value applies until the next sample.
         scale: standard deviation of the noise of each signal. Default: the standard deviation of the signal in the
-            trace. By default, ``fit`` also scales the covariance by the variance of the residuals.
-        start: start values of the parameters. Default: the values in the model. ``fit`` moves start values into the
+            trace. If ``scale`` is not given, ``fit`` also scales the covariance by the variance of the residuals.
+        start: start values of the parameters. Default: the values in the model. ``fit`` clips start values to the
             bounds.
         config: solver settings.
         backend: backend of the simulation.
@@ -94,7 +95,7 @@ def fit(
 
     Raises:
         UnknownNameError: a signal, parameter or command does not exist.
-        ModelError: a bound, the trace, a command, a scale or a start value is invalid.
+        ModelError: the trace is invalid, or a bound, command, scale or start value is invalid.
     """
     from scipy.optimize import least_squares
 
@@ -210,7 +211,7 @@ class _Search:
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:
-        """Simulate ``point`` and its finite differences."""
+        """Simulate the parameters ``point``, and small changes of each parameter for the finite differences."""
         if np.array_equal(point, self._last[0]):
             return
         size = len(point)

@@ -22,7 +22,7 @@ Point = dict[str, Any]
 
 
 class Span(tuple[float, float]):
-    """Range of a parameter for random values, such as ``Span((50.0, 150.0))``."""
+    """Range from which a sweep draws random values of a parameter, such as ``Span((50.0, 150.0))``."""
 
 
 def parse_values(name: str, text: str) -> Sequence[Any]:

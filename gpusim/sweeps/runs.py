@@ -66,7 +66,7 @@ class Result:
 
 
 class _NeedsWholeSimulation(Exception):
-    """Error: a schedule uses a part of the simulation that a single world does not have."""
+    """Error: a schedule uses a part of the simulation that :class:`_OneWorld` does not provide."""
 
 
 class _Commands(MutableMapping[str, Any]):
@@ -132,7 +132,7 @@ def _text(point: Point) -> str:
 
 @contextmanager
 def _warnings_of(points: Sequence[Point]) -> Iterator[None]:
-    """Name points instead of worlds in the warnings of a simulation."""
+    """In the warnings of a simulation, replace the numbers of worlds by the numbers of points."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         yield
@@ -162,7 +162,7 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> tuple[list[list
 
 
 def check_signals(build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], names: Sequence[str]) -> None:
-    """Raise UnknownNameError if no model of a sweep has a signal."""
+    """Raise UnknownNameError if one of the signals ``names`` exists in no model of the sweep."""
     known: Collection[str] = ()
     for group in groups:
         if not names:
@@ -207,7 +207,7 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
     if not (names := list(plan.signals) or scene.signals()):
         raise ModelError(f"sweep: scene {scene.name!r} names no signals; give some")
     known = sim.signals()
-    names = [name for name in names if _of(known, name)]  # models of other points have the other names
+    names = [name for name in names if _of(known, name)]  # other names exist in models of other points
     seen = sim.observe(names or _TIME)
     width = seen.array.shape[1] if names else 0
     duration = scene.duration if plan.duration is None else plan.duration

@@ -47,8 +47,8 @@ def sweep(
 
     Args:
         scene: name of a scene, or a function that takes the parameters and returns a scene.
-        parameters: dict from parameters to lists of values. A tuple (low, high) is a range for random values, and needs
-            ``num_samples``.
+        parameters: dict from parameters to lists of values. A tuple (low, high) is a range for random values, which
+            requires ``num_samples``.
         signals: names or wildcards of signals. Default: the signals of the scene's plots.
         num_samples: number of random points. By default, all combinations run.
         seed: seed of the random points.

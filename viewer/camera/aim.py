@@ -20,7 +20,7 @@ _MARGIN = 0.02
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
-    """Return the camera for the user's argument ``camera``.
+    """Convert the argument ``camera`` of the user to a PinholeCamera.
 
     Args:
         stage: stage that the camera shows.
@@ -57,8 +57,8 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
     """Return the initial camera.
 
     Args:
-        camera: requested camera, or None for a view of everything. With several worlds, or without a camera set by the
-            scene, a scene's Camera also gives a view of everything.
+        camera: requested camera, or None for a view of everything. A scene's Camera also becomes a view of everything
+            if there are several worlds, or if the scene does not set its camera.
         num_worlds: number of drawn worlds.
     """
     if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):
@@ -69,14 +69,14 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
 def above_ground(
     stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
 ) -> PinholeCamera:
-    """Return a camera that follows a body, raised if it is below a level ground.
+    """Return the camera that follows a body. If the camera is below a horizontal ground, raise the camera.
 
     Args:
         stage: stage with all drawn objects.
         poses: current poses.
         camera: camera after its motion with the body.
-        before: camera at the start of following. The returned camera may be as far below the ground as ``before``.
-            Without ``before``, the camera stays above the ground.
+        before: camera at the time when the camera started to follow the body. The result may be as far below the ground
+            as ``before``. Without ``before``, the result is above the ground.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

@@ -1,7 +1,7 @@
-"""Cameras: a pinhole camera, and an orbit camera around a point for mouse control.
+"""Cameras: a pinhole camera, and a camera that the mouse moves around a point (orbit camera).
 
-A camera's x axis points to the right, its y axis up and its z axis backwards (towards the viewer). Lengths are in m,
-angles in rad.
+The x axis of a camera points to the right, the y axis points up, and the z axis points backwards (towards the viewer).
+Lengths are in m, angles in rad.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def frame_bounds(
     field_of_view: float = FIELD_OF_VIEW,
     up: Vector | Array = _UP,
 ) -> PinholeCamera:
-    """Return the camera that shows a sphere at the maximum size for the picture.
+    """Return the camera that shows a sphere as large as possible in the picture.
 
     Args:
         center: center of the sphere in the world frame (m).
@@ -166,7 +166,10 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return the camera centered on ``points``, as close as possible for visible points and little distortion."""
+    """Return the camera centered on ``points``, as close as possible.
+
+    All points are visible, and the distortion is small.
+    """
     if not len(points):
         return camera
     for _ in range(4):
@@ -235,7 +238,7 @@ class OrbitCamera:
         return PinholeCamera(tuple(eye.tolist()), tuple(self.target.tolist()), field_of_view=self.field_of_view)
 
     def orbit(self, right: float, up: float) -> None:
-        """Move the eye around the target by two angles (rad). The elevation is limited to +-89 degrees."""
+        """Move the eye around the target by two angles (rad). The elevation stays between -89 and 89 degrees."""
         self.azimuth = math.remainder(self.azimuth + right, math.tau)
         self.elevation = min(max(self.elevation + up, -_STEEPEST), _STEEPEST)
 
@@ -249,7 +252,7 @@ class OrbitCamera:
         self.target = self.target + size * (right * x + up * y)
 
     def zoom(self, factor: float) -> None:
-        """Multiply the distance from the target by a positive factor, within 0.1 mm and 1000 km.
+        """Multiply the distance from the target by a positive factor. The distance stays between 0.1 mm and 1000 km.
 
         Raises:
             ViewerError: the factor is not positive.
@@ -259,7 +262,7 @@ class OrbitCamera:
         self.distance = min(max(self.distance * factor, 1e-4), 1e6)
 
     def follow(self, point: Vector | Array | None) -> None:
-        """Follow a moving point (m, world frame) with constant offset. Call :meth:`follow` before each picture.
+        """Move the camera with a point (m, world frame). Call :meth:`follow` before each picture.
 
         With ``point`` None, the camera stops following.
         """

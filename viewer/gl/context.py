@@ -1,4 +1,6 @@
-"""OpenGL contexts without a window, created with EGL (first EGL devices, then Mesa's surfaceless platform).
+"""OpenGL contexts without a window, created with EGL.
+
+The code tries EGL devices first, then Mesa's surfaceless platform.
 
 This module selects EGL as PyOpenGL's platform. Import this module before any OpenGL module.
 """
@@ -95,7 +97,7 @@ class OffscreenContext:
     def _create(self) -> tuple[Any, tuple[int, int]]:
         egl = self._egl
         config = _config(egl, self._display)
-        _quiet(egl.eglBindAPI, egl.EGL_OPENGL_API)  # the API is set per thread and defaults to OpenGL ES
+        _quiet(egl.eglBindAPI, egl.EGL_OPENGL_API)  # each thread has its own API setting, by default OpenGL ES
         for major, minor in VERSIONS:
             wish = (
                 *(egl.EGL_CONTEXT_MAJOR_VERSION, major, egl.EGL_CONTEXT_MINOR_VERSION, minor),
@@ -113,7 +115,7 @@ class OffscreenContext:
         """Make this context current for the calling thread.
 
         Raises:
-            ViewerError: the context is closed or belongs to another thread or process, or the driver needs a surface.
+            ViewerError: the context is closed, belongs to another thread or process, or needs a surface.
         """
         if self._context is None:
             raise ViewerError("this picture maker is closed; make a new one")

@@ -60,7 +60,7 @@ class Rig:
     Attributes:
         to_light: unit vector (world frame) to the first light. Only the first light can cast shadows.
         shadowed: True if the first light casts shadows.
-        sun: linear color of the viewer's key light, or zero with lights of the model.
+        sun: linear color of the viewer's key light, or zero if the model has lights.
         uniforms: uniform values of the shaders for the model's lights, see light.glsl.
     """
 
@@ -79,14 +79,14 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    The function dims lights that together are brighter than the viewer's key light.
+    If the lights together are brighter than the viewer's key light, the function dims the lights.
 
     Args:
         model: model with the bodies of the lights.
         lights: lights from :func:`model_lights`. Without lights, the result is the viewer's key light.
         poses: poses of the bodies.
         bounds: bounding sphere of all drawn objects, in the world frame.
-        eye: position of the eye in the world frame (m), the origin of light positions in the result.
+        eye: position of the eye in the world frame (m). Light positions in the result are relative to the eye.
         up: unit vector against gravity.
     """
     if not lights:
@@ -136,7 +136,7 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
         eye: position of the eye in the world frame (m).
         size: edge length of the shadow map (texels).
     """
-    # Discrete sizes prevent shadow edges that flicker when the map grows slowly.
+    # The map has discrete sizes, because shadow edges would flicker if the size changed slowly.
     radius = 2.0 ** (math.ceil(4.0 * math.log2(max(bounds.radius, 1e-6) * 1.03)) / 4.0)
     z = to_light
     x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)

@@ -26,7 +26,7 @@ def shader_text(name: str) -> str:
 
 
 class Program:
-    """Linked program of a vertex and a fragment shader. ``defines`` become lines ``#define NAME VALUE``.
+    """Linked program of a vertex and a fragment shader. ``defines`` are inserted as lines ``#define NAME VALUE``.
 
     Raises:
         ViewerError: the driver rejects the shader. The error message contains the first line of the driver's log.
@@ -94,7 +94,7 @@ def _refused(name: str, log: Any) -> ViewerError:
 
 
 class Buffer:
-    """Growing buffer for vertices, indices or instances."""
+    """Buffer for vertices, indices or instances, which grows if necessary."""
 
     def __init__(self, target: int = GL.GL_ARRAY_BUFFER, usage: int = GL.GL_STATIC_DRAW) -> None:
         self.handle = int(GL.glGenBuffers(1))
@@ -110,7 +110,7 @@ class Buffer:
         data = np.ascontiguousarray(array)
         self.bind()
         if data.nbytes > self._size or self._usage == GL.GL_STREAM_DRAW:
-            # new storage in each frame, so that the driver does not wait for the last frame
+            # allocate new storage in each frame, so that the driver does not wait for the previous frame
             self._size = max(data.nbytes, self._size)
             GL.glBufferData(self._target, self._size, None, self._usage)
         if data.nbytes:
@@ -133,7 +133,7 @@ def attribute(place: int, count: int, stride: int, offset: int, each_instance: b
 
 
 def color_attribute(place: int, stride: int, offset: int) -> None:
-    """Describe a vertex attribute of four bytes, read by shaders as 0 to 1."""
+    """Describe a vertex attribute of four bytes. Shaders read the bytes as numbers from 0 to 1."""
     GL.glEnableVertexAttribArray(place)
     GL.glVertexAttribPointer(place, 4, GL.GL_UNSIGNED_BYTE, True, stride, ctypes.c_void_p(offset))
 
@@ -169,7 +169,7 @@ class Framebuffer:
     """Framebuffer with any number of color textures and an optional depth texture.
 
     Raises:
-        ViewerError: the driver cannot draw into the framebuffer, for example because it needs too much memory.
+        ViewerError: the driver cannot draw into the framebuffer, for example because memory is too small.
     """
 
     def __init__(self, width: int, height: int, colors: list[int], depth: int = 0, samples: int = 1) -> None:

@@ -20,12 +20,13 @@ class Quality:
         shadow_taps: number of texture reads per shadow lookup, 4 or 9.
         shadow_rings: number of rings of additional shadow lookups, for wide soft edges.
         shadow_radius: width of soft shadow edges, texels.
-        shade_spokes: number of sample directions for the shade below bodies.
+        shade_spokes: number of sample directions for the soft shade below bodies.
         fine_shine: True if surfaces mirror the sky.
         triangles: approximate maximum number of triangles per frame. With more triangles, round shapes get fewer
             segments.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances for smooth edges. With more instances, each pixel has one sample.
+        smoothed: maximum number of instances for which edges are smooth. With more instances, each pixel has one
+            sample.
     """
 
     name: str

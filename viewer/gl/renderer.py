@@ -34,7 +34,7 @@ _HORIZON = 400.0
 
 @dataclass(frozen=True)
 class View:
-    """Camera, poses and lights of one frame, and the transforms computed from them.
+    """Camera, poses and lights of one frame, and the transforms that the renderer computes from these data.
 
     Attributes:
         camera: camera of the picture.
@@ -64,7 +64,7 @@ class Renderer:
     Args:
         stage: the stage to draw.
         quality: the quality level.
-        glass: if True, draw world shapes that hide bodies as glass, and ignore glass in depth and segmentation.
+        glass: if True, draw world shapes that hide bodies as glass. Depth and segmentation ignore glass shapes.
     """
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:
@@ -118,10 +118,10 @@ class Renderer:
         return View(camera, to_clip, transforms, bounds, poses, rig)
 
     def _near(self, camera: PinholeCamera, poses: Poses, bounds: Bounds, aspect: float) -> float:
-        """Return a near-plane depth (m) in front of all instances and the ground."""
+        """Return a depth (m) for the near plane, in front of all instances and the ground."""
         gaps = [float(np.linalg.norm(bounds.center - camera.position)) - bounds.radius]
         rise = np.tan(0.5 * camera.field_of_view)
-        corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # ratio of depth to distance in the picture's corners
+        corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # depth / distance in the corners of the picture
         for ground in self.stage.grounds:
             if ground.level:
                 point, axes = place_of(ground, poses, 0)
@@ -230,7 +230,7 @@ class Renderer:
                 self._draw_ground(ground, plane, view)
 
     def draw_instances(self) -> None:
-        """Draw the meshes of the prepared frame with the current program and the attributes of SceneBuffers."""
+        """Draw the meshes of the frame with the current program and the attributes of SceneBuffers."""
         self._buffers.draw()
 
     def _draw_shadow(self, view: View) -> ShadowView:

@@ -1,4 +1,7 @@
-"""Vertices and instances of a stage on the GPU: one vertex buffer for all meshes, one draw call per mesh."""
+"""Vertices and instances of a stage on the GPU.
+
+All meshes share one vertex buffer, and each mesh needs one draw call.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ class SceneBuffers:
         return places + transforms[chosen, :, 3]
 
     def make_glass(self, chosen: Array) -> None:
-        """Draw the instances ``chosen`` as glass, and no others."""
+        """From now on, draw exactly the instances ``chosen`` as glass."""
         if np.array_equal(chosen, self._glass):
             return
         self._glass = chosen

@@ -1,4 +1,4 @@
-"""Detection of world shapes between the eye and the bodies."""
+"""Detection of world shapes, such as walls, that are between the eye and the bodies."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SHARE = 0.04
 
 
 class SeeThrough:
-    """Detector of world shapes that hide bodies, without planes, height fields and triangle meshes."""
+    """Detector of world shapes that hide bodies. The detector ignores planes, height fields and triangle meshes."""
 
     def __init__(self, stage: Stage) -> None:
-        # The boxes of height fields and triangle meshes do not show which bodies they hide.
+        # For height fields and triangle meshes, bounding boxes are too inaccurate.
         solid = np.array([shape_type(shape.kind).movable for shape in stage.model.shapes], bool)
         fixed = (stage.body == WORLD) & (stage.shape >= 0)
         fixed[fixed] &= solid[stage.shape[fixed]]
@@ -47,7 +47,7 @@ class SeeThrough:
         inverse = np.linalg.inv(transforms[self._walls, :, :3])
         origin = np.einsum("wij,wj->wi", inverse, eye - transforms[self._walls, :, 3])
         aim = transforms[self._bodies, :, 3] - eye
-        # slab test: ray from the eye (0) to a body (1) in the axes of each wall, (walls, bodies, 3)
+        # slab test in the axes of each wall, (walls, bodies, 3): a ray starts at the eye (0) and ends at a body (1)
         ray = np.einsum("wij,bj->wbi", inverse, aim)
         ray = np.where(np.abs(ray) < 1e-12, 1e-12, ray)
         first = (self._low[:, None] - origin[:, None]) / ray

@@ -20,7 +20,10 @@ _WIDER = 1.5
 
 
 class GroundShade:
-    """Shade map of one ground, with samples in ``spokes`` directions. All methods need a current OpenGL context."""
+    """Shade map of one ground plane, with samples in ``spokes`` directions.
+
+    All methods need a current OpenGL context.
+    """
 
     def __init__(self, spokes: int) -> None:
         self._heights = Framebuffer(_HEIGHTS, _HEIGHTS, [], GL.GL_DEPTH_COMPONENT32F)
@@ -37,7 +40,7 @@ class GroundShade:
             bounds: bounding sphere of the objects in ``buffers``, in the world frame.
             point: point on the ground, in the world frame (m).
             axes: x axis, y axis and normal of the ground in the world frame, as columns (3, 3).
-            eye: position of the eye (m), the origin of the positions in the buffers.
+            eye: position of the eye (m). The positions in the buffers are relative to the eye.
 
         Returns:
             Matrix (4, 4) from positions relative to the eye to the map's texture coordinates.

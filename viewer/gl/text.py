@@ -1,4 +1,4 @@
-"""Text, without use of OpenGL: an atlas of DejaVu Sans glyphs, filled on demand, and the layout of a line."""
+"""Text, computed without OpenGL: an atlas of DejaVu Sans glyphs, and the layout of a line of text."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def font_size(height: int) -> int:
 
 
 class GlyphAtlas:
-    """Image with glyphs of one size, filled on demand.
+    """Image with glyphs of one font size. The atlas adds a glyph when a text uses it for the first time.
 
     Args:
         size: font size (pixels).
 
     Attributes:
         ascent, descent: maximum height of letters above and below the base line (pixels).
-        image: coverage of each texel by the letters and by their halos, uint8 (height, 512, 2).
+        image: coverage of each texel by letters, and by the halos of letters, uint8 (height, 512, 2).
         version: number of changes of ``image`` so far.
     """
 
@@ -82,7 +82,7 @@ class GlyphAtlas:
         from PIL import Image, ImageDraw
 
         advance = round(self._font.getlength(letter))
-        # slanted letters are wider than their advance
+        # italic letters are wider than the distance to the next letter
         width = max(advance, int(self._font.getbbox(letter, anchor="ls")[2])) + 2 * self._pad
         cell = Image.new("L", (width, self._cell))
         ImageDraw.Draw(cell).text((self._pad, self._pad + self.ascent), letter, 255, font=self._font, anchor="ls")

@@ -1,4 +1,4 @@
-"""Surface textures on the GPU, one texture with mipmaps per image. All calls need a current OpenGL context."""
+"""Surface textures on the GPU. Each image has one texture with mipmaps. All calls need a current OpenGL context."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Channel:
     Attributes:
         input: the input's description.
         value: last value from a source, or the initial value.
-        source: last source of the input, or "" if the scene's schedule or the initial value applies.
+        source: last source of the input, or "" if the input follows the scene's schedule or has the initial value.
         released: True if the input was released since the last step.
     """
 
@@ -32,7 +32,7 @@ class Channels(Mapping[str, Channel]):
     """All channels by name, in the order of the inputs.
 
     Attributes:
-        changed: names of the channels set or released since the last step.
+        changed: names of the channels that were set or released since the last step.
     """
 
     def __init__(self, inputs: Mapping[str, Input]) -> None:
@@ -82,14 +82,14 @@ class Channels(Mapping[str, Channel]):
     def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
         """Write the values that a source set since the last step.
 
-        With ``everything``, write the values from all sources, because a schedule may have overwritten them.
+        With ``everything``, also write older values, because a schedule may have overwritten these values.
         """
         for name in self if everything else self.changed:
             if self[name].source and name in control:
                 control[name] = self[name].value
 
     def settle(self) -> None:
-        """Clear the list of changes after the simulation has received them."""
+        """Clear the list of changes after the simulation has received the changes."""
         for name in self.changed:
             self[name].released = False
         self.changed.clear()

@@ -17,7 +17,7 @@ class Devices:
         gamepad: the gamepad, or None.
 
     Attributes:
-        gamepad: as given.
+        gamepad: gamepad of the operator, or None.
         connected: True if the gamepad was connected at the last poll.
     """
 
@@ -54,7 +54,7 @@ class Devices:
         return True
 
     def let_go(self) -> None:
-        """Treat all keys as released."""
+        """Handle all pressed keys as released."""
         self._keys.clear()
 
     def poll(
@@ -65,7 +65,7 @@ class Devices:
         Args:
             seconds: real time since the last call (s).
             value: function that returns an input's current value.
-            stop: function with the source as argument, called when the user presses the stop button.
+            stop: function to call when the user presses the stop button. The argument is the source of the stop.
         """
         state = self.gamepad.read() if self.gamepad is not None else None
         self.connected = state is not None

@@ -21,7 +21,7 @@ def shaped(deflection: float, dead_zone: float, expo: float) -> float:
 
 
 def limited(present: float, wanted: float, most: float) -> float:
-    """Return ``wanted``, clamped to the range from ``present - most`` to ``present + most``."""
+    """Clamp ``wanted`` to the range from ``present - most`` to ``present + most``."""
     return min(max(wanted, present - most), present + most)
 
 
@@ -29,7 +29,7 @@ class Drive:
     """Active binding of one input, with its state.
 
     Attributes:
-        binding, target: the binding, and the input that it moves.
+        binding, target: the binding, and the input that the binding moves.
         source: last device that moved the input, "keyboard" or "gamepad".
     """
 

@@ -28,7 +28,7 @@ class Input(UiHints):
         name: label of the command, as in ``sim.control[name]``, or of another input.
         initial: value before any source sets the input.
         doc: description in one line.
-        keys, axis: keys and stick (gamepad button for a switch) that the model assigns to the input, with their names
+        keys, axis: keys, and gamepad stick (button for a switch), that the model assigns to the input. The names are as
             in mappings.
         shaped: True if the model applies dead zone and expo curve, so that the operator must not apply them.
 
@@ -66,13 +66,16 @@ class Input(UiHints):
         return min(max(value, self.lower), self.upper)
 
     def at(self, deflection: float) -> float:
-        """Return the value for a stick's deflection (-1 to 1). Deflection 0 gives the allowed value nearest to 0."""
+        """Return the value for a stick's deflection (-1 to 1).
+
+        For deflection 0, return the allowed value nearest to 0.
+        """
         rest = min(max(0.0, self.lower), self.upper)
         return rest + deflection * (self.upper - rest if deflection >= 0.0 else rest - self.lower)
 
 
 def held_value(item: Input, sim: Simulation) -> Value:
-    """Return an input's value in an emergency stop: one number for all worlds, or one number for each world."""
+    """Return the value of an input in an emergency stop, as one number, or as an array with one number per world."""
     values = tuple(float(x) for x in np.atleast_1d(safe_value(item, sim.runtime)))
     return values[0] if len(values) == 1 else values
 

@@ -1,4 +1,4 @@
-"""Help texts for keys and mouse, shared by the F1 overlay and the panel."""
+"""Help texts for keys and mouse. The F1 overlay and the panel show the help texts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class KeyUser(Protocol):
         """Return the help texts for the object's keys."""
 
     def taken_keys(self) -> Collection[str]:
-        """Return the window names of keys that reach the window only with Ctrl."""
+        """Return the window names of the keys that this object uses.
+
+        A used key reaches the window only together with Ctrl.
+        """
 
 
 def key_words(key: str) -> str:
@@ -44,5 +47,8 @@ def key_words(key: str) -> str:
 
 
 def window_key(key: str, shift: bool = False, taken: Collection[str] = ()) -> str:
-    """Return a window key's display name, e.g. "Shift+R", with Ctrl if the operator or the panel uses the key."""
+    """Return the display name of a window key, e.g. "Shift+R".
+
+    If the operator or the panel uses the key, the name starts with Ctrl.
+    """
     return ("Ctrl+" if key in taken else "") + ("Shift+" if shift else "") + key_words(key)

@@ -13,5 +13,5 @@ _SIGNS = {
 
 
 def window_name(key: str) -> str:
-    """Convert a key name of a mapping file to the key's window name."""
+    """Convert the name of a key in mapping files to the name of the key in the window."""
     return _SIGNS.get(key, key.lower())

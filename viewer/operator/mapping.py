@@ -1,4 +1,4 @@
-"""Mappings of keys, sticks and buttons to inputs, built in or from files."""
+"""Mappings of keys, sticks and buttons to inputs. A mapping is built in, or is read from a file."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Binding:
 
     Attributes:
         command: name of the input, or a pattern for several inputs, for example "*_brake".
-        keys: two keys (like the stick to the left or back, and like the stick to the right or forward), or one key for
-            a switch.
+        keys: two keys, or one key for a switch. The first key acts like the stick to the left or back. The second key
+            acts like the stick to the right or forward.
         axis: axis of the gamepad, for example "left_x".
         button: gamepad button that toggles a switch.
-        mode: "spring" (the deflection sets the value, which resets on release), "rate" (the deflection sets the rate of
-            the value, which stays on release), or "switch". The default depends on the input.
-        dead_zone: fraction of the stick's travel around the center without effect, 0 to 0.95.
+        mode: "spring", "rate" or "switch". With "spring", the deflection sets the value, which resets on release. With
+            "rate", the deflection sets the rate of the value, which stays on release. The default depends on the input.
+        dead_zone: fraction of the stick's travel around the center that has no effect, 0 to 0.95.
         expo: curve from 0 (linear) to 1 (cubic). Larger values give finer control near the center.
         scale: factor of the deflection of stick and keys, -1 to 1. Negative values reverse the direction.
         rate_limit: maximum rate of the output, in full deflections per second. inf (0 in a mapping file) means no
@@ -145,7 +145,7 @@ class InputMapping:
 
 
 def bound_inputs(binding: Binding, inputs: Collection[str]) -> list[str]:
-    """Return the inputs of a binding: the named input, or all inputs that match a name with "*"."""
+    """Return the inputs of a binding: the named input, or all inputs that match a pattern with "*"."""
     if "*" not in binding.command:
         return [binding.command] if binding.command in inputs else []
     return [name for name in inputs if fnmatchcase(name, binding.command)]

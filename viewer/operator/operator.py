@@ -31,10 +31,10 @@ _MANY = 1 << 20
 
 
 class Operator:
-    """State of all operator inputs. The most recent value from panel, keyboard, gamepad or recording counts.
+    """State of all operator inputs. Each input has the most recent value from panel, keyboard, gamepad or recording.
 
-    Inputs without an operator value follow the scene's schedule. Call :meth:`poll` once per frame. Before the
-    simulation's steps, call :meth:`before_steps` instead of the schedule.
+    Without a value from the operator, an input follows the scene's schedule. Call :meth:`poll` once per frame. Before
+    the simulation's steps, call :meth:`before_steps` instead of the schedule.
 
     Args:
         sim: the simulation. All worlds get the same values.
@@ -82,7 +82,10 @@ class Operator:
         self.reset()
 
     def attach(self, sim: Simulation, scene: Scene | None = None, parameters: Mapping[str, Any] | None = None) -> None:
-        """Switch to another simulation after a restart, and keep a latched emergency stop and added inputs."""
+        """After a restart, switch to the new simulation.
+
+        Keep a latched emergency stop and the inputs of :meth:`add_input`.
+        """
         self._end_recording()
         self._adopt(sim, scene, parameters)
         why = ""
@@ -149,7 +152,7 @@ class Operator:
         return channel.value[world] if isinstance(channel.value, tuple) else channel.value
 
     def source(self, name: str) -> str:
-        """Return an input's last source: "panel", "keyboard", "gamepad", "replay", "stop", or "" (none)."""
+        """Return the last source of an input: "panel", "keyboard", "gamepad", "replay", "stop", or "" (no source)."""
         return self._channels[name].source
 
     def scheduled(self) -> bool:
@@ -172,14 +175,17 @@ class Operator:
         self._channels.take(name, number, source)
 
     def release(self, name: str) -> None:
-        """Release an input, so that it follows the scene's schedule or gets its initial value."""
+        """Release an input.
+
+        The input then follows the scene's schedule, or gets the initial value without a schedule.
+        """
         if not self.stopped:
             self.stop_replay("replay ended")
             self._channels.release(name)
 
     def emergency_stop(self, source: str = PANEL) -> None:
         """Latch the emergency stop. All inputs and commands keep their safe values until :meth:`release_stop`."""
-        if self.stopped and self._player is None:  # a repeated key must not change the positions that servos hold
+        if self.stopped and self._player is None:  # a repeated stop must not change the positions that servos hold
             return
         self.stop_replay()
         self.note = f"emergency stop ({source})"
@@ -242,12 +248,12 @@ class Operator:
         return [KeyGroup("Operator", [*own, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
     def taken_keys(self) -> Collection[str]:
-        """Return the window names of the operator's keys."""
+        """Return the window names of the keys that the operator uses."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
         return {window_name(key) for key in driving | {key for key, _ in self._own_keys}}
 
     def let_go(self) -> None:
-        """Treat all keys as released because the window has lost the keyboard focus."""
+        """Handle all pressed keys as released, because the window has lost the keyboard focus."""
         self.devices.let_go()
 
     def poll(self, seconds: float) -> None:
@@ -327,7 +333,7 @@ class Operator:
 
     @property
     def log(self) -> str:
-        """Name of the file being recorded or replayed, or an empty string."""
+        """Name of the file that is recorded or replayed, or an empty string."""
         return self._taker.path.name if self._taker is not None else self._played if self._player is not None else ""
 
     def record(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
@@ -369,7 +375,7 @@ class Operator:
         return recording
 
     def _end_recording(self) -> None:
-        """End a recording before the simulation time jumps back."""
+        """End a recording, because the simulation time is about to jump back."""
         try:
             self.stop_recording()
         except ModelError as error:

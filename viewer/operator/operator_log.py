@@ -41,11 +41,11 @@ class LogWriter:
         self._recording = recording
 
     def note(self, name: str, value: Value | None) -> None:
-        """Record a change before the next step."""
+        """Record a change of an input. The change takes effect in the next step."""
         self._recording.note(self.step, name, value)
 
     def note_stop(self, stopped: bool) -> None:
-        """Record a latch or release of the emergency stop before the next step."""
+        """Record that the emergency stop is latched or released before the next step."""
         self._recording.stops[self.step] = stopped
 
     def finish(self) -> OperatorRecording:
@@ -73,7 +73,8 @@ class LogPlayer:
         step: index of the next step.
 
     Raises:
-        ModelError: the simulation lacks a recorded input, or its step size or time differs.
+        ModelError: the simulation lacks a recorded input, or the simulation's step size or time differs from the
+            recording.
     """
 
     def __init__(self, recording: OperatorRecording, sim: Simulation, inputs: Mapping[str, Input]) -> None:
@@ -102,7 +103,7 @@ class LogPlayer:
         return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
 
     def due_stop(self) -> bool | None:
-        """Return True for a latch of the emergency stop before the next step, False for a release, else None."""
+        """Return True if the emergency stop is latched before the next step, False if it is released, else None."""
         return self._recording.stops.get(self.step)
 
     def due(self) -> dict[str, Value | None]:

@@ -1,4 +1,4 @@
-"""Built-in mappings: ISO and SAE patterns for excavators, wheeled vehicles, and all other scenes."""
+"""Built-in mappings: ISO and SAE patterns for excavators, a wheeled pattern, and a mapping for all other scenes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 
 @dataclass(frozen=True)
 class Lever:
-    """Function and direction of one lever axis.
+    """Function and direction of one axis of a lever.
 
-    Positive commands swing to the left (counterclockwise from above), and extend the cylinders of boom (boom up), stick
-    (stick in) and bucket (curl).
+    Positive swing commands rotate to the left (counterclockwise from above). All other positive commands extend a
+    cylinder: boom up, stick in, bucket curl.
     """
 
     function: str
@@ -49,7 +49,7 @@ WHEELED = "wheeled"
 PEDALS: tuple[Binding, ...] = (
     Binding("drive", keys=("S", "W"), axis="left_y"),
     Binding("*_drive", keys=("S", "W"), axis="left_y"),
-    # spring-loaded, with the speed of a steering wheel; positive commands steer left
+    # The value springs back and changes as fast as a steering wheel. Positive commands steer left.
     Binding("steer", keys=("A", "D"), axis="right_x", mode="spring", scale=-1.0, rate_limit=2.0),
     Binding("turn", keys=("J", "L"), axis="left_x", scale=-1.0),
     Binding("turn_clutch", keys=("C",), button="b", mode="switch"),
@@ -72,7 +72,8 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
     Args:
         inputs: all inputs of the simulation.
         wish: "iso", "sae", "wheeled", a mapping file, or "auto". With "auto", excavators get the ISO pattern, and
-            models that drive and steer get "wheeled". Other models get keys and sticks in order.
+            models that drive and steer get "wheeled". In all other models, the inputs get keys and sticks in the order
+            of the inputs.
 
     Raises:
         ModelError: the scene lacks commands of the pattern, or the file is invalid.
@@ -92,7 +93,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
     """Return the bindings of inputs whose keys, stick or button the model defines.
 
     Raises:
-        ModelError: a name is unknown, or an input that is not a switch has only one key.
+        ModelError: a name is unknown, or an input has only one key but is not a switch.
     """
     found = []
     for item in inputs:
@@ -151,7 +152,7 @@ def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
     found: dict[str, str] = {}
     for function, words in WORDS.items():
         named = [item for name, item in inputs.items() if not item.switch and set(words) & _words(name)]
-        # excludes valves and brakes with the same word in the label, which have only one direction
+        # excludes valves and brakes whose label contains the same word, because they have only one direction
         levers = [item for item in named if not item.idle and item.lower < 0.0 < item.upper]
         fits = [item.name for item in (named if len(named) == 1 else levers)]
         if len(fits) == 1:
@@ -170,7 +171,7 @@ def _pattern(name: str, functions: Mapping[str, str], inputs: Mapping[str, Input
 
 
 def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
-    """Return the bindings of a wheeled vehicle, or an empty list without commands that steer and drive."""
+    """Return the bindings of a wheeled vehicle. If no commands steer and drive, return an empty list."""
     found = [binding for binding in PEDALS if bound_inputs(binding, inputs)]
     names = [binding.command for binding in found]
     if "drive" in names and "*_drive" in names:

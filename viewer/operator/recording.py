@@ -1,4 +1,4 @@
-"""Operator recordings: JSON lines with all input changes and their steps.
+"""Operator recordings: JSON lines with all changes of inputs, and the steps of the changes.
 
 The file has a header, one line for each step with changes, and an end line:
 
@@ -40,7 +40,7 @@ Value = float | tuple[float, ...]
 
 @dataclass
 class OperatorRecording:
-    """Recorded changes and their steps.
+    """Recorded changes of inputs, and the steps of the changes.
 
     Attributes:
         inputs: names of all inputs.
@@ -49,7 +49,7 @@ class OperatorRecording:
         time: simulation time at the beginning (s).
         solver: precision and SolverConfig settings of the simulation, required for a bitwise identical replay.
         changes: step index -> new values before the step. The value None releases the input.
-        stops: step index -> True for a latch of the emergency stop before the step, False for a release.
+        stops: step index -> True if the emergency stop is latched before the step, False if it is released.
         steps: length of the recording in steps.
     """
 
@@ -141,7 +141,7 @@ def next_free(base: str | os.PathLike[str]) -> Path:
 
 
 def newest(base: str | os.PathLike[str]) -> Path | None:
-    """Return the newest file among ``base`` and its numbered names, or None without files."""
+    """Return the newest file with the name ``base`` or a numbered name (NAME-2.jsonl), or None without files."""
     found = [(file.stat().st_mtime_ns, number, file) for number, file in _numbered(Path(base)) if file.is_file()]
     return max(found)[2] if found else None
 

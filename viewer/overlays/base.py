@@ -1,4 +1,4 @@
-"""Base class and registry of overlays, and the scene data that overlays draw."""
+"""Base class and registry of overlays, and the data that overlays draw."""
 
 from __future__ import annotations
 
@@ -72,11 +72,14 @@ class Frame:
 
     @cached_property
     def coms(self) -> Array:
-        """Drawn centers of mass (worlds, bodies + 1, 3), m. The last entry is the origin of the world."""
+        """Positions at which the centers of mass are drawn (worlds, bodies + 1, 3), m.
+
+        The last entry is the world's origin.
+        """
         return np.asarray(self.poses.position + self.stage.offsets[:, None])
 
     def places(self, body: Array, point: Array) -> Array:
-        """Return the drawn positions (worlds, n, 3), m, of points on bodies.
+        """Return the positions (worlds, n, 3), m, at which points on bodies are drawn.
 
         Args:
             body: (n,) indices of the bodies, -1 for the world.
@@ -94,12 +97,12 @@ class Frame:
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Convert world indices ``world`` (n,) of the simulation to indices in the list of drawn worlds."""
+        """Convert world indices of the simulation (n,) to indices in the list of drawn worlds."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Add to each point (n, 3) the drawn offset of its world (m)."""
+        """Add the offset at which a world is drawn to each point (n, 3), in m."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
@@ -129,7 +132,7 @@ _Made = TypeVar("_Made")
 
 
 def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Decorate ``make`` with a cache of its result for each stage."""
+    """Decorate ``make`` with a cache, which stores one result for each stage."""
     kept: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:
@@ -141,14 +144,14 @@ def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
 
 
 class Overlay(ABC):
-    """Base class of overlays: drawings over the scene, which the user can switch on and off.
+    """Base class of overlays. The user can switch overlays on and off.
 
     Attributes:
         name: unique name.
         key: letter that toggles the overlay in a window.
         description: description in one line.
         needs_simulation: True if the overlay is empty for a model or a recording.
-        floats: True if the overlay is drawn last, in the free space.
+        floats: True if the overlay is drawn after all others, in space that is still free.
     """
 
     name: ClassVar[str]

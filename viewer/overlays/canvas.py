@@ -1,7 +1,7 @@
-"""Canvas for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture.
+"""Canvas for overlays. Overlays draw lines, disks, arrows and areas in the scene, and boxes and text on the picture.
 
-Widths are in units of :attr:`Canvas.unit`. Colors are sRGB from 0 to 1, with or without opacity. A color is for all
-objects, or an array has one color for each object.
+Widths are in units of :attr:`Canvas.unit`. Colors are sRGB from 0 to 1, with or without opacity. A color is either one
+color for all objects, or an array with one color for each object.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Canvas:
     Attributes:
         unit: width of a thin line (pixels).
         atlas: glyphs for text.
-        taken: covered areas of the picture.
+        taken: areas of the picture that are already covered.
         wireframe: True to draw the edges of all meshes.
     """
 
@@ -93,8 +93,8 @@ class Canvas:
             a, b: ends of the lines.
             color: one color for all lines, or an array (n, 3 or 4).
             width: line width, in units of :attr:`unit`.
-            top: if True, draw over all bodies, else draw hidden sections faintly.
-            style: DASHED, RIMMED, FLAT or a sum of them.
+            top: if True, draw over all bodies. If False, draw hidden sections of the lines faintly.
+            style: DASHED, RIMMED, FLAT, or a sum of these constants.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
 
@@ -144,7 +144,7 @@ class Canvas:
         self._stroke(self._picture, a, b, color, box.height / self.unit, box.height / self.unit, PIXELS | FLAT)
 
     def pointers(self, start: Array, boxes: Sequence[Box], color: Color = INK) -> None:
-        """Draw a line from each pixel (n, 2) to the nearest point of its box, with a dot at the pixel."""
+        """Draw a line from pixel k to the nearest point of box k, with a dot at the pixel. Pixels are (n, 2)."""
         start = np.reshape(np.asarray(start, dtype=float), (-1, 2))
         low = np.reshape([(box.x, box.y) for box in boxes], (-1, 2))
         end = np.clip(start, low, low + np.reshape([(box.width, box.height) for box in boxes], (-1, 2)))
@@ -158,7 +158,7 @@ class Canvas:
         self._stroke(self._picture, [[x, y, 0.0]], [[x, y, 0.0]], color, width, width, PIXELS)
 
     def text(self, x: float, y: float, text: str, color: Color = INK, halo: Color = (1.0, 1.0, 1.0, 0.0)) -> None:
-        """Draw a line of text with the start of its base line at a pixel.
+        """Draw a line of text. The base line of the text starts at a pixel.
 
         Args:
             x, y: pixel at the start of the base line.
@@ -174,7 +174,7 @@ class Canvas:
         self._letters.append(letters)
 
     def scene_strokes(self) -> Array:
-        """Return the strokes that bodies can hide, dtype STROKE."""
+        """Return the strokes in the scene that bodies can hide, dtype STROKE."""
         return self._scene.all()
 
     def top_strokes(self) -> Array:

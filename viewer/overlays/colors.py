@@ -1,4 +1,4 @@
-"""Overlay of the graph coloring: joints and contacts in the solver's colors."""
+"""Overlay of the graph coloring. The overlay draws joints and contacts in the solver's colors."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def color_of(number: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Links:
-    """Constraints, drawn as disks (hubs) with a line to each connected body.
+    """Constraints as graph: the overlay draws a disk (hub) for each constraint, and a line to each connected body.
 
     Attributes:
         color: (n,) color index of the solver.
-        hub: (n, 3) drawn position of each constraint (m).
+        hub: (n, 3) position at which each constraint is drawn (m).
         link: (m,) index of the constraint of each line.
         end: (m, 3) end of each line at the body (m).
     """
@@ -72,7 +72,7 @@ def _hubs(stage: Stage) -> tuple[Array, Array]:
 
 
 def joint_links(frame: Frame, max_colors: int) -> Links:
-    """Return joints and couplings of the drawn worlds, with their colors in the solver's graph coloring."""
+    """Return the joints and couplings of the drawn worlds, with the colors of the solver's graph coloring."""
     t = frame.model.topology
     body, point = _hubs(frame.stage)
     slots = t.constraint_bodies
@@ -114,7 +114,10 @@ def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
 
 @register
 class ColorsOverlay(Overlay):
-    """Graph coloring. The solver processes constraints of one color in parallel, since they share no moving body."""
+    """Graph coloring.
+
+    The solver processes constraints of one color in parallel, because constraints of one color share no moving body.
+    """
 
     name: ClassVar[str] = "colors"
     key: ClassVar[str] = "g"

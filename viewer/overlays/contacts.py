@@ -1,4 +1,4 @@
-"""Contact points, and contact forces as arrows scaled by the weight of a body."""
+"""Contact points, and arrows for contact forces. The length of an arrow is relative to the weight of a body."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def arrow_lengths(force: Array, weight: float, size: float) -> Array:
 
 
 def shown_forces(contacts: Contacts, dynamic: Array, up: Array) -> Array:
-    """Return the forces (n, 3) on the moving body (N), or on the body that is pushed upward if both move."""
+    """Return the forces (n, 3) on the moving body (N).
+
+    If both bodies move, return the force on the body that is pushed up.
+    """
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
     on_a = np.where(moves_a & moves_b, contacts.force @ up < 0.0, moves_a & ~moves_b)

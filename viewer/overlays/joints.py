@@ -1,4 +1,4 @@
-"""Joint frames in both bodies, and the joints' axes of motion."""
+"""Overlay of the joint frames in both bodies, and of the axes of motion."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class JointArrays:
         body: (2, n) indices of the parent and child bodies.
         point: (2, n, 3) origins of the frames (m).
         axes: (2, n, 3, 3) columns are the frames' x, y and z axes.
-        move_body, move_point, move_direction: body (m,), point (m, 3) and direction (m, 3) of each axis of motion.
+        move_body, move_point, move_direction: body (m,), point (m, 3) and direction (m, 3) of the m axes of motion.
         move_slides: (m,) True for translation, False for rotation.
         lines: (k,) indices of the distance joints.
         count: number n of joints.
@@ -79,9 +79,11 @@ def joint_arrays(stage: Stage) -> JointArrays:
 
 @register
 class JointsOverlay(Overlay):
-    """Joint frames: opaque arrows in the child, faint lines in the parent.
+    """Joint frames.
 
-    For hinges and ball joints, the distance between both origins is the joint error.
+    The overlay draws opaque arrows for the frame in the child, and faint lines for the frame in the parent.
+
+    For hinges and ball joints, the distance between the origins of both frames is the joint error.
     """
 
     name: ClassVar[str] = "joints"
@@ -89,7 +91,7 @@ class JointsOverlay(Overlay):
     description: ClassVar[str] = "joint frames (x red, y green, z blue) and the axes of motion"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw joint frames and axes, with constant lengths in all pictures of a scene."""
+        """Draw joint frames and axes. The lengths are constant in all pictures of a scene."""
         joints = joint_arrays(frame.stage)
         size = _SHARE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
         origins = [frame.places(joints.body[side], joints.point[side]) for side in (0, 1)]

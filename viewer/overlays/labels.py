@@ -16,7 +16,7 @@ _MOST = 150
 
 @register
 class LabelsOverlay(Overlay):
-    """Body labels, nearest bodies first, if there is free space."""
+    """Labels of bodies. The nearest bodies get labels first. Without free space, a body has no label."""
 
     name: ClassVar[str] = "labels"
     key: ClassVar[str] = "l"
@@ -24,7 +24,7 @@ class LabelsOverlay(Overlay):
     floats: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw text with a halo and a line to the center of mass."""
+        """For each label, draw text with a halo, and a line to the center of mass."""
         bodies = frame.model.bodies
         points = frame.coms[:, : len(bodies)].reshape(-1, 3)
         pixel, inside = canvas.project(points)

@@ -24,8 +24,8 @@ class Support:
     """Support polygon of a world.
 
     Attributes:
-        corners: (n, 3) corners of the support polygon in order, at the height of the lowest contact, in the world frame
-            (m).
+        corners: (n, 3) corners of the support polygon in order, in the world frame (m). All corners have the height of
+            the lowest contact.
         margin: distance (m) of the projected common center of mass from the polygon's edge, positive inside, negative
             outside.
     """
@@ -64,14 +64,17 @@ def whole_center(mass: Array, coms: Array) -> Array:
 
 @register
 class MassOverlay(Overlay):
-    """Centers of mass as disks sized by mass, and a plumb line from the common center to the support polygon."""
+    """Centers of mass as disks, whose size depends on the mass.
+
+    A plumb line goes from the common center of mass to the support polygon.
+    """
 
     name: ClassVar[str] = "mass"
     key: ClassVar[str] = "m"
     description: ClassVar[str] = "centers of mass of bodies and of the whole, with the support polygon"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw centers of mass, and the support polygon for a simulation with contacts."""
+        """Draw the centers of mass. For a simulation with contacts, also draw the support polygon."""
         mass, bodies = frame.mass, len(frame.model.bodies)
         coms = frame.coms[:, :bodies]
         centers = whole_center(mass, coms)

@@ -60,7 +60,7 @@ class Painter:
         GL.glDepthMask(True)
 
     def _draw_wireframe(self, view: View) -> None:
-        GL.glEnable(GL.GL_CULL_FACE)  # back edges are hidden, and lines are expensive on the CPU
+        GL.glEnable(GL.GL_CULL_FACE)  # back edges are hidden, and lines are slow on a CPU
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE)
         GL.glDepthFunc(GL.GL_LEQUAL)
         self._wire.use(to_clip=view.to_clip, color=(0.03, 0.05, 0.08, WIRE))
@@ -116,7 +116,7 @@ class Painter:
 
 
 class _Instances:
-    """Buffer of instances of one record type."""
+    """Buffer that contains instances of one record type."""
 
     def __init__(self, record: np.dtype, each_instance: bool) -> None:  # type: ignore[type-arg]
         self._array = GL.glGenVertexArrays(1)

@@ -1,4 +1,4 @@
-"""Picture of a stage in the current OpenGL context, used offscreen and in windows."""
+"""Drawing of a stage with overlays in the current OpenGL context, for offscreen pictures and windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Sketch = Callable[[Frame, Canvas], None]
 
 
 class Painting:
-    """Multisampled picture of scene and overlays. All methods need a current OpenGL context.
+    """Multisampled picture of the scene and the overlays. All methods need a current OpenGL context.
 
     Args:
         stage: stage with all drawn objects.

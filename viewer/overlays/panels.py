@@ -28,9 +28,10 @@ class Row:
 
 
 def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
-    """Add a table in a corner, below or next to existing tables. Long tables break into columns.
+    """Add a table in a corner, below or next to existing tables. Long tables have several columns.
 
-    If the space is too small, a row shows the number of missing rows, or there is no table.
+    If the space is too small, the last row shows the number of missing rows. If even a short table does not fit, the
+    function adds no table.
 
     Args:
         canvas: canvas to draw on.

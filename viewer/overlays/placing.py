@@ -1,4 +1,4 @@
-"""Non-overlapping placement of labels next to points."""
+"""Placement of labels next to points, without overlaps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Se
         taken: areas that labels must not cover.
 
     Returns:
-        A box for each label, without overlaps, or None for labels without free space near the anchor.
+        One box for each label. The boxes do not overlap. If the space near a point is full, the entry is None.
     """
     ground = _Ground()
     for box in taken:

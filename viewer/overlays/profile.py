@@ -12,7 +12,7 @@ from gpusim.viewer.overlays.panels import Row, add_panel
 
 
 def profile_rows(frame: Frame) -> list[tuple[str, str]]:
-    """Return rows with names and values, without unknown values."""
+    """Return rows with names and values. Omit unknown values."""
     sim, timings = frame.sim, frame.timings
     rows = []
     if sim is not None:
@@ -54,5 +54,5 @@ class ProfileOverlay(Overlay):
     description: ClassVar[str] = "simulation time, real-time factor, step and frame times, counts"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw the table, with a trial step before the first step."""
+        """Draw the table. Before the first step, run a trial step to count contact points."""
         add_panel(canvas, "profile", [Row(*row) for row in profile_rows(frame)], right=True)

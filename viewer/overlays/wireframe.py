@@ -17,5 +17,5 @@ class WireframeOverlay(Overlay):
     description: ClassVar[str] = "edges of the triangles of everything that is drawn"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Request the wireframe from the painter."""
+        """Mark the canvas, so that the painter draws the wireframe."""
         canvas.wireframe = True

@@ -1,6 +1,6 @@
 """Operator panel over the scene, drawn with imgui: sliders, switches, gauges and scopes.
 
-The package imports imgui and OpenGL only for the first panel.
+The package imports imgui and OpenGL only when you create the first panel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["PanelState", "Panel"]
 
 
 def __getattr__(name: str) -> Any:
-    # late import: the rest works without imgui-bundle
+    # late import: all other parts work without imgui-bundle
     if name == "Panel":
         from gpusim.viewer.panel.panel import Panel
 

@@ -24,7 +24,7 @@ class Span:
     """Axis limits for the values of the last seconds.
 
     Args:
-        least: minimum span, in addition to :data:`FLOOR` and :data:`SHARE`.
+        least: minimum width of the range. :data:`FLOOR` and :data:`SHARE` are further lower bounds of the width.
     """
 
     def __init__(self, least: float = 0.0) -> None:
@@ -36,7 +36,7 @@ class Span:
         self._ends = None
 
     def around(self, values: Array) -> tuple[float, float]:
-        """Return lower and upper limit for finite values. The function ignores all other values."""
+        """Return the lower and the upper axis limit for the values. The function ignores infinite values and NaN."""
         finite = values[np.isfinite(values)]
         if not finite.size:
             return self._ends or (0.0, 1.0)

@@ -10,7 +10,7 @@ from gpusim.viewer.errors import ViewerError
 INSTALL = 'pip install "gpusim[panel]"'
 
 with suppress(ImportError, OSError):
-    # glfw first: windows and imgui share one library
+    # import glfw first, so that windows and imgui share one library
     import glfw  # noqa: F401
 
 try:
@@ -23,7 +23,7 @@ __all__ = ["imgui", "make_renderer"]
 
 def make_renderer() -> Any:
     """Return imgui's renderer for the bound framebuffer, in the current contexts of OpenGL and imgui."""
-    # late import: imports OpenGL, after the choice of its platform
+    # late import: this module imports OpenGL, which needs the chosen platform
     from imgui_bundle.python_backends.opengl_backend_programmable import ProgrammablePipelineRenderer
 
     return ProgrammablePipelineRenderer()

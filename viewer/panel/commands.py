@@ -56,7 +56,7 @@ def _head(operator: Operator, item: Input, value: float) -> None:
 
 
 def _who(operator: Operator, item: Input, source: str, room: float) -> None:
-    """Draw the source of the value if it fits."""
+    """Draw the source of the value if there is enough space."""
     f = imgui.get_font_size()
     who = source or ("schedule" if operator.scheduled() and item.name in operator.sim.control else "")
     left = room - imgui.calc_text_size(item.name).x - (3.3 * f if item.switch else f)

@@ -1,4 +1,7 @@
-"""Live block diagram: boxes, wires with values, lamps, and a list for the selected block."""
+"""Live block diagram with boxes, lamps and values on the wires.
+
+A list shows the ports and parameters of the selected block.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def toggle(panel_state: PanelState) -> None:
 
 
 def draw(panel_state: PanelState, view: DiagramView) -> None:
-    """Draw the canvas, and on its right the ports and parameters of the selected block."""
+    """Draw the canvas. To the right of the canvas, draw the ports and parameters of the selected block."""
     _head(panel_state, view)
     f = imgui.get_font_size()
     values = view.values(panel_state.world)
@@ -152,7 +155,7 @@ class _Pen:
             width = self._view.widths.get((text, height), 0.0)
             if not width:  # measuring a text is slower than drawing
                 imgui.push_font(None, height)
-                if len(self._view.widths) > _MOST_WIDTHS:  # values change in every frame
+                if len(self._view.widths) > _MOST_WIDTHS:  # texts of values change in every frame
                     self._view.widths.clear()
                 width = self._view.widths[text, height] = imgui.calc_text_size(text).x
                 imgui.pop_font()

@@ -1,4 +1,4 @@
-"""State of the block diagram view (without imgui): diagram, position, selected block, values on the wires."""
+"""State of the block diagram view: diagram, position, selected block, values on the wires. Needs no imgui."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DiagramView:
     """View of the diagrams of a running or replayed simulation.
 
     Args:
-        source: source of the session.
+        source: simulation or recording of the session.
 
     Attributes:
         labels: labels of the diagrams.
@@ -50,7 +50,7 @@ class DiagramView:
         self._fresh = False
 
     def show(self, label: str) -> None:
-        """Show another diagram, fitted to the canvas."""
+        """Show another diagram, scaled to fit into the canvas."""
         self.label, self.zoom, self.picked = label, 0.0, ""
 
     @property
@@ -94,7 +94,7 @@ class DiagramView:
         self._fresh = False
 
     def values(self, world: int) -> dict[str, Array]:
-        """Return the wire values in one world: signal -> array (numbers,)."""
+        """Return the values on the wires in one world, as a dict: signal -> array (numbers,)."""
         if isinstance(self._source, Played):
             return {name: rows[world] for name, rows in self._source.player.read_signals().items()}
         running = [one for one in self._running() if one.program.label == self.label]
@@ -105,7 +105,7 @@ class DiagramView:
         return found
 
     def inputs(self, box: Box) -> dict[str, str | None]:
-        """Return port -> signal for the inputs of a box."""
+        """Return a dict for the input ports of a box: port -> signal."""
         wires = {w.target[1]: w.signal for w in self.picture.wires if w.target[0] == box.path}
         return {port: wires.get(port) for port in box.inputs}
 
@@ -115,7 +115,7 @@ class DiagramView:
         return self._source.sim.runtime.running
 
     def parameters(self, box: Box) -> dict[str, str]:
-        """Return parameter name -> signal for the block's tunable parameters."""
+        """Return a dict for the tunable parameters of a block: parameter name -> signal."""
         start = f"diagram.{self.label}.{box.path.replace('/', '.')}."
         return {
             signal.removeprefix(start): signal
@@ -130,7 +130,7 @@ class DiagramView:
         return float(np.asarray(self._source.sim.read(signal, numpy=True))[world])  # type: ignore[attr-defined]
 
     def write(self, signal: str) -> None:
-        """Write the number in the field to a parameter in all worlds, if the number is finite."""
+        """Write the edited number to a parameter in all worlds. Ignore a number that is not finite."""
         value = self.edited.pop(signal, float("nan"))
         if np.isfinite(value):
             self._source.sim.write(signal, value)  # type: ignore[attr-defined]

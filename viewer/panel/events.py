@@ -1,4 +1,4 @@
-"""Mouse and keyboard events for imgui, with glfw's codes, independent of windows."""
+"""Mouse and keyboard events for imgui. The events use glfw's codes, but need no window."""
 
 from __future__ import annotations
 

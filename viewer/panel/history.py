@@ -1,4 +1,4 @@
-"""Samples of the plotted signals in the last seconds, for gauges and scopes. The module does not use imgui."""
+"""Samples of the plotted signals in the last seconds, for gauges and scopes. Needs no imgui."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One plot with title, unit and lines. ``first`` is the column of the first line's samples."""
+    """One plot with title, unit and lines. ``first`` is the column that contains the samples of the first line."""
 
     title: str
     unit: str
@@ -77,7 +77,7 @@ class History:
         self.world = self.worlds[0]
         self.scopes = _scopes(sim, plots)
         traces = [trace for scope in self.scopes for trace in scope.traces]
-        # ring buffer: shifting all samples is slow with many worlds
+        # ring buffer, because shifting all samples is slow with many worlds
         self._times = np.full(_SAMPLES, np.nan)
         self._values = np.full((_SAMPLES, len(self.worlds), len(traces)), np.nan)
         self._count = self._next = 0
@@ -122,7 +122,7 @@ class History:
                 row[:, k] = array.reshape(len(array), -1)[worlds, trace.component] * trace.scale
 
     def course(self, scope: Scope) -> tuple[Array, Array]:
-        """Return times (n,), s, and values (n, traces) of a scope in the displayed world, the last :data:`SECONDS`."""
+        """Return the times (n,), s, and the values (n, traces) of a scope in the displayed world."""
         order = np.arange(self._next - self._count, self._next) % _SAMPLES
         times = self._times[order]
         order = order[times >= times[-1] - SECONDS - 1e-9] if self._count else order
@@ -134,13 +134,13 @@ class History:
         return self._spans[self.scopes.index(scope)].around(values)
 
     def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:
-        """Return the limits of a gauge: the signal's known range, or else limits around the values."""
+        """Return the limits of a gauge: the range of the signal, or if unknown, limits around the values."""
         known = scope.traces[number].range
         return known if known is not None else self._gauges[scope.first + number].around(values[:, number])
 
 
 def _known(scope: Scope) -> list[float]:
-    """Return the widths of the known signal ranges of a scope."""
+    """Return the width of each trace's range. Omit traces without a range."""
     return [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
 
 
@@ -178,7 +178,7 @@ def _short(signal: str) -> str:
 
 
 def number(value: float, span: float, sign: str = "") -> str:
-    """Return a value as text, or "-" if it is not finite. ``span`` determines the number of decimals.
+    """Return a value as text, or "-" if the value is not finite. ``span`` determines the number of decimals.
 
     ``sign="+"`` also adds a sign to positive values.
     """

@@ -1,4 +1,4 @@
-"""Layout of the panel's parts and of the scene, computed without imgui."""
+"""Layout of the panel and the scene in a window. Needs no imgui."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator panel: imgui over the scene, in a window or offscreen."""
+"""The operator panel: imgui widgets over the scene, in a window or offscreen."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Panel:
         return width >= _LEAST_WIDTH * font and height >= _LEAST_HEIGHT * font
 
     def scene_area(self, width: float, height: float) -> Box:
-        """Return the area for the scene: the whole window if the panel is hidden or does not fit."""
+        """Return the area for the scene. If the panel is hidden or does not fit, the scene gets the whole window."""
         whole = Box(0.0, 0.0, width, height)
         return self.layout(width, height).scene if self.visible and self.fits(width, height) else whole
 

@@ -21,7 +21,7 @@ TOGGLE = "TAB"
 
 
 class PanelClient:
-    """Window client of the panel, with mouse events over the panel and key events while the user types.
+    """Window client of the panel. The client handles mouse events over the panel, and key events while the user types.
 
     Args:
         window: window with the panel and with the current OpenGL context.
@@ -41,7 +41,7 @@ class PanelClient:
         self._look()
 
     def _look(self) -> None:
-        """Show the selected body's world in the panel, or without a selected body the first drawn world."""
+        """Show the world of the selected body in the panel. Without a selected body, show the first drawn world."""
         panel_state, sight = self.panel.panel_state, self._window.sight
         panel_state.worlds = sight.worlds
         panel_state.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
@@ -82,7 +82,7 @@ class PanelClient:
     def _key(self, code: int, scancode: int, action: int, bits: int) -> bool:
         if self.panel.wants_keyboard:
             self.panel.events.key(code, action != RELEASED, bits)
-            # other clients get releases, too, so that no key stays pressed
+            # other clients also get key releases, so that no key stays pressed
             return action != RELEASED
         if code == KEYS[TOGGLE]:
             if action != RELEASED:
@@ -121,14 +121,15 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
 
     Args:
         window: window that gets the clients.
-        panel_state: state of the window's session. With the panel, state and window share the active overlays.
-        panel: if True, add panel, keyboard and gamepad, else only keyboard and gamepad.
+        panel_state: state of the window's session. If there is a panel, the state and the window share the active
+            overlays.
+        panel: if True, add the panel, keyboard and gamepad. If False, add only keyboard and gamepad.
 
     Returns:
         The panel's client, or None without a panel.
 
     Raises:
-        ViewerError: imgui-bundle is not installed. The window then has keyboard and gamepad, but no panel.
+        ViewerError: imgui-bundle is not installed. After this error, the window has keyboard and gamepad, but no panel.
     """
     if panel_state.operator is not None:
         window.add_client(OperatorClient(panel_state.operator))

@@ -1,4 +1,4 @@
-"""State of the panel: session, operator, signals, scene parameters and overlays."""
+"""State of the panel. The state refers to the session, operator, signals, scene parameters and overlays."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class PanelState:
         operator: the inputs, or None during playback of a motion.
         parameters: scene parameters, empty for a scene without parameters.
         values: current values of the parameters, as text that the user may edit.
-        shown: names of the active overlays, shared with the window.
+        shown: names of the active overlays. The window uses the same object.
         worlds: indices of the worlds that are drawn.
         world: index of the displayed world.
         overlays: all overlays.
-        jitter: root mean square of the frames' lateness (s), None without pacing.
-        frame_rate: frames per second, 0 without pacing.
+        jitter: root mean square of the lateness of frames (s), or None without a pacer.
+        frame_rate: frames per second, or 0 without a pacer.
         record_path: file of the operator's first recording. Other recordings get a number in the file name.
         message: one line for the user about the last restart.
         problem: error of the last recording or replay of commands, or empty.
-        keys: function that returns the help for all keys and the mouse in a window, None without a window.
+        keys: function that returns the help for all keys and the mouse in a window, or None without a window.
         places: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
             "timeline", "command lift", "parameter mass", "overlay contacts" and "diagram block pid".
         diagram_shown: True if the block diagram is open.
@@ -105,13 +105,13 @@ class PanelState:
         return f"world {self.world} of {count}" if count > 1 else ""
 
     def all_keys(self) -> Sequence[KeyGroup]:
-        """Return the help for keys and mouse, or without a window for the operator's keys."""
+        """Return the help for keys and mouse. Without a window, return only the help for the operator's keys."""
         if self.keys is not None:
             return self.keys()
         return self.operator.key_groups() if self.operator is not None else ()
 
     def health(self) -> tuple[str, bool]:
-        """Return the state of the simulation as text, and True for a healthy simulation."""
+        """Return the state of the simulation as text, and whether the simulation is healthy."""
         if self.live is None:
             return "playback", True
         word = np.asarray(self.live.sim.status_flags())
@@ -140,7 +140,7 @@ class PanelState:
         self.session.reset()
 
     def toggle_recording(self) -> None:
-        """Start or end a recording of the operator. A start resets the simulation, for an exact replay."""
+        """Start or end a recording of the operator. The start resets the simulation, so that the replay is exact."""
         if self.operator is None:
             return
         try:

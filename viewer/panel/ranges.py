@@ -11,7 +11,7 @@ from gpusim.model.model import Model
 
 
 def signal_range(model: Model, name: str) -> tuple[float, float] | None:
-    """Return minimum and maximum of a signal, in its unit, or None if the range is unknown.
+    """Return the minimum and maximum of a signal in the unit of the signal, or None if the range is unknown.
 
     Args:
         model: the model that has the signal.

@@ -17,7 +17,7 @@ _LEAST, _MOST = 2.4, 7.0
 
 
 def draw(history: History, world: str = "") -> None:
-    """Draw all scopes below each other, in the available height.
+    """Draw all scopes below each other, so that they fill the available height.
 
     Args:
         history: the samples.

@@ -50,7 +50,7 @@ class Sizes:
 
     @classmethod
     def of(cls, width: float, height: float, zoom: float = 1.0) -> Sizes:
-        """Return sizes with readable text for a window.
+        """Return sizes for a window, so that text is readable.
 
         ``zoom`` is the number of cursor units per logical pixel of the desktop.
         """

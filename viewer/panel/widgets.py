@@ -40,7 +40,7 @@ def wrapped(text: str, rgba: Rgba) -> None:
 
 
 def clipped(text: str, width: float) -> str:
-    """Return the text, shortened in the middle if it is too wide."""
+    """Return the text. If the text is too wide, replace the middle by an ellipsis."""
     if imgui.calc_text_size(text).x <= width:
         return text
     head, tail = text[: (len(text) + 1) // 2], text[(len(text) + 1) // 2 :]
@@ -79,7 +79,7 @@ def bar(x: float, y: float, width: float, height: float, shares: tuple[float, fl
     low, high = (min(max(share, 0.0), 1.0) for share in sorted(shares))
     draw.add_rect_filled((x, y), (x + width, y + height), theme.color(theme.FIELD), 0.5 * height)
     left, right = x + low * width, x + high * width
-    if right - left < height:  # keeps a value of 0 visible
+    if right - left < height:  # make a value of 0 visible
         middle = 0.5 * (left + right)
         left, right = max(x, middle - 0.5 * height), min(x + width, middle + 0.5 * height)
     draw.add_rect_filled((left, y), (right, y + height), theme.color(rgba), 0.5 * height)

@@ -1,4 +1,4 @@
 """Browser view: a web page with the scene, the operator's inputs, time and scopes, served by viser.
 
-The package imports viser only for the first server.
+The package imports viser only when you start the first server.
 """

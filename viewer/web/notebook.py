@@ -45,7 +45,8 @@ def notebook(
         sim: the simulation.
         scene: scene of the simulation, for schedule, plots and camera.
         worlds: indices of the drawn worlds, or None for the first 16.
-        camera: a camera, the name of a view, or None for the scene's camera or a camera that shows everything.
+        camera: a camera, the name of a view, or None. With None, the view uses the scene's camera, or a camera that
+            shows everything.
         host: name or address of this computer that the browser uses.
         port: port of the page. 0 selects a free port.
 

@@ -67,7 +67,7 @@ def _free_port(host: str, port: int) -> int:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.socket(family) as trial:
-            if os.name == "posix":  # like servers, so that the port of a stopped server is free
+            if os.name == "posix":  # servers set this option, so that the port of a stopped server is free
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind((host, port))
             trial.listen()

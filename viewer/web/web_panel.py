@@ -56,10 +56,10 @@ class WebPanel:
             self._parameters()
         self.refresh()
 
-    # Elements. Events without a client are changes by the server, not by a user.
+    # Elements. If an event has no client, the server has changed the element, not a user.
 
     def _on(self, handle: Any, action: Callable[[Any], None]) -> Any:
-        """Register ``action``, which gets the new value after a browser changes or clicks an element."""
+        """Call ``action`` with the new value after a browser changes or clicks an element."""
 
         def changed(event: Any) -> None:
             if event.client is not None:

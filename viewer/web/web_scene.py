@@ -30,7 +30,7 @@ _VISIBLE = 60.0
 
 @dataclass
 class _Node:
-    """Instances of one viser node, and their last sent poses."""
+    """Instances of one viser node, and the poses that the server sent last."""
 
     handle: Any
     chosen: Array
@@ -110,7 +110,7 @@ class WebScene:
         )  # fmt: skip
 
     def _move_grounds(self, poses: Poses) -> None:
-        """Move the grounds that are fixed to moving bodies."""
+        """Move the drawn planes that are fixed to moving bodies."""
         for number, ground in enumerate(self.stage.grounds):
             for world, point, axes in self.stage.ground_places(ground, poses):
                 handle, before = self._grounds.get((number, world), (None, None))
@@ -140,14 +140,14 @@ class WebScene:
         self._move_grounds(poses)
 
     def shift(self, shift: Array) -> None:
-        """Move all drawn objects by ``shift`` (m), which keeps a followed body at the center of all views."""
+        """Move all drawn objects by ``shift`` (m), to keep a followed body at the center of all views."""
         if np.abs(shift - self._shift).max() > _STILL * self.stage.home.radius:
             self._root.position, self._shift = shift, shift
             self.updates += 1
 
     @property
     def shifted(self) -> Array:
-        """Shift (3,) that the browsers currently show (m)."""
+        """Shift (3,) in m that the browsers currently use."""
         return self._shift
 
 
@@ -159,7 +159,7 @@ def _arrays(frames: Frames) -> tuple[Array, Array, Array]:
 
 
 def _mixed(ground: Ground) -> Array:
-    """Return the sRGB color of a ground, multiplied by the mean color of its texture."""
+    """Return the sRGB color of a drawn plane, multiplied by the mean color of the texture."""
     color = np.ones(3) if ground.finish is None else np.asarray(ground.finish.color)
     return color if ground.texture is None else color * ground.texture.mean()
 

@@ -1,4 +1,4 @@
-"""A session on a web page. This process runs the session, and browsers show and control the session."""
+"""A session on a web page. The Python process runs the session, and browsers show and control the session."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class WebView(Closing):
 
     Attributes:
         session: session of the panel state.
-        pacer: timer of the pictures, at most 30 per second.
+        pacer: timer of the frames, at most 30 frames per second.
 
     Raises:
         ViewerError: viser is not installed, or the port or host cannot be used.
@@ -98,7 +98,7 @@ class WebView(Closing):
         return self._server
 
     def _start(self) -> None:
-        """Show the session's current source, also after a restart."""
+        """Show the simulation or recording of the session at the start, and again after a restart."""
         self._generation = self.session.generation
         self._panel_at = float("-inf")
         self._server.gui.reset()
@@ -111,7 +111,7 @@ class WebView(Closing):
         self._scopes = None if history is None else WebScopes(self._server.gui, history)
 
     def _draw(self, worlds: list[int]) -> None:
-        """Draw chosen worlds next to each other."""
+        """Draw the given worlds next to each other."""
         self.worlds = self._state.worlds = worlds
         self._state.world = worlds[0]
         self._server.scene.reset()
@@ -151,7 +151,7 @@ class WebView(Closing):
             client.camera.fov = camera.field_of_view
 
     def run(self, duration: float | None = None) -> Jitter:
-        """Run the session in real time and show it until ``session.quit()``.
+        """Run and show the session in real time until ``session.quit()``.
 
         Args:
             duration: stop after this time (s).
@@ -170,7 +170,7 @@ class WebView(Closing):
         return jitter
 
     def frame(self, deadline: float) -> None:
-        """Execute requests of browsers, advance the state to ``deadline`` (s, frame clock), and show the state."""
+        """Execute requests of browsers, advance to ``deadline`` (s, frame clock), and show the new state."""
         self._answer()
         self.session.frame(deadline)
         if self._generation != self.session.generation:

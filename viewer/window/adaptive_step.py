@@ -17,7 +17,7 @@ GRADES = 4
 
 
 class AdaptiveStep:
-    """Adaptive step size: the smallest size within two limits at which the simulation runs in real time.
+    """Adaptive step size. The size is the smallest size between two limits at which the simulation runs in real time.
 
     ::
 
@@ -47,7 +47,7 @@ class AdaptiveStep:
         self._recent: deque[float] = deque(maxlen=RECENT)
 
     def record(self, seconds: float) -> None:
-        """Report the computing time of a step, s, and update ``size`` for the next step."""
+        """Record the computing time of a step (s), and update ``size`` for the next step."""
         self._recent.append(seconds / SHARE)
         wanted = min(max(median(self._recent), self.min_dt), self.max_dt)
         grade = math.ceil(GRADES * math.log2(wanted / self.min_dt) - 1e-9)

@@ -1,4 +1,4 @@
-"""Mouse and keyboard: conversion of events to commands for session and camera, independent of glfw."""
+"""Mouse and keyboard. The controls convert events to commands for the session and the camera. Needs no glfw."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Binding:
         description: one line for the list of keys.
         action: function to call when the user presses the key.
         repeats: True to repeat the action while the user holds the key.
-        group: title of the group in the list of keys.
+        group: title of the binding's group in the list of keys.
     """
 
     key: str
@@ -90,7 +90,7 @@ class Controls:
 
     Attributes:
         bindings: (key name, shift) -> action, see :meth:`bind`.
-        help: displayed page of the key list (1, 2, ...), or 0 for a hidden list.
+        help: displayed page of the key list (1, 2, ...), or 0 if the list is hidden.
         others: objects that handle keys before the window, such as the operator and the panel.
         panel_reports: True if a panel shows the simulation state.
         pull: spring that pulls a body, or None.
@@ -250,7 +250,7 @@ class Controls:
         self.pull = self._pulled = None
 
     def _turn_help(self) -> None:
-        self.help += 1  # Sketches resets the page number after the last page
+        self.help += 1  # after the last page, Sketches sets the page number to 0
 
     def _next_camera(self) -> None:
         self.session.note = self.sight.next_camera()

@@ -1,4 +1,4 @@
-"""Deferred Ctrl-C: catches the signals, so that KeyboardInterrupt occurs only between two frames."""
+"""Deferred Ctrl-C. This module catches the signals, so that KeyboardInterrupt occurs only between two frames."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _ZOOM = 0.88
 
 
 class Navigator:
-    """Orbit camera about the stage's vertical axis.
+    """Orbit camera that rotates about the vertical axis.
 
     Args:
         up: unit vector (3,) against gravity.
@@ -48,19 +48,19 @@ class Navigator:
         )
 
     def orbit(self, right: float, down: float) -> None:
-        """Rotate the view for a mouse drag with lengths relative to the picture height."""
+        """Rotate the view for a mouse drag. The lengths of the drag are relative to the picture height."""
         self._orbit.orbit(-_TURN * right, _TURN * down)
 
     def pan(self, right: float, down: float) -> None:
-        """Shift the view for a mouse drag with lengths relative to the picture height."""
+        """Shift the view for a mouse drag. The lengths of the drag are relative to the picture height."""
         self._orbit.pan(-right, down)
 
     def zoom(self, notches: float) -> None:
-        """Zoom in for positive values, out for negative values."""
+        """Zoom in for positive ``notches``, and out for negative ``notches``."""
         self._orbit.zoom(_ZOOM**notches)
 
     def follow(self, point: Array | None) -> None:
-        """Follow a moving point (m, world frame), with a call for each frame, or stop with None."""
+        """Follow a moving point (m, world frame). Call this method in each frame. None stops following."""
         self._orbit.follow(None if point is None else self._axes.T @ point)
 
 

@@ -18,13 +18,13 @@ SHIFT, OTHERS = 1, 2 | 4 | 8
 
 
 class OperatorClient:
-    """Window client (see gpusim/viewer/window/window.py) without drawings."""
+    """Window client that draws nothing (see gpusim/viewer/window/window.py)."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle a key event. Return True for bound keys and the emergency stop."""
+        """Handle a key event. Return True if the key is bound, or if it is the key of the emergency stop."""
         if kind != "key":
             return False
         code, _, action, bits = details
@@ -37,7 +37,7 @@ class OperatorClient:
         self.operator.poll(shown.seconds)
 
     def close(self) -> None:
-        """End a recording, with a warning if the file cannot be written."""
+        """End a recording. If the file cannot be written, warn."""
         try:
             self.operator.stop_recording()
         except GpusimError as error:

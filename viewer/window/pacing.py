@@ -1,4 +1,4 @@
-"""Frame pacing at absolute deadlines, and statistics of the lateness."""
+"""Frame timing with absolute deadlines, and statistics of the lateness of frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Jitter:
         rms: root mean square of the lateness (s).
         worst: maximum lateness (s).
         frames: number of frames.
-        skipped: number of deadlines without a frame, because the frame before took too long.
+        skipped: number of deadlines without a frame, because the previous frame took too long.
     """
 
     rms: float
@@ -93,9 +93,9 @@ class Pacer:
     def _adapt(self, busy: float) -> None:
         """Update the number of periods per frame."""
         self._busy.append(busy)
-        share = median(self._busy) / self.period  # the median ignores a single stall
+        share = median(self._busy) / self.period  # the median ignores a single slow frame
         needed = min(math.ceil(share / 0.98), _SLOWEST)
-        # hysteresis prevents oscillation
+        # the hysteresis prevents oscillations of ``every``
         if needed > self.every:
             self.every = needed
         elif share < 0.8 * (self.every - 1):
@@ -109,7 +109,7 @@ class Pacer:
         self._frames += 1
 
     def recent(self) -> Jitter:
-        """Return statistics of the last 120 frames, with ``skipped`` since the last restart."""
+        """Return statistics of the last 120 frames. ``skipped`` counts since the last restart."""
         count = max(len(self._late), 1)
         rms = math.sqrt(sum(late * late for late in self._late) / count)
         return Jitter(rms, max(self._late, default=0.0), len(self._late), self._skipped)

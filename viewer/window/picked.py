@@ -1,4 +1,4 @@
-"""Data of the selected body for display."""
+"""Data of the selected body, for display in the window."""
 
 from __future__ import annotations
 

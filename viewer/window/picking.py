@@ -1,4 +1,4 @@
-"""Ray casting against the triangles of a stage's instances and against its grounds, without OpenGL."""
+"""Intersection of rays with the triangles and ground planes of a stage. Needs no OpenGL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Hit:
     Attributes:
         body: index of the body.
         world: index of the body's world among the drawn worlds.
-        point: drawn position of the intersection (m), including the world's offset in the grid.
+        point: position at which the intersection is drawn (m), including the offset of the world in the grid.
         distance: distance from the eye (m).
     """
 
@@ -44,7 +44,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first body that a ray hits, or None without a hit or if the first hit is on the world.
+        """Return the first hit of a ray. Return None if the ray hits nothing, or first hits the world.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
@@ -57,7 +57,7 @@ class Picker:
         return None if hit is None or hit.body == WORLD else hit
 
     def _instance(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
-        """Return the ray's nearest hit on an instance, except glass."""
+        """Return the nearest hit of the ray on an instance that is not glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
         blocking[self._see_through.hiding(transforms, eye)] = False  # glass
         nearest, found = np.inf, -1
@@ -108,7 +108,7 @@ def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Arr
     """Return whether the ray hits the bounding sphere of each instance (n,)."""
     _, center, radius = _triangles(mesh)
     to_center = transforms[:, :, :3] @ center + transforms[:, :, 3] - eye
-    # the Frobenius norm is an upper bound of the stretch
+    # the Frobenius norm is an upper bound of the scaling
     reach = radius * np.sqrt((transforms[:, :, :3] ** 2).sum(axis=(1, 2)))
     along = to_center @ ray
     across = (to_center**2).sum(axis=1) - along**2
@@ -124,7 +124,7 @@ def _distance(mesh: MeshSource, transform: Array, eye: Array, ray: Array) -> flo
     corners, _, _ = _triangles(mesh)
     try:
         inverse = np.linalg.inv(transform[:, :3])
-    except np.linalg.LinAlgError:  # scaled to zero thickness
+    except np.linalg.LinAlgError:  # the scale is zero along an axis
         return float("inf")
     origin, direction = inverse @ (eye - transform[:, 3]), inverse @ ray
     edge1, edge2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]

@@ -1,4 +1,4 @@
-"""Spring-damper from a body to the mouse cursor, which pulls the body."""
+"""Spring-damper that pulls a body to the mouse cursor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNALS = ("applied_force", "applied_torque")
 
 
 def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
-    """Return the minimum effective mass (kg) of a free body at a point, over all force directions.
+    """Return the effective mass (kg) of a free body at a point, for the force direction with the least effective mass.
 
     Args:
         mass: mass of the body (kg).
@@ -107,7 +107,7 @@ class Pull:
         return center + turn @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
-        """Write force and torque for the current state, which act until the next call."""
+        """Write the force and torque for the current state. The force and the torque act until the next call."""
         center, turn, velocity, momentum = self._motion()
         arm = turn @ self._arm
         spin = turn @ np.linalg.solve(self._inertia, turn.T @ momentum)

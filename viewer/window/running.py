@@ -1,4 +1,4 @@
-"""Main loop of a session, in a window, in browsers or for a Rerun viewer."""
+"""Main loop of a session that is shown in a window, in browsers or in a Rerun viewer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run_session(
         KeyboardInterrupt: Ctrl-C, between two frames.
     """
     with kept_interrupts() as caught:
-        frame(time.perf_counter())  # statistics exclude the slow first frame
+        frame(time.perf_counter())  # the first frame is slow, so the statistics exclude it
         session.skip()
         pacer.restart()
         first = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Session that plays a simulation or a recording in real time and handles commands, with or without a window."""
+"""Session that plays a simulation or a recording in real time, and handles commands of the user. Needs no window."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Rebuild = Callable[[Mapping[str, Any]], Source]
 
 
 class Session:
-    """Session that plays a simulation or a recording in real time, slower or faster.
+    """Session that plays a simulation or a recording in real time, in slow motion or faster than real time.
 
     Args:
         source: simulation or recording.
@@ -44,7 +44,7 @@ class Session:
         paused, speed: as set.
         finished: True after the user has quit.
         note: one line for the user about the last command.
-        dropped: dropped real time (s), because of a lagging source.
+        dropped: real time (s) that the session has dropped, because the simulation was too slow.
         on_restart: functions to call before :meth:`restart` replaces the source.
 
     Raises:
@@ -78,7 +78,7 @@ class Session:
         self._note, self._noted_at = text, self._deadline or 0.0
 
     def frame(self, deadline: float) -> None:
-        """Advance the source by the speed times the time since the last frame's deadline.
+        """Advance the simulation or recording by ``speed`` times the real time since the previous deadline.
 
         Args:
             deadline: deadline of this frame (s, frame clock).
@@ -94,7 +94,7 @@ class Session:
             self._drop(elapsed - BEHIND)
             elapsed = BEHIND
         self._target += self.speed * elapsed
-        # longer steps if drawing is slow, too
+        # also allow longer steps if drawing is slow
         budget = min(max(elapsed, _BUDGET[0]), _BUDGET[1])
         reached = self.source.run_to(self._target, budget, self.speed < 1.0)
         lag = (self._target - reached) / self.speed
@@ -110,7 +110,7 @@ class Session:
             self.pause(why)
 
     def skip(self) -> None:
-        """Ignore the real time until the next frame, for example after slow work outside of frames."""
+        """Ignore the real time that passes until the next frame, for example after slow work outside of frames."""
         self._deadline = None
 
     def _drop(self, seconds: float) -> None:
@@ -135,7 +135,7 @@ class Session:
 
     @property
     def headline(self) -> str:
-        """Time and recording or playback state, for the title of a window."""
+        """Time, and the state of recording or playback, for the title of a window."""
         if self.source.length is not None:
             return f"playback {self.clock}"
         return "   ● ".join(part for part in (self.clock, self.source.recording) if part)
@@ -177,7 +177,7 @@ class Session:
         self._resume_from(self.source.time)
 
     def single_step(self, count: int = 1) -> None:
-        """Pause and advance by ``count`` steps or frames (backward for a negative count in a recording)."""
+        """Pause, and advance by ``count`` steps or frames. In a recording, a negative count goes back."""
         self.pause()
         self.source.single_step(count)
         self._resume_from(self.source.time)

@@ -1,4 +1,4 @@
-"""Drawings of the window over the scene: mouse spring, selected body, keys and simulation state."""
+"""Drawings over the scene in a window: mouse spring, selected body, list of keys, and simulation state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sketches:
 
     Args:
         session: session with the displayed state.
-        controls: controls with the pulled and the selected body.
+        controls: controls, which contain the pulled body and the selected body.
     """
 
     def __init__(self, session: Session, controls: Controls) -> None:
@@ -107,7 +107,10 @@ class Sketches:
 
 
 def key_pages(canvas: Canvas, groups: Sequence[KeyGroup]) -> list[list[Row]]:
-    """Split the key list into pages that fit the picture. A title and its first line are on the same page."""
+    """Split the key list into pages that fit into the picture.
+
+    A title and the first line below the title are on one page.
+    """
     pages: list[list[Row]] = [[]]
     widest = max((line.keys for group in groups for line in group.lines), key=canvas.atlas.width, default="")
     for group in groups:

@@ -1,4 +1,4 @@
-"""Sources of a window: a running simulation or a recorded motion."""
+"""Sources of a session: a source is a running simulation or a recorded motion."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AT_ONCE = 64
 
 
 class Source(Protocol):
-    """Protocol of an object with poses that advances in time."""
+    """Protocol of a source: an object that advances in time and has poses."""
 
     model: Model
     num_worlds: int
@@ -42,7 +42,7 @@ class Source(Protocol):
 
     @property
     def recording(self) -> str:
-        """Name and current length of the file being recorded, as text."""
+        """Name and current length of the file that is recorded, as text."""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         """Advance to a time (s), for at most ``budget`` s of wall time, and return the reached time.
@@ -63,7 +63,10 @@ class Source(Protocol):
         """Continue from the current state after a program has called ``sim.step``."""
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
-        """Return the poses of worlds at ``time`` between the last two steps, or the latest poses for None."""
+        """Return the poses of worlds at ``time``, which is between the last two steps.
+
+        For None, return the latest poses.
+        """
 
     def failure(self) -> str:
         """Return the reason why the source cannot continue, or an empty text."""
@@ -79,7 +82,8 @@ class Live:
         clock: function that returns the time (s), for the work budget.
 
     Attributes:
-        before_step: function (duration of a chunk, s) that applies state-dependent forces before each chunk of steps.
+        before_step: function that applies state-dependent forces before each chunk of steps. The argument is the
+            duration of the chunk (s).
         operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
         cost: recent wall time of a step (s), None before the first step.
@@ -132,7 +136,7 @@ class Live:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance as in :class:`Source`, up to the step that reaches the time, or until the budget is used up."""
+        """Advance as in :class:`Source`. Stop at the step that reaches the time, or when the budget is used up."""
         end = self._clock() + budget
         while (left := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(left, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
@@ -141,7 +145,7 @@ class Live:
         return self._time
 
     def _step_size(self) -> float:
-        """Return the next step size (s), constant during recording or replay of commands."""
+        """Return the next step size (s). The step size is constant while commands are recorded or replayed."""
         kept = self.operator is not None and (self.operator.recording or self.operator.replaying)
         return self.sim.config.dt if self.variable is None or kept else self.variable.size
 
@@ -171,7 +175,7 @@ class Live:
         self.cost = (self._clock() - began) / count
         if self.variable is not None:
             self.variable.record(self.cost)
-        # a schedule gets the simulation's sum of substeps, for a bitwise identical replay in other programs
+        # a schedule gets the time as the simulation's sum of substeps, so that replays in other programs are identical
         self._time = self._measured() if self.scene.schedule is not None else self._time + count * dt
         self._recorded += count * dt
         if self._recorder is not None:
@@ -186,7 +190,7 @@ class Live:
             self._before_time = self._time
 
     def single_step(self, count: int) -> None:
-        """Advance as in :class:`Source`. A simulation cannot go back."""
+        """Advance by ``count`` steps. A simulation cannot go back."""
         for _ in range(count):
             self._steps(1, self.sim.config.dt, smooth=False)
 

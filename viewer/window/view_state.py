@@ -76,14 +76,17 @@ class ViewState:
             self.navigator.zoom(-1.0)  # leaves space for motion
 
     def camera(self) -> PinholeCamera:
-        """Return the current camera, above the ground if it follows a body."""
+        """Return the current camera. A camera that follows a body stays above the ground."""
         if self.mounted is not None:
             return mounted_camera(self.stage, self.poses, self.stage.model.cameras[self.mounted])
         camera = self.navigator.camera()
         return camera if self.followed is None else above_ground(self.stage, self.poses, camera)
 
     def next_camera(self) -> str:
-        """Change to the model's next camera, or from the last camera to the home pose. Return a note for the user."""
+        """Change to the next camera of the model.
+
+        After the last camera, change to the home pose. Return a note for the user.
+        """
         cameras = self.stage.model.cameras
         if not cameras:
             return "the model has no cameras"
@@ -97,7 +100,7 @@ class ViewState:
         return f"camera {cameras[number].label} ({number + 1} of {len(cameras)})"
 
     def release(self) -> None:
-        """Change from the model's camera to the user's camera at the same pose."""
+        """Change from the model's camera to the user's camera. The pose does not change."""
         if self.mounted is not None:
             self.navigator.look(self.camera())
             self.mounted = None
@@ -121,7 +124,7 @@ class ViewState:
             self.navigator.follow(self.center(hit))
 
     def follow_body(self, label: str) -> None:
-        """Center a body of the first drawn world and follow it.
+        """Center a body of the first drawn world, and follow the body.
 
         Raises:
             UnknownNameError: the body is unknown.
@@ -132,7 +135,7 @@ class ViewState:
         self.follow(hit)
 
     def go_on_from(self, before: ViewState) -> None:
-        """Copy the camera and the followed body (by label) from another view."""
+        """Copy the camera from another view, and follow the body with the same label."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed
@@ -154,7 +157,10 @@ class ViewState:
         return self._picker.pick(transforms, self.poses, np.array(self.camera().position), self.ray(x, y))
 
     def on_plane(self, x: float, y: float, point: Array) -> Array:
-        """Return the point under the cursor (m), in the plane through ``point`` parallel to the picture."""
+        """Return the point under the cursor (m).
+
+        The point is in the plane through ``point`` that is parallel to the picture.
+        """
         camera, ray = self.camera(), self.ray(x, y)
         depth = float((point - camera.position) @ camera.forward)
         hit: Array = np.array(camera.position) + ray * (depth / float(ray @ camera.forward))

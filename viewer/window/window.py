@@ -1,4 +1,4 @@
-"""Window with its main loop: events, session and pictures at each deadline."""
+"""Window with a main loop. At each deadline, the loop handles events, advances the session and draws a picture."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ class Client(Protocol):
     """Protocol of an object that draws in the window and gets events before the scene, such as a panel."""
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event as in :data:`screen.Listener`. Return True to hide the event from the rest."""
+        """Handle an event as in :data:`screen.Listener`.
+
+        If the result is True, the scene and other clients ignore the event.
+        """
 
     def draw(self, shown: FrameInfo) -> None:
         """Draw over the scene, into the window's bound framebuffer."""
@@ -171,7 +174,7 @@ class Window(Closing):
         self._clients.append(client)
 
     def share(self, room: Room) -> None:
-        """Set the function ``room`` for the area of the scene, and move the camera to its home pose."""
+        """Set the function ``room``, which returns the area of the scene, and move the camera to its home pose."""
         self._room = room
         area = self._area()
         self.sight.width, self.sight.height = int(area.width), int(area.height)
@@ -181,7 +184,7 @@ class Window(Closing):
         """Handle an event from glfw."""
         up = kind == "button" and details[1] == self.screen.glfw.RELEASE
         taken = any(client.event(kind, *details) for client in reversed(self._clients))
-        # after a press on the scene, the scene gets the release at any position
+        # if a mouse button was pressed on the scene, the scene also gets the release, wherever the cursor is
         if not taken or up:
             self._act(kind, details)
 
@@ -222,7 +225,7 @@ class Window(Closing):
     def frame(self, deadline: float) -> None:
         """Show one frame: handle events, advance the state to ``deadline`` (s), draw the picture."""
         began = time.perf_counter()
-        self.screen.make_current()  # offscreen pictures may change the current context
+        self.screen.make_current()  # offscreen pictures may have changed the current context
         self.screen.poll()
         self.controls.aim_pull()
         self.session.frame(deadline)
@@ -255,7 +258,7 @@ class Window(Closing):
         return Timings(self.session.real_time_factor() or None, step, self._work)
 
     def _start_over(self) -> None:
-        """Create a stage for the session's new source, and keep the camera."""
+        """Create a stage for the new simulation or recording, and keep the camera."""
         self._generation = self.session.generation
         before = self.sight
         if self._surface is not None:

@@ -1,7 +1,7 @@
 """The schedule for a group of worlds (simd_group.cuh).
 
-Wide phases run for all worlds of the group at once. All other phases run world by world. The order of the phases is the
-order of solver/schedule.py.
+Wide phases run for all worlds of the group at once. All other phases run world by world. The phases have the same order
+as in solver/schedule.py.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class _Writer:
     def _kind(self, node: Node) -> str:
         """Return "wide" for a node that runs for all worlds at once, and "alone" for a node that runs world by world.
 
-        Return "mixed" for a node with parts of both kinds, "own" for an "alone" node whose condition differs per world,
-        and "" if the build skips the node.
+        Return "mixed" for a node that contains "wide" and "alone" nodes. Return "own" for an "alone" node whose
+        condition depends on the world. Return "" if the build skips the node.
         """
         if isinstance(node, If) and node.when.build(self.build) is False:
             return ""
@@ -106,7 +106,7 @@ class _Writer:
 
     def _nodes(self, nodes: Sequence[Node]) -> Iterator[str]:
         kinds = [(self._kind(node), node) for node in nodes]
-        # The code of a "mixed" node tests the condition first, and copies no arrays if no world runs the node.
+        # Test the condition of a "mixed" node first. If no world runs the node, copy no arrays.
         kinds = [("mixed" if kind == "own" else kind, node) for kind, node in kinds if kind]
         at = 0
         while at < len(kinds):

@@ -1,7 +1,7 @@
 """C++ headers of the kernels, generated from model/fields.py and from the tables and actuator kinds of a model.
 
-``Arguments`` contains every size, offset and pointer. Kernels pass a ``World``. A World has an accessor for each array
-of one world. The arguments contain the sizes in a World.
+The struct ``Arguments`` contains every size, offset and pointer. Kernels pass a ``World`` to functions. A ``World`` has
+an accessor for each array of one world, and reads the sizes from ``Arguments``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SETTINGS_DOUBLE = (
     "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "usual_lever",
     "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
-# For these values of ``steps``, fused.cu runs stage forward or stage pose.
+# If the argument ``steps`` has one of these values, fused.cu runs stage forward or stage pose instead of steps.
 FORWARD, POSE = 0, -1
 # Gap between slabs in shared memory (bytes), so that the slabs start in different banks.
 TILE_GAP = 8
@@ -452,7 +452,7 @@ def _copy_state(kinds: Kinds) -> list[str]:
             used = size_expression(f).replace("w.pairs()", "pairs")
             out.append(f"    copy_numbers({here[right]}, {here[left]}, {used}, w.tid, w.threads);")
         out.append("}")
-    # A reset copies the arrays of another state.
+    # For a reset, the phase copies the arrays of the reset state.
     out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
     for f in kept_fields(kinds):
         place = f"(long long)w.id * ({size_expression(f)}) + i"

@@ -65,7 +65,7 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return the sources of :func:`reachable_sources` for a GPU, where functions take a World by value."""
+    """Return the sources of :func:`reachable_sources` for a GPU. In these sources, functions take a World by value."""
     return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
 

@@ -17,7 +17,7 @@ def kept_header(kinds: Kinds) -> str:
     out += [f"#define WRITE_{name} {number}" for name, number in CODES.items()]
     out += [f"#define REMEMBERED {REMEMBERED}", f"#define WRITE_IMPACT {IMPACT}"]
     out += ["struct Found;", "struct Kept : World {"]
-    # Cache for results of bodies, for a thread that reads a whole list of signals (kinematics.cuh).
+    # A thread that reads a whole list of signals caches the results of bodies (kinematics.cuh).
     out += ["    Found* found;"]
     out += ["    MEMBER Kept(const Arguments* arguments, int world)"]
     out += ["        : World(make_world(arguments, 0.0, world, nullptr, 0, 1)), found(nullptr) {}"]

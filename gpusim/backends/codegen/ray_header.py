@@ -1,4 +1,4 @@
-"""Header for cuda_kernels/rays.cu, which casts rays by shape kind, and reports quantities of rays."""
+"""Header for cuda_kernels/rays.cu, which intersects rays with shapes and reports quantities of rays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ray_shapes_header() -> str:
 
 
 def split_entries(entries: Array, kinds: Kinds) -> tuple[Array, Array]:
-    """Split observer ``entries`` into two arrays: for the kernels of the model, and for ``report_cast`` (rays)."""
+    """Split observer ``entries`` into the entries for the kernels of the model, and the entries for ``report_cast``."""
     first = len(device_quantities(kinds))
     of_rays = entries[:, 0] >= first
     rays = entries[of_rays] - np.array([first, 0, 0, 0], entries.dtype)

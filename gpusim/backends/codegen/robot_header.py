@@ -24,7 +24,7 @@ TABLES = {
     "goal_error": "int", "goal_row": "int", "target": "double",
     # Postures: level, weights, targets.
     "posture_level": "int", "posture_weight": "double", "posture_target": "double",
-    # Constraint elements of loops: kind, nodes, points, vectors, offset. Then terms of sums of elements.
+    # Constraint elements of loops: kind, nodes, points, vectors, offset. The last tables are terms of sums of elements.
     "element_kind": "int", "element_a": "int", "element_b": "int", "element_point_a": "double",
     "element_point_b": "double", "element_u": "double", "element_w": "double", "element_offset": "double",
     "term_start": "int", "term_at": "int", "term_rate": "int", "term_factor": "double",

@@ -70,7 +70,7 @@ def lines_of(node: Node, build: Build) -> Iterator[str]:
     elif isinstance(node, Whole):
         yield f"{node.name}(w);"
     elif isinstance(node, TicketRun):
-        return  # only the staged launch uses several blocks
+        return  # only in a staged launch, several blocks run one world
     elif isinstance(node, Run):
         level = "level, " if node.by_level else ""
         yield f"RUN({node.phase.count()}, {node.phase.name}(w, {level}i));"

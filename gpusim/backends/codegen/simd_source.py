@@ -53,7 +53,7 @@ def wide_text() -> str:
 
 
 def _alone_left_out(text: str) -> str:
-    """Remove the text for single worlds."""
+    """Remove the text that only applies to single worlds."""
     return _ALONE.sub(lambda m: "\n" * m[0].count("\n"), text)
 
 

@@ -38,7 +38,7 @@ GPU_LANES = 32
 OUTER = ("collide", "collide_field")
 COLLIDE_NAMES = {"1": "", "2": " all", "3": " mesh and all"}
 """Names of the shape sets, by the value of GPUSIM_SHAPES."""
-# Options of linked parts: relocatable, with at most as many registers as the kernels of the fused launch.
+# Options for parts to link. A part is relocatable, and uses at most as many registers as a fused kernel.
 RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
@@ -100,7 +100,7 @@ def model_variant(
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the generated headers by name, with comments for readers, without the sizes of a model."""
+    """Return the generated headers by name. The headers have comments for readers, but no sizes of a model."""
     observed = {"kept.cuh": kept_header(kinds), "quantities.cuh": quantities_header(kinds)}
     return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)} | observed
 
@@ -111,7 +111,7 @@ def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # 
 
 
 def _declared(kinds: Kinds) -> str:
-    """Return a text with all declarations that affect the headers."""
+    """Return a text with all declarations from which the headers are generated."""
     return repr(codes()) + repr(
         [
             (k.name, k.kernel_file, k.kernel, k.readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
@@ -162,10 +162,11 @@ def make_variant(
             kinds (3). See compiler/contact_topology.py.
         lanes: number of adjacent manifold records in memory (lanes.cuh).
         kinds: kinds of actuators in the build.
-        swept: whether sweeps solve some joints, and the direct solver solves the others.
+        swept: whether sweeps solve some joints, and the direct solver solves all other joints.
         coupled: whether the build contains force laws that couple several axes.
         world_lanes: number of worlds that a CPU steps at once (simd_group.cuh).
-        shared: whether the build contains only the steps on a GPU, with work arrays in shared memory.
+        shared: whether the GPU build keeps work arrays in shared memory. A build with ``shared`` contains only kernels
+            for steps.
         part: kernels of the staged launch on a GPU: the kernels that find contacts (1), all other kernels (2), or all
             kernels (0).
         wraps: whether the build contains ropes that wrap around spheres and cylinders.
@@ -205,7 +206,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return the GPU build in two parts to link: narrow phase and rest."""
+    """Return the GPU build as two parts to link: the narrow phase, and all other code."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None
@@ -214,7 +215,7 @@ def in_parts(variant: Variant) -> Variant | None:
 
 
 def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
-    """Return a fused build with a cycle counter in each routine of the step, and the names of the routines."""
+    """Return a fused build that counts the cycles of each routine of the step, and the names of the routines."""
     has = {name: variant.defines[f"GPUSIM_{name}"] != "0" for name in ("DIRECT", "SHAPES", "SWEPT", "COUPLED")}
     build = Build(has["DIRECT"], has["SHAPES"], False, has["SWEPT"], has["COUPLED"])
     generated = variant.generated | {"order.cuh": order_header(build, clocked=True)}
@@ -267,7 +268,8 @@ def signals_variant(
 
     With ``wraps``, models may have wrapped ropes.
     """
-    # The headers need a solver and a contact setting. Choose the colored solver without contacts.
+    # The headers need a solver and a contact setting, which the signals do not use. Choose the colored solver without
+    # contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)
     generated = {name: text for name, text in build.generated.items() if name != "order.cuh"}
     return replace(build, name=build.name.replace(" colored", ""), generated=generated)
@@ -296,7 +298,7 @@ def kernel_variants() -> Iterator[Variant]:
                     yield make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes, part=part)
     # Models in staged launch evaluate signals with a fused build that has the same number of lanes.
     yield make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES)
-    # Models with some swept joints. The kernels of such models run the same phases in another order.
+    # Models in which sweeps solve some joints. Their kernels run the same phases in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits and all extra actuator kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)

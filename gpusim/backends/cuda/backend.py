@@ -42,7 +42,7 @@ _TURN_BYTES = 8
 _MOST_GRAPHS = 64
 SPECIALIZED_FROM = 256
 """Minimum number of worlds for a full build with the sizes of the model as constants."""
-# Maximum number of steps per launch, because the watchdog of a display GPU stops kernels that run for seconds.
+# Maximum number of steps per launch. The watchdog of a display GPU stops kernels that run for seconds.
 MOST_STEPS = 1000
 
 
@@ -54,8 +54,9 @@ class CudaBackend(CudaCapture):
         device: number of the GPU, 0 by default.
         fast: whether the compiler fuses multiplies with adds. ``fast=True`` is faster, but the results differ from
             results on a CPU.
-        specialize: True specializes the first build for the sizes of this model. False specializes no build. By
-            default, the backend specializes the full build if a fused launch has at least SPECIALIZED_FROM worlds.
+        specialize: True specializes the first build: the sizes of the model become constants. False specializes no
+            build. By default, the backend specializes the full build if a fused launch has at least SPECIALIZED_FROM
+            worlds.
 
     Raises:
         ModelError: CuPy is missing, or the GPU does not exist.
@@ -172,7 +173,7 @@ class CudaBackend(CudaCapture):
             return self._signals_module
         if self._fused_module is None:
             variant = self._variant("fused.cu")
-            # If another build runs the steps, this build only evaluates signals and needs no full optimization.
+            # If another build runs the steps, this build only reads signals, so full optimization is not necessary.
             self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
         return self._fused_module
 
@@ -218,7 +219,7 @@ class CudaBackend(CudaCapture):
     def run(self, n: int, dt: float) -> bool:
         """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream. Do not wait for the device.
 
-        The host may see failures of the steps only in a later call. :meth:`read_health` waits for the device.
+        The host may notice a failure only in a later call. :meth:`read_health` waits for the device.
 
         Returns:
             True if the host knows of more failed worlds than at the previous call.
@@ -279,7 +280,7 @@ class CudaBackend(CudaCapture):
         most = self._processors * 4
         if launch.items is None:
             return most
-        if launch.turns:  # all worlds get the same number of blocks
+        if launch.turns:  # every world gets the same number of blocks
             needed = -(-launch.items // _STAGED_THREADS)
             return self.num_worlds * max(1, min(most // self.num_worlds, needed))
         needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds
@@ -301,7 +302,7 @@ class CudaBackend(CudaCapture):
         return any_active
 
     def _ensure_forward(self, h: float) -> None:
-        """Run stage forward in the slabs, once per state."""
+        """Run stage forward, unless the slabs already contain the results for the current state."""
         if self._forward_h == h and not (self._host_newer or self._control_newer):
             return
         with self._here():
@@ -315,14 +316,14 @@ class CudaBackend(CudaCapture):
         self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Compute rotation matrices and joint angles in the slabs, once per state."""
+        """Compute rotation matrices and joint angles, unless the slabs contain the results for the current state."""
         if not self._host_newer and (self._posed or self._forward_h):
             return
         with self._here():
             self._push()
             self._ensure_slabs(self.num_worlds)
             self._run(0.0, POSE)
-        # The slabs no longer contain contacts of stage forward.
+        # This kernel overwrites the contacts of stage forward in the slabs.
         self._forward_h = 0.0
         self._posed = self._device_newer = True
 

@@ -6,7 +6,8 @@ link the parts, ptxas uses a quick optimization level. A separate process compil
 (background_builds.py), and the simulation switches to the full build between two runs.
 
 A quick build works for many models. With many worlds, full builds are specialized for the sizes of the model
-(``Variant.full``). Until a specialized build is ready, the backend uses the general full build if the cache has it.
+(``Variant.full``). Until a specialized build is ready, the backend uses the general full build if the cache contains
+this build.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build and its compilations: one in total, one per part to link, or none if the build is in the cache."""
+    """A build and its compilations.
+
+    A build has one compilation, or one per part to link. A build in the cache needs no compilation.
+    """
 
     variant: Variant
     jobs: list[_Job]

@@ -30,9 +30,9 @@ class CudaCapture(CudaParameters):
 
     @contextmanager
     def capture(self) -> Iterator[None]:
-        """Finish the work of the host.
+        """Finish all work of the host before the capture.
 
-        Inside the ``with`` block, refuse calls that need the host. See ``Simulation.capture``.
+        Inside the ``with`` block, calls that need the host raise an error. See ``Simulation.capture``.
         """
         if self.staged:
             rule = "launch = 'staged' reads numbers on the host in each step"

@@ -16,7 +16,8 @@ from gpusim.compile_cache import CompileError, cached, compile_error, digest, fo
 ARCH_OPTION = "--gpu-architecture="
 FLAGS = ("--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
 FOLDER = "cuda"
-# Without the search for the best registers, ptxas takes an eighth of the time. The PTX and the results are the same.
+# These options skip the search for the best registers. ptxas then takes an eighth of the time. The PTX and the results
+# stay the same.
 QUICK, QUICK_FROM = "--ptxas-options=--Ofast-compile=mid", (12, 8)
 
 _ARCH = re.compile(r"sm_(\d+)[af]?")
@@ -41,9 +42,9 @@ def compile_cuda(
         defines: preprocessor macros.
         arch: architecture of the GPU, e.g. ``"sm_90"``.
         fast: whether to allow fused multiply-adds. The results then differ from the results on a CPU.
-        reported: function to call with the log of the compiler, if it compiles. The log lists the resources of each
-            kernel.
-        quick: whether to compile fast. The kernels are then slower. NVRTC before 12.8 ignores ``quick``.
+        reported: function that receives the log of the compiler, unless the cubin is in the cache. The log lists the
+            resources of each kernel.
+        quick: whether to compile fast. Quick compilation gives slower kernels. NVRTC before 12.8 ignores ``quick``.
         options: more NVRTC options.
 
     Raises:

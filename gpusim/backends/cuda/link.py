@@ -18,7 +18,7 @@ _LOG_BYTES = 8192
 
 
 class LinkError(CompileError):
-    """Error: the parts cannot be linked. The driver is missing, or does not accept the output of NVRTC."""
+    """Error: the linker cannot join the parts. The driver is missing, or does not accept the output of NVRTC."""
 
 
 class Linker(Protocol):

@@ -99,7 +99,7 @@ class CudaMemory(KernelBackend):
         return OVERRIDE in state.arrays and bool(state.arrays[OVERRIDE].any())
 
     def _follow_stream(self) -> None:
-        """Let the current stream wait for the previous stream, if they differ."""
+        """If the current stream has changed, let the new stream wait for the previous stream."""
         stream, last = self._cupy.cuda.get_current_stream(), self._last_stream
         if last.ptr != stream.ptr:
             stream.wait_event(last.record())
@@ -215,7 +215,7 @@ class CudaMemory(KernelBackend):
             return np.asarray(self._arrays["health"].get())
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world (num_worlds,)."""
+        """Return the invalid value of each failed world (num_worlds,)."""
         with self._here():
             self._follow_stream()
             return np.asarray(self._arrays["health_value"].get())

@@ -15,7 +15,7 @@ _SOURCES = ("mass",)
 
 
 class CudaParameters(CudaMemory):
-    """Parameters of a simulation on a GPU. The host copies written parameters back when it needs the values."""
+    """Parameters of a simulation on a GPU. The host copies parameters from the GPU when the host needs the values."""
 
     def _open(self, device: int | None) -> None:
         super()._open(device)
@@ -34,7 +34,7 @@ class CudaParameters(CudaMemory):
             cupy, own = self._cupy, self._own_rows(name)
             rows = self.device_rows(worlds)
             cell = own[(slice(None), *at)]
-            given = self.side_by_side([values], len(worlds))[rows]  # rows without a new value repeat the last new value
+            given = self.side_by_side([values], len(worlds))[rows]  # unchosen worlds get the last row
             chosen = (rows >= 0).reshape(-1, *(1,) * (cell.ndim - 1))
             cell[...] = cupy.where(chosen, given.reshape(cell.shape), cell)
             self._parameters_newer.add(name)

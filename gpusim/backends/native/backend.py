@@ -58,7 +58,8 @@ if hasattr(os, "register_at_fork"):
 
 # Minimum pair capacity for which the kernels solve several manifolds of a world at once, in SIMD vectors.
 LEAST_WIDE = 128
-# Minimum number of world groups for a build for groups. With fewer groups, the build does not save its compile time.
+# Minimum number of world groups for which the backend compiles the kernels for groups. With fewer groups, the kernels
+# save less time than their compilation takes.
 LEAST_GROUPS = 4
 SPOILED = 0xFF
 # Cycles that a thread waits before it sleeps (about 50 us). A phase of a staged step takes less time.
@@ -146,7 +147,7 @@ class NativeBackend(KernelBackend):
         """Return the number of worlds that a thread steps at once (group_source.py).
 
         Raises:
-            ModelError: ``launch`` is "simd", but the model has no joints or swept joints.
+            ModelError: ``launch`` is "simd", but the model has no joints, or sweeps solve some joints.
         """
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
@@ -207,7 +208,7 @@ class NativeBackend(KernelBackend):
         return spent
 
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
-        """Return a function that runs the steps of a plan. See ``Backend.step_loop``."""
+        """Return a function that runs all steps of a plan in one call. See ``Backend.step_loop``."""
         if self.staged:
             return None
         loop = StepLoop(self, plan, load_library, self._library.observe_worlds)

@@ -100,7 +100,7 @@ def check_native() -> None:
 
 
 def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
-    """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild it once.
+    """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild the library once.
 
     Raises:
         BrokenCompilerError: the rebuilt library cannot be loaded either.
@@ -177,8 +177,8 @@ def find_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 
 def _macros(compiler: Compiler, defines: dict[str, str]) -> list[str]:
     """Return the flags that depend on the build."""
-    # Unrolled loops over the rows of a contact save a sixth of a pile's step, and double the compile time. In builds
-    # for groups of worlds, unrolled loops over vector components have the same effect.
+    # Unrolled loops over the rows of a contact make a step of a pile a sixth faster, and double the compile time. In
+    # builds for groups of worlds, unrolled loops over vector components have the same effect.
     contacts, worlds = (int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
     gcc = _is_gcc(compiler)
     unrolled = UNROLLED if contacts or worlds else PEELED if gcc else ()

@@ -1,8 +1,8 @@
 """Specialized kernels for long runs: the sizes of one model are constants.
 
-Specialized kernels are faster than general kernels, and the results are the same, bit for bit. A long run looks for
-specialized kernels in the cache. If the cache has none, the backend compiles specialized kernels in the background
-after some more seconds.
+Specialized kernels are faster than general kernels, and the results are the same, bit for bit. In a long run, the
+backend looks for specialized kernels in the cache. If the cache does not contain such kernels, the backend compiles
+them in the background after some more seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build in the first call after the build is in the cache, and None in all other calls.
+        """Return the build when it is in the cache for the first time, and None in all other calls.
 
         Args:
             spent: duration of the steps since the last call (s).

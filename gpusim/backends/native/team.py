@@ -1,4 +1,4 @@
-"""Choice of the number of threads in a staged step. gpusim tests different numbers while the simulation runs.
+"""Choice of the number of threads in a staged step. gpusim measures different numbers of threads during the simulation.
 
 Threads wait for each other after each phase. The results do not depend on the number of threads.
 """

@@ -53,7 +53,10 @@ class NumpyBackend:
         """Return None: the caller runs the steps one by one."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
-        """Return the quarantine. ``drivers`` maps the label of a command to the label of the diagram that writes it."""
+        """Return the quarantine.
+
+        ``drivers`` maps the label of a command to the label of the diagram that writes the command.
+        """
         self._quarantine = Quarantine(self, drivers)
         return self._quarantine
 
@@ -156,7 +159,7 @@ class NumpyBackend:
         track_angles(self.work)
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return False: there is no device."""
+        """Return False, because the backend has no device memory."""
         return False
 
     def restore(self, initial: State, worlds: Array) -> None:
@@ -176,7 +179,7 @@ class NumpyBackend:
         self.work.parameter_written(name, worlds)
 
     def pull_parameters(self) -> None:
-        """Do nothing: there is no device."""
+        """Do nothing, because the backend has no device memory."""
 
     def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
         """Do nothing: the stages read the parameters of actuators directly."""

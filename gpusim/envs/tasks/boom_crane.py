@@ -57,7 +57,7 @@ class BoomCraneLift(Task):
         return np.abs(goal["angle"] - s["joint.hinge.position"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that rises towards the goal, most steeply in the last degree."""
+        """Return a reward that increases towards the goal. The slope is greatest within one degree of the goal."""
         error = self._error(s, goal)
         return -2.0 * error + np.exp(-60.0 * error) - 0.02 * action[:, 0] ** 2
 

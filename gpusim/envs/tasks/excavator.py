@@ -28,7 +28,7 @@ class ExcavatorReach(Task):
     dt, decimation, episode = 1e-2, 8, 5.0
     actions = dict.fromkeys(LEVERS, (-1.0, 1.0))
     signals = [*JOINTS, "body.bucket.position", "pump.pump.load_pressure"]
-    # At lower points, only a curled bucket would not touch the ground.
+    # The minimum height is 0.35 m. If the hinge is lower, the bucket touches the ground unless the bucket is curled.
     goals = {"radius": Uniform(1.9, 2.9), "angle": Uniform(-0.8, 0.8), "height": Uniform(0.35, 1.4)}
     randomize = {
         "body.bucket.mass": Scale(0.8, 3.0),
@@ -37,7 +37,7 @@ class ExcavatorReach(Task):
     }
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return joints, goal minus position in cylindrical coordinates, goal, load pressure and last actions."""
+        """Return joint states, goal minus position in cylindrical coordinates, goal, load pressure and last actions."""
         x, y, z = s["body.bucket.position"].T
         rest = [goal["radius"] - np.hypot(x, y), goal["angle"] - np.arctan2(y, x), goal["height"] - z]
         known = [goal["height"], goal["radius"] - 2.4, s["joint.swing.position"], 1e-7 * s["pump.pump.load_pressure"]]
@@ -48,7 +48,7 @@ class ExcavatorReach(Task):
         return np.linalg.norm(np.stack([x, y, goal["height"]], axis=1) - s["body.bucket.position"], axis=1)
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that rises towards the goal, most steeply in the last 10 cm."""
+        """Return a reward that increases towards the goal. The slope is greatest within 10 cm of the goal."""
         gap = self._gap(s, goal)
         return -gap + np.exp(-10.0 * gap) - 0.02 * (action**2).mean(axis=1)
 
@@ -68,8 +68,8 @@ class Load:
     """Positions of the bucket and the stones.
 
     Attributes:
-        way: vector from the middle of the bucket to the mean position of the stones that are not dumped
-            (num_envs, 3), m.
+        way: vector from the middle of the bucket to the mean position of all stones that are not dumped (num_envs, 3),
+            m.
         carried: number of lifted stones in the bucket (num_envs,). A partly lifted stone counts as a fraction.
         dumped: number of stones on the ground next to the trench (num_envs,).
         bucket: middle of the bucket (num_envs, 3), m.
@@ -122,7 +122,7 @@ class ExcavatorDig(Task):
         return Load(mean - bucket, (inside * lifted).sum(axis=1), dumped.sum(axis=1), bucket)
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return joints, bucket position, vector to the stones, stone counts, load pressure and last actions."""
+        """Return joint states, bucket position, vector to the stones, stone counts, load pressure and last actions."""
         load = self.load(s)
         counts = [0.3 * load.carried, 0.3 * load.dumped, 1e-7 * s["pump.pump.load_pressure"]]
         return np.concatenate([s.array[:, :8], load.bucket, load.way, np.stack(counts, axis=1), action], axis=1)

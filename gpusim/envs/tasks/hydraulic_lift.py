@@ -58,7 +58,7 @@ class HydraulicLift(Task):
         return np.abs(goal["height"] - s["joint.rail.position"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that rises towards the goal, most steeply in the last centimeter."""
+        """Return a reward that increases towards the goal. The slope is greatest within one centimeter of the goal."""
         error = self._error(s, goal)
         return -5.0 * error + np.exp(-100.0 * error) - 0.02 * action[:, 0] ** 2
 

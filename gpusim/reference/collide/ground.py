@@ -2,7 +2,7 @@
 
 The narrow phase handles a height field one triangle at a time, in the field's frame. The gap of a point above or below
 a triangle is measured along the triangle's normal. Edges within a slope or valley cause no ghost collisions. A shape in
-a valley touches both sides.
+a valley touches both slopes.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Triangle:
 
 
 class Field:
-    """Height field in its own frame."""
+    """Height field. All points and vectors are in the frame of the height field."""
 
     def __init__(self, field: HeightField) -> None:
         self._heights = field.heights
@@ -152,7 +152,7 @@ class Field:
         return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
 
     def has_normal(self, x: Array, n: Array) -> bool:
-        """Return whether the surface near x lies below the plane through x with the normal n."""
+        """Return whether the surface near x is below the plane through x that has the normal n."""
         space = 1e-6 * float(self._spacing.sum())
         for t in self.around(x, space):
             to = t.corner - x
@@ -161,7 +161,10 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q rises above the contact plane of ``other``. Return True outside the field."""
+        """Return whether the surface at q rises above the contact plane of ``other``.
+
+        Outside the field, return True.
+        """
         under = next(self.around(q, 0.0), None)
         if under is None:
             return True
@@ -169,7 +172,7 @@ class Field:
         return bool(other.gap + (q - x.place) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
-        """Return whether the surface bends down at an edge of a triangle, or ends there."""
+        """Return True if the surface bends down near a triangle, or if the triangle is at the border of the field."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -283,7 +286,7 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
         if least < margin:
             rims.append((least, t))
     for least, t in rims:
-        # The rim cannot be nearer than the plane. If one point is enough, only the deepest point matters.
+        # No point of the triangle's rim has a smaller gap than ``least``. If one contact point is enough, skip the rim.
         if most == 1 and body.shape.single and found and least >= min(x.gap for x in found):
             continue
         if ground.bulges(t):
@@ -336,7 +339,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 
 
 def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
-    """Return the contact of a core point (3,) beyond a ridge with the nearest edge or corner."""
+    """Return the contact between the nearest edge or corner and a point (3,) of the core that is beyond a ridge."""
     share, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance

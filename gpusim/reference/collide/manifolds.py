@@ -2,7 +2,7 @@
 
 The code projects both features onto a plane perpendicular to the normal. Each corner of the overlap of the two polygons
 is a contact point with a gap. If the overlap has more than four corners, the narrow phase keeps four corners that span
-a large area. A corner keeps its feature number from step to step.
+a large area. The feature number of a corner does not change from step to step.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def mixed(*numbers: int) -> int:
 
 
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
-    """Return the part of a loop on the inner side of a line.
+    """Return the part of a polygon on the inner side of a line.
 
     The line goes through x and has the outward unit normal ``outward``.
     """
@@ -86,7 +86,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
     """Return a point, the outward normal and the number of each edge.
 
-    A loop with two corners is a segment. The normals of a segment are along the segment.
+    A loop with two corners is a line segment. The two normals of a segment point along the segment.
     """
     made = []
     for i, edge in enumerate(loop.edge):
@@ -100,7 +100,7 @@ def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
 
 
 def shared(a: Loop, b: Loop, slack: float) -> Loop:
-    """Return the overlap of two loops."""
+    """Return the overlap of two convex polygons."""
     if len(a.edge) == len(b.edge) == 2:
         e, f, d = a.corner[1] - a.corner[0], b.corner[1] - b.corner[0], b.corner[0] - a.corner[0]
         sine = e[0] * f[1] - e[1] * f[0]
@@ -220,7 +220,7 @@ def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Arra
 
 
 def unique(features: list[int]) -> list[int]:
-    """Return unique feature numbers."""
+    """Increase repeated feature numbers until all numbers differ, and return the numbers."""
     made: list[int] = []
     for number in features:
         while number in made:

@@ -71,7 +71,7 @@ class Triangle:
 
 
 class Ground:
-    """A mesh in its own frame, and a shape near this mesh."""
+    """A mesh, and a shape near the mesh. All points and vectors are in the frame of the mesh."""
 
     def __init__(self, mesh: TriangleMesh, body: Posed, margin: float) -> None:
         self._tree = mesh.tree
@@ -105,7 +105,7 @@ class Ground:
         return bool(square.min() <= distance * distance)
 
     def continues(self, x: Array, outward: Array) -> bool:
-        """Return whether the point x of an open edge has other triangles close to it, in the direction ``outward``."""
+        """Return whether other triangles exist beyond the point x of a border edge, in the direction ``outward``."""
         look = LOOK * self.size
         return self.is_near(x + look * outward, 0.1 * look)
 
@@ -185,7 +185,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
-    """Return contact points inside the triangle, and whether the caller can skip the rim of the triangle."""
+    """Return the contact points inside the triangle, and whether the caller can ignore the triangle's edges."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
@@ -226,7 +226,7 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
 
 
 def _has_ridge(t: Triangle) -> bool:
-    """Return whether the surface bends down at an edge of the triangle, or ends there."""
+    """Return whether an edge of the triangle is a ridge or the border of the mesh."""
     for k, tip in enumerate(t.beyond):
         if tip is None:
             return True

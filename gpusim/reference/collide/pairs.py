@@ -1,4 +1,4 @@
-"""Bounding boxes of shapes and contact points of pairs, for all worlds."""
+"""Bounding boxes of shapes, and contact points of pairs of shapes, in all worlds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array
 
 
 def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
-    """Return the contact points of two shapes, or None if they only graze or their gap exceeds ``margin``.
+    """Return the contact points of two shapes, or None if the shapes only graze or their gap exceeds ``margin``.
 
     Args:
         a, b: shapes, at least one of them convex.
@@ -89,7 +89,7 @@ def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Arr
 
 
 def grazes(pair: Pair) -> bool:
-    """Return whether the overlap of two boxes is tiny along two axes with an angle of more than 60 degrees.
+    """Return whether two boxes overlap only slightly along two box axes that form an angle of more than 60 degrees.
 
     Grazing boxes get no contact.
     """
@@ -122,7 +122,7 @@ def find_all_manifolds(
 ) -> None:
     """Compute the contact points of n pairs.
 
-    A pair that the list contains k times gets up to k manifolds, the deepest first.
+    If the list contains a pair k times, the function returns up to k manifolds of this pair, the deepest first.
 
     Args:
         shapes: shapes of the model.

@@ -1,9 +1,9 @@
 """Distance or penetration depth of two convex shapes, and the contact normal.
 
 The code works with the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the origin.
-If the origin is inside C, the shapes overlap. Then the shortest motion that separates the shapes is the vector from the
-origin to the nearest point on the boundary of C. ``separation(n)`` is the gap along a unit normal n from A to B. The
-maximum of ``separation`` over all normals is the gap of the shapes.
+If the origin is inside C, the shapes overlap. For overlapping shapes, the vector from the origin to the nearest point
+on the boundary of C is the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal
+n from A to B. The maximum of ``separation`` over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
 overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001).
@@ -45,7 +45,7 @@ _TRIANGLES = [
 ]
 _OPPOSITE = np.array([3, 2, 1, 0])
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
-# Normals at increasing angles to a guess, in the frame of the guess.
+# Deviations from a guessed normal, in increasing order. The z axis of their frame is the guess.
 _AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
 
 
@@ -58,12 +58,12 @@ class Posed:
     turn: Array
 
     def support(self, n: Array) -> Array:
-        """Return the points of the core that are farthest along world directions (k, 3), (k, 3)."""
+        """Return the points (k, 3) of the core that are farthest along the world directions ``n`` (k, 3)."""
         points: Array = self.center + self.shape.support(n @ self.turn) @ self.turn.T
         return points
 
     def facing(self, n: Array) -> tuple[Array, list[int]]:
-        """Return the feature that the core shows in a world direction (3,): its world corners and their numbers."""
+        """Return world corners and feature numbers of the face, edge or corner that faces a world direction (3,)."""
         corners, ids = self.shape.facing(self.turn.T @ n)
         return self.center + corners @ self.turn.T, ids
 
@@ -85,13 +85,13 @@ class Pair:
         return p, q
 
     def separation(self, n: Array) -> Array:
-        """Return the gaps along unit normals (k, 3) from A to B, (k,). The gaps include the radii."""
+        """Return the gaps (k,) along the unit normals ``n`` (k, 3) from A to B. The gaps include the radii."""
         p, q = self.a.support(n), self.b.support(-n)
         gap: Array = np.vecdot(q - p, n) - self.radii
         return gap
 
     def parted(self, shift: Array) -> Pair:
-        """Return the same pair with B moved by ``shift``."""
+        """Return the pair with shape B moved by ``shift``."""
         return Pair(self.a, Posed(self.b.shape, self.b.center + shift, self.b.turn), self.extent)
 
 
@@ -264,7 +264,7 @@ def _hull(points: Array, extent: float) -> ConvexHull:
 
 
 def sharpened(pair: Pair, found: Approach) -> Approach:
-    """Refine the normal: move the shapes apart along the known normal, and find their nearest points."""
+    """Refine the normal: move the shapes apart along the approximate normal, and find the nearest points."""
     space = APART * pair.extent
     for _ in range(POLISHES):
         shift = (space - found.gap - pair.radii) * found.normal

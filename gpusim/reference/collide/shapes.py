@@ -2,7 +2,7 @@
 
 Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point. The core of a capsule is a
 segment along z. The core of a wheel is a disk in the plane z = 0. The core of any other shape is the shape itself. All
-functions of this file work in the shape's frame, in m.
+points and vectors in this file are in the frame of the shape, and lengths are in m.
 """
 
 from __future__ import annotations
@@ -72,19 +72,19 @@ class Convex(ABC):
 
     @abstractmethod
     def support(self, d: Array) -> Array:
-        """Return the points of the core that are farthest along directions (n, 3), (n, 3).
+        """Return the points (n, 3) of the core that are farthest along the directions ``d`` (n, 3).
 
         Directions can have any length.
         """
 
     def reach(self, d: Array) -> Array:
-        """Return the extents of the shape along unit vectors (n, 3), (n,)."""
+        """Return the extents (n,) of the shape along the unit vectors ``d`` (n, 3)."""
         reach: Array = np.vecdot(self.support(d), d) + self.radius
         return reach
 
     @cached_property
     def extent(self) -> float:
-        """Return the greatest distance of the shape from its origin along its axes.
+        """Return the greatest distance of a point of the shape from the origin, along an axis of the shape's frame.
 
         Tolerances are relative to the extent.
         """
@@ -210,7 +210,7 @@ class Ellipsoid(Convex, kind="ellipsoid"):
 
 
 class Superellipsoid(Convex, kind="superellipsoid"):
-    """Superellipsoid. Its support function is a nested Lq norm, and the gradient of the norm is the farthest point."""
+    """Superellipsoid. The support function is a nested Lq norm, and the support point is the gradient of the norm."""
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])
@@ -334,7 +334,7 @@ def model_shapes(c: ContactTopology) -> list[Shape]:
     """Return all shapes of a model."""
     made = []
     for i, kind in enumerate(c.kind):
-        # The array face_first has one more entry per shape than faces.
+        # For a shape with n faces, face_first has n + 1 entries.
         first, last = c.face_start[i], c.face_start[i + 1]
         vertex = c.face_vertex[c.vertex_start[i] : c.vertex_start[i + 1]]
         faces = Faces(c.face_first[first:last].astype(int), vertex, c.face_normal[first - i : last - i - 1])

@@ -72,7 +72,7 @@ def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> 
 
 
 def listed_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
-    """Return the candidates that are close pairs, of all worlds, ascending: worlds (n,) and shapes (n, 2)."""
+    """Return the candidate pairs that are close, in ascending order: worlds (n,) and shapes (n, 2)."""
     pairs = np.array([(a, b) for a, others in enumerate(w.model.contact.candidates or []) for b in others])
     a, b = pairs.T
     close = _overlap(c.shape_lower[:, a], c.shape_upper[:, a], c.shape_lower[:, b], c.shape_upper[:, b])
@@ -81,7 +81,7 @@ def listed_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
 
 
 def swept_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
-    """Find the close pairs of all worlds by sweep and prune, ascending: worlds (n,) and shapes (n, 2)."""
+    """Find the close pairs by sweep and prune. Return worlds (n,) and shapes (n, 2), in ascending order."""
     shapes = w.model.contact
     may_touch = PairFilter(shapes, w.topology.dynamic)
     lists = [sweep(c.shape_lower[k], c.shape_upper[k], shapes, may_touch) for k in range(w.num_worlds)]
@@ -101,7 +101,7 @@ class PairFilter:
         self._included, self._excluded = self._keys(shapes.included), self._keys(shapes.excluded)
 
     def _keys(self, lists: list[list[int]]) -> Array:
-        """Return the keys ``a * shapes + b`` of pairs (a, b), ascending."""
+        """Return the keys ``a * shapes + b`` of pairs (a, b), in ascending order."""
         return np.array([a * len(lists) + b for a, others in enumerate(lists) for b in others], dtype=np.int64)
 
     def __call__(self, a: Array, b: Array) -> Array:
@@ -114,7 +114,7 @@ class PairFilter:
 
 
 def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFilter) -> Array:
-    """Return the close pairs of one world, ascending, (pairs, 2). The boxes are (shapes, 3), in m."""
+    """Return the close pairs of one world in ascending order, (pairs, 2). Box corners are (shapes, 3), in m."""
     axis = _widest_axis(0.5 * (lower + upper)[may_touch.moves])
     order = np.argsort(lower[:, axis], kind="stable")
     low, up = np.ascontiguousarray(lower[order].T), np.ascontiguousarray(upper[order].T)

@@ -34,7 +34,7 @@ def color(w: StepBuffers) -> None:
 def mixed(k: int, bits: int) -> int:
     """Return item k of a fixed pseudorandom permutation of the numbers below 2^bits.
 
-    The coloring uses the order of the permutation.
+    The coloring handles the manifolds in the order of the permutation.
     """
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
@@ -46,12 +46,12 @@ def mixed(k: int, bits: int) -> int:
 
 
 def bits_for(count: int) -> int:
-    """Return the number of bits that can number ``count`` items, at least 1."""
+    """Return how many bits an index below ``count`` needs, at least 1."""
     return max((count - 1).bit_length(), 1)
 
 
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
-    """Choose the lowest color that the dynamic bodies among a and b do not use. Mark this color as used."""
+    """Choose the lowest color that the dynamic bodies among a and b do not use. Mark the chosen color as used."""
     low = np.uint32(0)
     high = np.uint32(0)
     for body in (a, b):

@@ -1,7 +1,7 @@
 """Contact points on rolling surfaces, recomputed in every substep.
 
-The broad and the narrow phase run once per step. The contact point of a rolling surface moves over the surface.
-The code keeps the impulses and slips in the world frame.
+The broad phase and the narrow phase run only once per step, but the contact point moves over a rolling surface. When
+the code recomputes a point, the impulses and slips do not change in the world frame.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def follow(w: StepBuffers) -> None:
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():
         return
-    # The list includes unused entries of pairs, so that the narrow phase finds all manifolds.
+    # Pairs with several manifolds include entries without points, so that the narrow phase can fill all entries.
     several = (shapes.manifolds[state["pair_shapes"]] > 1).any(axis=-1)
     listed = (state["pair_points"] > 0) | several
     listed &= np.arange(c.num_pairs) < state["pair_count"][:, None]

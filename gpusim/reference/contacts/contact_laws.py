@@ -10,15 +10,15 @@ before the kick, and u+ is the speed after the solve. The mean force over the ti
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
-A sweep solves this law as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant. With the law
-of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring, with
-kappa = h^2 k f, would gain energy. The code therefore replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the damping
-SPRING_DAMPING h k kappa/(1 + kappa).
+A sweep solves the law P - D u+ as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant. With
+the law of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring,
+with kappa = h^2 k f, would gain energy. The code therefore replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the
+damping SPRING_DAMPING h k kappa/(1 + kappa).
 
-Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. The speed at t_n is
-u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a gap). The speed after the solve is ``-e
-u_i - a h/2``. Half a step later, the speed is -e u_i. If |u_i| is below 2 |a| h, the contact rests, and the code uses e
-= 0.
+Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. At the start t_n of
+the substep, the point has the speed u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a
+gap). After the solve, the point has the speed ``-e u_i - a h/2``. Half a step later, the point has the speed -e u_i. If
+|u_i| is below 2 |a| h, the contact rests, and the code uses e = 0.
 
 Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, p_t
 stops the point. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the
@@ -50,7 +50,7 @@ def max_(a: Array, b: Array | float) -> Array:
 
 
 def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
-    """Return the minimum divisor in the laws, for a number type."""
+    """Return the minimum divisor in the laws for the number type ``real``."""
     return float(np.finfo(real).tiny) * 1e6
 
 
@@ -122,7 +122,7 @@ def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, b
 def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
     """Return the patch radius of each manifold (m), (n,).
 
-    The radius is a parameter of the law, or sqrt(R d) with the depth d of the deepest point.
+    The radius is a parameter of the law, or sqrt(R d). R is the radius of curvature, and d is the greatest depth.
     """
     given = law[:, PATCH_AT]
     wanted = (law[:, FRICTION_AT] == CONTENSOU) & ~(given > 0.0)
@@ -172,7 +172,7 @@ def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
         square = r1 * r1 + r2 * r2
         bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2
         x = max_(x + (np.sqrt(square) - most * (a * c - k12 * k12)) * square / (bend * most), real(0))
-    # The next lines use only the direction of the solution.
+    # The next lines use the direction of the solution, but not the length.
     t1, t2 = (k22 + x) * g1 - k12 * g2, (k11 + x) * g2 - k12 * g1
     fit = most / np.sqrt(t1 * t1 + t2 * t2)
     return np.stack([fit * t1, fit * t2], axis=1)

@@ -8,13 +8,13 @@ the impulses p:
 
 c contains the compliances. See contact_direct.py for C, Y and Z. u includes the biases, so u = 0 at a sticking point.
 
-*Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). An impulse of size 1
-changes the velocity along its own direction by k.
+*Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). A unit impulse
+changes the velocity along the direction of the impulse by k.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-*Newton's method* solves these piecewise smooth equations. For sliding friction, x is the impulse p_t - u_t/k, and r is
-the radius of the disc. The rows of the derivative are then
+*Newton's method* solves the piecewise smooth equations for the impulses. For sliding friction, x is the impulse p_t -
+u_t/k, and r is the radius of the disc. The rows of the derivative of the equations are
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
@@ -376,7 +376,7 @@ def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
 
     Returns:
         A mask of the solved worlds, the distances from the projections (N s), and the greatest normal impulses (N s),
-        each (num_worlds,). Other worlds keep their impulses.
+        each (num_worlds,). In all other worlds, the impulses do not change.
     """
     solved, left, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
     if not worlds.any():

@@ -81,7 +81,7 @@ class Contacts:
         friction_force: (n,) magnitude of the tangential component of the force, N.
         mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A sticking point of a round surface
             rolls.
-        torque: (n, 3) torque of rolling and spinning friction of A on B, N m. The law gives one torque per manifold.
+        torque: (n, 3) torque of rolling and spinning friction of A on B, N m. Each manifold has one torque.
         pair: (n,) number of the point's manifold. The numbers count the manifolds of all worlds.
         rigid: (n,) True for rigid normal laws, False for soft normal laws.
     """
@@ -204,7 +204,7 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the greatest impulse change in each contact sweep (N s), (num_worlds, sweeps). Unused entries are NaN."""
+    """Return the greatest impulse change in each contact sweep (N s), (num_worlds, sweeps), or NaN without a sweep."""
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
@@ -212,7 +212,10 @@ def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
 
 
 def _from_frame(frame: Array, parts: Array) -> Array:
-    """Return world vectors (n, 3) from their components in frames (n, 3, 3). The rows of a frame are its axes."""
+    """Return world vectors (n, 3) from their components in frames (n, 3, 3).
+
+    The rows of a frame are the axes of the frame.
+    """
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 
 

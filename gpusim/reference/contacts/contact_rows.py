@@ -1,19 +1,17 @@
 """Constraint rows of contact manifolds.
 
-Stage prepare_contacts computes the geometry of the rows.
-
 A contact point has three constraint rows along the axes of the manifold's frame: the normal n from A to B, and two
 tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
 the bias, gamma the compliance, and p the impulse.
 
-Velocities are at half steps. So the code extrapolates arms and normals by half a step: ``arm + h/(2 h_prev) (arm -
-arm_before)``.
+The state stores velocities at half steps, so the code extrapolates arms and normals by half a step: ``arm + h/(2
+h_prev) (arm - arm_before)``.
 
 The bias of an open gap is ``gap/h``, so that bodies land on the surface. The compliance gamma of a touching point is a
-fraction of its response to an impulse. A load increases the penetration until the bias ``-carried`` supports it:
+fraction of its response to an impulse. A load increases the penetration until the bias ``-carried`` supports the load:
 carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
 
-Stage relax removes the compliance again.
+Stage relax removes the compliance after the drift.
 
 A sticking point stores its slip along the tangents. In each substep, the solver corrects the fraction SLIP_SHARE of the
 slip, so resting contacts do not creep.
@@ -260,7 +258,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return the velocity change of points due to the rotations in the first half of the drift, (n, 3)."""
+    """Return how much the rotations in the first half of the drift change the velocities of points, (n, 3)."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -304,7 +302,7 @@ def _set_bias_points(
     # Bouncing points and points on bodies with joints have no slop.
     apart, over = gap > np.where((m.restitution > 0.0) | m.articulated, zero, slop), -(gap + slop)
     deep = (over > 0.0) & (k < m.points)
-    # A trial step needs no terms of the drift.
+    # A trial step has no drift.
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
     normal = m.frame[:, 0]
@@ -331,7 +329,7 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the ratio of each point's compliance in the drift to its response, (n,)."""
+    """Return the compliance of each point before the drift, relative to the response of the point, (n,)."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
@@ -344,7 +342,7 @@ def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed ``carried`` at which loaded points yield (m/s), (n,)."""
+    """Return the speed at which a load presses a contact point together because of the compliance (m/s), (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)

@@ -1,7 +1,7 @@
 """Sweeps over manifolds. A sweep solves the impulses of all points one after another (Gauss-Seidel).
 
-A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. From
-this twist, the sweep solves the normal impulse and then the friction of each point. At the end, the sweep solves the
+A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. For
+each point, the sweep then solves first the normal impulse and then the friction. At the end, the sweep solves the
 friction torques of the manifold.
 
 The sweep solves all manifolds of a list (manifolds.py) from the same velocities. Two manifolds of one color never share
@@ -170,7 +170,7 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
     """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    Below the speed PATCH_STICK the patch sticks.
+    The patch sticks if its speed is below PATCH_STICK.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
@@ -205,7 +205,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """Solve all points one after another, in several passes, then patch friction, then friction torques."""
+    """Solve all points one after another, in several passes. Then solve patch friction and friction torques."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):

@@ -1,9 +1,9 @@
 """Friction of tires by the brush model (Pacejka 2012): slip deflects the bristles of the tread until they slide.
 
-A tire's manifold has the tangents of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors with two
-components are in these axes. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the rolling speed
-of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force, and mu is the friction
-coefficient.
+A tire's manifold has the tangents of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. The axes of
+vectors with two components are e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the
+rolling speed of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force, and mu is the
+friction coefficient.
 
 *Bristles* (``prepare``). The contact point stores the deflection s of the bristles in the wheel's frame. Deflected
 bristles roll out of the patch, and slip deflects new bristles: ``s' = v - V s/l`` (section 7.2). In a drift with the
@@ -22,7 +22,8 @@ tau is the time constant of a damper:
 
 The force is F = -G C e/l with one unknown factor G. G depends on the velocity after the impulse, so the sweep solves
 for G. theta is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. theta = 1 - z, and z solves
-the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s to theta = 1.
+the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits the deflection s, so
+that theta is at most 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. The torque of rolling
 resistance is at most f R N with the coefficient f. The tread of width b is a row of springs with the total radial

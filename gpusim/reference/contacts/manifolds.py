@@ -137,11 +137,11 @@ class Manifolds:
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:
-        """Return chosen manifolds. With a slice, the arrays are views."""
+        """Return the manifolds that ``where`` selects. If ``where`` is a slice, the arrays are views."""
         return Manifolds(*(getattr(self, f.name)[where] for f in fields(self)))
 
     def put(self, mask: Array, part: Manifolds, names: tuple[str, ...]) -> None:
-        """Write the named arrays of a :meth:`part` back to the manifolds in ``mask``."""
+        """Copy the arrays ``names`` from ``part`` to the manifolds in ``mask``."""
         for name in names:
             getattr(self, name)[mask] = getattr(part, name)
 

@@ -97,7 +97,7 @@ class FoundManifolds:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Return the index of each pair in the list of the last step, or -1. Equal pairs match in list order."""
+    """Return the index of each pair in the list of the last step, or -1. If a list repeats a pair, keep the order."""
     old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)

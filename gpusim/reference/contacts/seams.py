@@ -1,10 +1,11 @@
-"""Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/compiler/seams.py).
+"""Contacts at the seams of tiles. Tiles are shapes of one body that together form one surface (compiler/seams.py).
 
 The narrow phase treats each pair of shapes separately, so covered edges and side faces of a tile also give contacts.
 ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes the marked contacts.
 
-*Shared contacts.* With a soft law, duplicate points would double the force. ``judge`` also marks points that two tiles
-have in common. The code ignores manifolds of the neighbor that other tiles cover.
+*Shared contacts.* With a soft law, duplicate points would double the force. If a point touches two tiles, ``judge``
+marks the point for removal from one tile. ``judge`` ignores a manifold of the neighbor tile if other tiles cover the
+points of this manifold.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ class _View:
         return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Return bits that mark the points of manifold m in two tiles."""
+        """Return bits that mark points to remove from manifold m, because manifold k contains the same points."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):

@@ -1,10 +1,9 @@
 """Nonsmooth nonlinear conjugate gradients between sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
 The change of the impulses in a sweep is a gradient g. Between two sweeps, the impulses p step along the search
-direction c: ``p += beta c, c = beta c + g``. The code changes the velocities consistently. beta is |g|^2 of this sweep
-divided by
-|g|^2 of the previous sweep. If |g|^2 does not decrease, the search direction restarts. |g|^2 is weighted with the
-responses of the points.
+direction c: ``p += beta c, c = beta c + g``. The code also adds the effect of the step along c to the velocities. beta
+is |g|^2 of the latest sweep divided by |g|^2 of the previous sweep. If |g|^2 does not decrease, the search direction
+restarts. |g|^2 is weighted with the responses of the points.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class SearchDirection:
 
     @staticmethod
     def _squares(w: StepBuffers) -> Array:
-        """Return |g|^2 of the last sweep, (num_worlds,)."""
+        """Return the squared norm |g|^2 of the impulse changes in the last sweep, (num_worlds,)."""
         m = w.touch.all
         total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
         for k in range(POINTS):

@@ -40,6 +40,6 @@ def off_diagonal(w: StepBuffers) -> Array:
 
 
 def give(w: StepBuffers, impulse: Array) -> Array:
-    """Return G p without the diagonal of G, for impulses p (num_worlds, constraints, block)."""
+    """Return G p for impulses p (num_worlds, constraints, block). The product ignores the diagonal of G."""
     own = impulse[:, w.topology.coupled_constraint]
     return np.asarray(np.matmul(off_diagonal(w), own[..., None])[..., 0])

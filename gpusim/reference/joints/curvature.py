@@ -1,14 +1,15 @@
 """Curvature bias of a row: (change of the row over a step - h J v)/h.
 
-In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r in the axes of the body then
+In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r that is fixed in the body
 changes by E r:
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-E is accurate in float32, because the code does not subtract poses. A row dot(u, w) gets the bias ``(dot(Tu, w)
-+ dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A line row with the direction n has the bias ``dot(n, Tw)`` plus
-the nonlinear part of the change of |w|. phi = h max|omega| is the rotation of the faster body in the step. If phi
-exceeds 1/2, the code multiplies the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
+E is accurate in float32, because the code does not subtract poses. If a row is the dot product of u and w, its bias is
+``(dot(Tu, w) + dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A line row with the direction n has the bias
+``dot(n, Tw)`` plus the nonlinear part of the change of |w|. phi = h max|omega| is the rotation of the faster body in
+the step. If phi exceeds 1/2, the code multiplies the bias by (0.5/phi)^2. The spin of a rotor does not count
+(rotors.py).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def curvature(w: StepBuffers) -> None:
             straight[:, w.layout.lines] = False
             w.element_bias[straight] = 0.0
     else:
-        # For slow bodies, the change of dots and spins is h J v. Lines still have a curvature bias.
+        # If bodies rotate slowly, the rows of dots and spins change by h J v. Lines still have a curvature bias.
         w.midpoint = w.twist[..., 3:].copy()
         w.element_bias[:] = 0.0
         if w.topology.line.length.size:

@@ -34,7 +34,7 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add full rotations to each joint angle, to make it as near as possible to its last value."""
+    """Add full rotations to each joint angle, so that the angle is as near as possible to its last value."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:

@@ -13,8 +13,8 @@ REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 # Rows in loops may be (nearly) dependent. The pivots of dependent rows are mostly round-off, and would give random
 # impulses. A pivot is weak if it is below WEAK_PIVOT times the row's response to its own impulse.
 WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
-# In worlds with a weak pivot, the code multiplies the diagonal by 1 + SOFTENING. Directions with a smaller response
-# then get almost no impulse. Later passes correct the error in all other directions.
+# In worlds with a weak pivot, the code multiplies the diagonal by 1 + SOFTENING. Directions with a relative response
+# below SOFTENING then get almost no impulse. Later passes correct the error in all other directions.
 SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
 
 

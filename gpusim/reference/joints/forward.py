@@ -1,4 +1,7 @@
-"""Stage forward: compute the forces of actuators in a trial substep. The backend then restores the state."""
+"""Stage forward: compute the forces of actuators in a trial substep.
+
+After the trial substep, the backend restores the state.
+"""
 
 from __future__ import annotations
 

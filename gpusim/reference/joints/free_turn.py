@@ -1,9 +1,9 @@
-"""Drift in several parts, for bodies that rotate freely by a large angle in a step.
+"""Rotation in several parts, for free bodies that rotate by a large angle in a step.
 
-No rigid row holds the rotation of such a body (``Topology.free``). During the drift, its angular momentum L is
-constant. The body's orientation R follows R' = [I(R)^-1 L]x R. One step of the midpoint rule conserves the energy if
-the body rotates by less than half a radian. For faster rotations, the iteration of the midpoint rule does not converge.
-The code therefore divides the step into parts in which the body rotates by at most FREE_TURN.
+No rigid row constrains the rotation of a free body (``Topology.free``). During the drift, the angular momentum L of a
+free body is constant. The body's orientation R follows R' = [I(R)^-1 L]x R. One step of the midpoint rule conserves the
+energy if the body rotates by less than half a radian. For faster rotations, the iteration of the midpoint rule does not
+converge. The code therefore divides the step into parts in which the body rotates by at most FREE_TURN.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Stage prepare, second part: geometric stiffness of light bodies under tension.
 
 A pulling force F at the moment arm r acts like a rotational spring with the stiffness (r.F) 1 - sym(r F^T). Let omega
-be the natural frequency of this spring and the body's inertia I. Explicit steps diverge if omega h > 2. To stay stable,
-the solver uses the inertia
+be the natural frequency of the rotational spring together with the body's inertia I. Explicit steps diverge if omega h
+> 2. To stay stable, the solver uses the inertia
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K).

@@ -17,7 +17,8 @@ from gpusim.typing import Array
 
 FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
 CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
-# A joint beyond its limit recovers LIMIT_RECOVERY of the error in each substep, with at most LIMIT_SPEED (m/s, rad/s).
+# A joint beyond its limit returns by the fraction LIMIT_RECOVERY of the error per substep. The speed is at most
+# LIMIT_SPEED (m/s, rad/s).
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
 # Near a dead point of a loop, a fast return to the limit would make other joints rotate very fast. LOOP_SPEED is
 # therefore the maximum speed of a joint in a loop that returns to its limit. The limit then acts like a damper.
@@ -63,7 +64,7 @@ class AxisLaw:
         self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
         sensor = w.sensors["axis_sensor"]
-        if (sensor >= 0).any():  # add the slack of joints that may break to their limits
+        if (sensor >= 0).any():  # widen the limits of joints that may break
             slack = np.where(sensor >= 0, w.state.arrays["joint_slack"][:, sensor], 0.0).astype(w.real)
             self.lower, self.upper = self.lower - slack, self.upper + slack
 
@@ -146,7 +147,7 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
 
 
 def limit_velocity(gap: Array, h: float) -> Array:
-    """Return the minimum velocity that keeps an axis within a lower limit, or moves it back to the limit.
+    """Return the minimum velocity that keeps an axis within a lower limit, or moves the axis back to the limit.
 
     ``gap`` is the lower limit minus the position (m or rad).
     """
@@ -196,7 +197,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return one bit for each linear term whose force exceeds its bound at the given velocity."""
+    """Return one bit for each unclamped term whose force exceeds the bound of the term at the given velocity."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

@@ -45,7 +45,7 @@ def adjacent_modes(
         turn_share: (num_worlds,) result of :func:`turn_shares`.
 
     Returns:
-        The new modes. Rows whose solution is on their piece keep their mode.
+        The new modes. If the solution of a row is on the active piece of its law, the mode does not change.
     """
     dead = DEAD_BAND[velocity.dtype]
     slack = dead / response
@@ -71,8 +71,8 @@ def adjacent_modes(
 def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
     """Return a mask of the rows at a stop whose velocity differs from the velocity of the stop.
 
-    A linearly dependent row with another velocity can force a row off its stop. The impulses without self-stress do not
-    show such conflicts.
+    If two rows are linearly dependent, the velocity of one row can force the other row off its stop. After the removal
+    of self-stress, the impulses do not show that the rows are in conflict.
     """
     contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
     bound = np.where(contact == AT_LOWER, lower, upper)
@@ -90,7 +90,7 @@ def turn_shares(late: Array, further: Array) -> Array:
 
 
 def first_move(mode: int, wanted: int) -> int:
-    """Return ``mode`` after only the first change towards ``wanted``."""
+    """Return the mode after the first of the changes that lead from ``mode`` to ``wanted``."""
     part, differs = CONTACT_BITS, mode ^ wanted
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN
@@ -129,7 +129,7 @@ def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Arr
     new = np.where(sticks & (rest < -friction - slack), SLIDE_UP, new)
     new = np.where(sticks & (lower > dead), AT_LOWER, new)
     new = np.where(sticks & (upper < -dead), AT_UPPER, new)
-    # Piece next to each stop, and friction at the boundary between stop and piece.
+    # Find the piece next to each stop, and the friction impulse at the boundary between the stop and this piece.
     above = np.where(lower > 0.0, SLIDE_UP, np.where(lower < 0.0, SLIDE_DOWN, STICK))
     below = np.where(upper < 0.0, SLIDE_DOWN, np.where(upper > 0.0, SLIDE_UP, STICK))
     above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)

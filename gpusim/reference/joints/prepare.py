@@ -112,8 +112,8 @@ def _axis_rates(w: StepBuffers) -> None:
 def coupling_values(w: StepBuffers) -> Array:
     """Return the position errors of the coupling rows, (num_worlds, couplings).
 
-    Gears and mimics start with a NaN offset. The function replaces a NaN by the offset for zero error at the current
-    pose.
+    Gears and mimics start with a NaN offset. The function replaces NaN by the offset that makes the error zero at the
+    current pose.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
     value = c.mixed(w.element_value, c.factor[None])

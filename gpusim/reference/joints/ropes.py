@@ -1,4 +1,4 @@
-"""Limits of ropes: lengths of distance joints and tendons that change during the simulation.
+"""Limits of ropes. Users can change the lengths of distance joints and tendons during the simulation.
 
 After a write, a limit moves to its new value during the next step. The velocity bound of the row contains the rate of
 the limit: ``u <= (limit - q)/h + rate``. A change faster than LENGTH_SPEED takes effect at once.
@@ -27,7 +27,7 @@ def move_limits(w: StepBuffers) -> None:
     left = np.where(left > 0, left, w.config.substeps)
     with np.errstate(invalid="ignore"):
         rate = (goal - now) / (left[..., None] * w.h)
-        if w.trial:  # without a new value, the limit continues as in the last substep
+        if w.trial:  # without a new value, the limit moves as in the last substep
             rate = np.where(now == goal, state["limit_rate"], rate)
         at_once = ~(np.abs(rate) <= LENGTH_SPEED)
     now, rate = np.where(at_once, goal, now), np.where(at_once, 0.0, rate)

@@ -4,9 +4,9 @@ A path has three parts: a straight line from the first end to the surface, an ar
 the second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the
 arc is a helix. MuJoCo uses the same paths.
 
-Both lines have the same angle t to the circle. r is the radius. d_a and d_b are the distances of the ends from the
-center. G is the angle between the ends, seen from the center. Newton's method solves the following equation for t, and
-starts at pi/2:
+Inside a surface, the path touches the circle at one point, and both lines form the same angle t with the circle. r is
+the radius of the circle. d_a and d_b are the distances of the ends from the center. G is the angle between the ends,
+seen from the center. Newton's method starts at t = pi/2 and solves the equation
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """
@@ -118,7 +118,7 @@ def around(
         met = met & (np.minimum(norm(a), norm(b)) >= LEAST_RADIUS) & (radius > LEAST_RADIUS)
         arc = np.where(met & ~inner, radius * angle, 0.0)
         found = [p[..., :1] * x + p[..., 1:] * y for p in contact]
-        # along the axis of a cylinder, the path rises in proportion to its length
+        # on a cylinder, the axial position is proportional to the path length (helix)
         legs = [norm(flat[k] - contact[k]) for k in range(2)]
         total, low = legs[0] + arc + legs[1], dot(a, z)
         climb = (dot(b, z) - low) / total

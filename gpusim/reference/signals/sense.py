@@ -1,7 +1,8 @@
 """Stage sense: loads of ropes, and of joints and bodies with sensors, over all substeps of a step.
 
 * Joints: the stage averages the wrench of the child on the parent over the kicks, in the parent's joint frame. A kick
-  is the part of a substep that applies forces to velocities. The wrench includes drives, limits, friction and bounces.
+  is the part of a substep that updates velocities from forces. The wrench includes drives, limits, friction and
+  bounces.
 * Ropes, rods and tendons: the stage sums the impulses along each element over the substeps.
 * Contacts: the stage sums the impulses of all contacts of the body, and their moments about the body's center of mass.
 """

@@ -1,7 +1,7 @@
 """Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and coordinate rates.
 
-The state stores the velocities at the last three half steps: v1 at t - h1/2, v2 before v1, and v3 before v2. A kick
-applies the forces between two half steps, for the time H. The mean accelerations in the last two kicks are (v1 - v2)/H1
+The state stores the velocities at the last three half steps: v1 at t - h1/2, v2 before v1, and v3 before v2. Between
+two half steps, a kick applies the forces for the time H. The mean accelerations in the last two kicks are (v1 - v2)/H1
 and (v2 - v3)/H2. The reader extrapolates the accelerations to t - h1/4 and uses the result to advance v1 to t. The
 error of the velocity at t is of second order. The reader does not extrapolate impacts.
 """

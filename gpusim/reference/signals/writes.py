@@ -1,6 +1,6 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations that run in order.
 
-The operations write quantities in this order: poses of bodies, joint coordinates (from parent to child), velocities of
+The operations have the following order: write poses of bodies, joint coordinates (from parent to child), velocities of
 bodies, joint rates. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
 (cuda_kernels/signals/writes.cuh) execute the same operations.
 
@@ -60,7 +60,10 @@ _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
-    """Return the operations (n, 4) that write ``targets``. Each target comes with the first column of its values."""
+    """Return the operations (n, 4) that write ``targets``.
+
+    An entry of ``targets`` is a target and the first column of its values.
+    """
     model = now.model
 
     def of_bodies(*what: str) -> list[Operation]:
@@ -188,7 +191,7 @@ def _fittings(model: Model) -> set[int]:
 
 
 def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
-    """Return the child of a joint and all its descendants, from parent to child, without the joint's parent."""
+    """Return the child body of a joint and all descendants of the child, from parent to child."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
         for _, child in hanging.get(body, ()):
@@ -290,7 +293,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return the acceleration by gravity and applied force (3), then the applied torque (3), (n, 6)."""
+        """Return the acceleration due to gravity and applied force, and the applied torque, together (n, 6)."""
         p = self.now.parameters
         own = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))
@@ -310,14 +313,17 @@ class _Writer:
             self.state[name][self.worlds, i] += j * rate
 
     def forget_contacts(self, i: int, j: int, column: int) -> None:
-        """Reset the age of contact points on body i. The next step then ignores the history of the points."""
+        """Reset the age of contact points on body i.
+
+        After the reset, the next step ignores the history of the points.
+        """
         shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
         listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
         mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Mark the world, because accuracy checks ignore joint errors of written poses."""
+        """Mark each world as written. Accuracy checks ignore the joint errors of poses that the user has written."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
@@ -346,7 +352,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Write j coordinates of a joint: i, i + 1, ..."""
+        """Write j coordinates of a joint. The coordinates have the numbers i, i + 1, ..."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))
@@ -395,7 +401,7 @@ class _Writer:
         self._move(b, q, point - arm)
 
     def _move(self, b: int, q: Array, center: Array) -> None:
-        """Write a new pose. Rotate the velocities of the body with its orientation."""
+        """Write a new pose. Rotate the velocities of the body together with the orientation."""
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
@@ -416,7 +422,7 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write the rates of j coordinates of a joint: i, i + 1, ...
+        """Write the rates of j coordinates of a joint. The coordinates have the numbers i, i + 1, ...
 
         The child first gets the velocity change of the parent, as if child and parent were one rigid body.
         """

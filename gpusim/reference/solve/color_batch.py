@@ -1,4 +1,4 @@
-"""Constraints of one color, and the matrices for their block solves."""
+"""Constraints of one color, and the matrices for the block solves of these constraints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CoupledRows:
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
     def leave(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
-        """Write the residual of each row, and the impulse change that removes this residual."""
+        """Write each row's residual to ``error``, and the impulse change that removes the residual to ``change``."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
         missed = self.error(w, speed, w.solved[:, members])
         own = np.diagonal(self.inverse, axis1=-2, axis2=-1)

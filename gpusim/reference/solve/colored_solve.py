@@ -1,14 +1,14 @@
 """Stage solve with the colored solver: warm-started sequential impulses by color, and nonlinear position sweeps.
 
 No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
-solver handles one color after another (Gauss-Seidel). In each constraint, the solver first solves the rigid rows as one
-block. The solver then solves each axis row by its law.
+solver handles one color after another (Gauss-Seidel). For each constraint, the solver first solves the rigid rows as
+one block, and then each axis row by its law.
 
-The overflow contains the constraints without a color. Each sweep starts with the overflow. The solver solves all
+The overflow contains the constraints without a color. Each sweep first solves the overflow. The solver solves all
 overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
-a body has n overflow constraints, each constraint acts on a part with 1/n of the body's mass. The body then moves by
-the mean of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each sweep solves the
-contacts (contact_solve.py).
+a body has n overflow constraints, each constraint acts on a part with 1/n of the body's mass. The motion of the body is
+the mean of the motions of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each
+sweep solves the contacts (contact_solve.py).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# Number of early sweeps that linearize curved laws again.
+# Number of sweeps at the start of a solve that linearize nonlinear laws again.
 REFITS = 2
 POSITION_SWEEPS = 2
 LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
@@ -131,7 +131,7 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 def residual(w: StepBuffers) -> Array:
     """Return the greatest residual of the swept rows in each world (m/s or rad/s).
 
-    The residual of a soft row is the change of the row velocity that solves the row alone.
+    For a soft row, the residual is the velocity change that would solve the row alone.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
@@ -309,8 +309,9 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The function uses the Jacobians from before the drift. Let C be the error of a row (m or rad). A sweep corrects only
-    the fraction max(0.2, 1/(1 + |C|/0.001)) of C, because a full linear correction of a large error overshoots.
+    The function uses the Jacobians that stage prepare computed before the drift. Let C be the error of a row (m or
+    rad). A sweep corrects only the fraction max(0.2, 1/(1 + |C|/0.001)) of C, because a full linear correction of a
+    large error overshoots.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:

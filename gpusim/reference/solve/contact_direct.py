@@ -6,14 +6,14 @@ bodies. C_n v is the relative twist of manifold n at the manifold's center. For 
     Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n.
 
 R_n is the response of the manifold to a wrench, including the reactions of all joints. In each pass, the solver first
-computes x = D^-1 L^-1 S r from the residual r (forward solve). The solver then sweeps the contacts:
+computes x = D^-1 L^-1 S r from the residual r (forward solve). After the forward solve, the solver sweeps the contacts:
 
     t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p contains the joint impulses. In each
-world, the solver handles manifolds on bodies with joints one after another.
+After the sweeps, the solver does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p contains the joint
+impulses. In each world, the solver handles manifolds on bodies with joints one after another.
 
-Contact points that the joints lock get a compliance (``_add_floors``).
+If the joints lock the motion of a contact point, the point gets a compliance (``_add_floors``).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _turns_matter(m: Manifolds) -> Array:
 
 
 def _loaded(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the response of each point without joints, at most a multiple of the mechanisms' inverse mass, (n, 4)."""
+    """Return the response of each point without joints (n, 4), at most a multiple of the mechanism's inverse mass."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
     return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))

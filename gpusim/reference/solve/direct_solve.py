@@ -3,7 +3,7 @@
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
 b is the curvature bias. Limits, friction and saturation use active-set switching (modes.py). Each pass recomputes the
-nonlinear laws at the new velocities. A *refresh* recomputes b. The first pass has no refresh.
+nonlinear laws at the new velocities. A *refresh* recomputes the curvature bias b. The first pass does not recompute b.
 
 The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, the guard restarts the
 passes with a damped factor.
@@ -59,9 +59,9 @@ DAMPING, MOST_DAMPING = 20.0, 2e-3
 # solver checks the energy only if a pivot is weak, or if the bias moves joints by more than BENT_SHARE times the usual
 # lever in a step. After a runaway, the joints restart with RUNAWAY_DAMPING.
 RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-3
-# With large rotations, the first pass also runs away if it adds more than GAIN times twice the kinetic energy. The work
-# of the axis rows does not count. If more damping does not help, the joints restart without bias, and so without added
-# energy.
+# With large rotations, the first pass also runs away if it adds more than GAIN times twice the kinetic energy. The
+# added energy excludes the work of the axis rows. If more damping does not help, the joints restart without bias. A
+# solve without bias adds no energy.
 GAIN = 0.5
 # The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because the energy of loose rows
 # is only round-off.
@@ -149,11 +149,13 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
-        """Store the solution of the first pass. If later passes diverge, restore this solution or restart the passes.
+        """Store the solution of the first pass.
+
+        If later passes diverge, restore the first solution or restart the passes.
 
         Args:
             w: work arrays of the substep.
-            energy: energy r x of the correction x of residual r, (num_worlds,).
+            energy: energy r x, where x is the correction for the residual r, (num_worlds,).
             plain: energy with diag(A) instead of A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # refreshes change the bias

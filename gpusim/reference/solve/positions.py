@@ -2,9 +2,10 @@
 
 In every substep, the direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factor of the velocity solve.
 C contains the position errors. The correction is linear, so after a rotation by theta, an error of about L theta^2
-remains. L is the model's usual lever (limits.py). Near a singular pose of a loop, a tiny error would cause a large
-rotation, which would open the joints. The solver therefore scales corrections of loops to ``theta^2 <= error / L`` (a
-trust region). The solver repeats the correction with a new factor of the rigid rows at the corrected pose.
+remains. L is a typical lever arm of the model (``usual_lever``, limits.py). Near a singular pose of a loop, a tiny
+error would cause a large rotation, which would open the joints. The solver therefore scales corrections of loops to
+``theta^2 <= error / L`` (a trust region). The solver repeats the correction with a new factor of the rigid rows at the
+corrected pose.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
 # In loops, the solver corrects positions at most MOST_CORRECTIONS times. The corrections end if the maximum error is
-# below CLOSED, or above CLOSING_SHARE times the previous error. Errors are rotations (rad), or gaps divided by the
-# usual lever. After the first correction, an error between OPEN and APART does not end the corrections, because the
-# first correction uses an old factor. If a new factor does not reduce the error, the loop cannot close, and more
-# corrections would add energy.
+# below CLOSED, or above CLOSING_SHARE times the previous error. Errors are rotations (rad), or gaps divided by L. After
+# the first correction, an error between OPEN and APART does not end the corrections, because the first correction uses
+# an old factor. If a new factor does not reduce the error, the loop cannot close, and more corrections would add
+# energy.
 MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 

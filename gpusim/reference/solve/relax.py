@@ -42,7 +42,7 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """Find axes that bounce off a limit. Set the velocity bounds of these axes to the speed after the impact."""
+    """If an axis bounces off a limit, set the velocity bound of the axis to the speed after the impact."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none
@@ -74,7 +74,7 @@ def _relax_points(w: StepBuffers) -> Array:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
     rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
-    # Do not solve points on bodies with joints again, unless the spring of their compliance has pushed them out.
+    # Skip points on bodies with joints, unless the spring of their compliance has pushed the points out.
     held = m.carried - w.real.type(PUSHED_OUT) * m.gamma * m.impulse[..., 0]
     gives = np.where(m.articulated[:, None], held, m.gamma) > 0.0
     changes = rigid & (gives | ((m.impact > 0.0) & pressed))

@@ -12,8 +12,8 @@ from gpusim.reference.joints import coupled_laws
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-# The code removes self-stress above SELF_STRESS times the other impulses. The minimum is large in float32, because the
-# inaccurate factor also changes impulses that bear loads. A damped factor is also inaccurate, so the minimum is then 1.
+# The code removes self-stress above SELF_STRESS times the other impulses. SELF_STRESS is large in float32, because the
+# inaccurate factor also changes impulses that bear loads. With a damped factor, the code uses 1 instead.
 SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 

@@ -1,8 +1,8 @@
 """Block solve of soft axis rows together with the rigid rows of the same joint, in the colored solver.
 
 A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, after elimination of the
-rigid rows. Let the solver solve the axis rows i and j one after another. Each sweep then multiplies their error by the
-factor
+rigid rows. If the solver solves two axis rows i and j one after another, each sweep multiplies the error of the rows by
+the factor
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
