@@ -11,7 +11,7 @@ solution of
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-theta makes tau exact for a constant s. A command change at t_n acts only in the second half of the velocity update
+The weight theta makes tau exact for a constant s. A command change at t_n acts only in the second half of the velocity update
 (kick).
 """
 
@@ -80,7 +80,7 @@ def read_torque(group: Group, now: StateReader) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return ``gain`` and ``carried``. The torque after ``interval`` s is ``carried + gain s``."""
+    """Return ``gain`` and ``carried``. The torque after the interval is ``carried + gain * drive``."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)

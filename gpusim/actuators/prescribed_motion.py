@@ -137,7 +137,7 @@ class PrescribedMotion(ActuatorType):
         return np.asarray(mean + gap / (h * (count - done)))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the rate of the path as an almost rigid row."""
+        """Add a very stiff force law that enforces the rate of the path."""
         if velocity is None:
             slope = work.broadcast(group.params["slope"])
             work.add_law(group, slope * self._rate(group, work), slope)

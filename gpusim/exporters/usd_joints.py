@@ -73,7 +73,7 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
         joint = doc.model.joints[index]
         if index in closing or joint.parent in carried:
             continue
-        # the root is the joint to the world, or the body of a floating base
+        # the articulation root is the joint to the world, or the body of a floating base
         prim = doc.stage.GetPrimAtPath(path if joint.parent == WORLD else doc.bodies[joint.parent])
         UsdPhysics.ArticulationRootAPI.Apply(prim)
 

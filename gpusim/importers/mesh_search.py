@@ -74,7 +74,7 @@ class Search:
                 yield folder / rest
 
     def _guess(self, name: str, rest: str, here: Path) -> Path | None:
-        """Return the file whose path has the longest common end with ``rest``, or None."""
+        """Return the file whose path shares the most components at the end with ``rest``, or None."""
         parts = [part for part in PurePosixPath(rest).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None

@@ -98,8 +98,8 @@ def load_mjcf(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: mujoco is not installed, its compiler rejects the model, an argument is invalid, or
-            ``strict`` is True and the report is not exact.
+        ModelError: mujoco is not installed, its compiler rejects the model, or an argument is invalid. With
+            ``strict=True``, also if the model lacks anything that changes the motion.
         UnknownNameError: no keyframe has the name ``pose``.
     """
     options = _options(

@@ -97,8 +97,8 @@ class Part:
         body: label of the model's body, or empty for the world.
         mass: mass (kg) of the file's body.
         center: center of mass (m) of the file's body, in the frame of the model's body.
-        inertia: inertia of the file's body about its center of mass, in the axes of the model's body (three matrix
-            rows, kg m2).
+        inertia: inertia of the file's body about its center of mass, in the axes of the model's body (rows of the
+            matrix, kg m2).
         com: center of mass (m) of the model's body, in the frame of that body.
     """
 
@@ -112,7 +112,7 @@ class Part:
         """Return the part for a model moved by ``pose``, with ``prefix`` before all labels."""
         if self.body:
             return replace(self, body=prefix + self.body)
-        return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # no inertia
+        return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # the inertia has no effect
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def load_usd(
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame.
-        merge_fixed: True merges bodies that fixed joints connect into one body. ``report.merged`` lists the merged
+        merge_fixed: True merges bodies connected by fixed joints into one body. ``report.merged`` lists the merged
             bodies.
         keep: names or paths of bodies that are not merged. Patterns such as ``"camera*"`` are possible.
         collisions: True imports the colliders.
@@ -91,8 +91,8 @@ def load_usd(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: usd-core or the file is missing, the file cannot be read or has no physics, or ``strict`` is
-            True and the report is not exact.
+        ModelError: usd-core or the file is missing, or the file cannot be read or has no physics. With
+            ``strict=True``, also if the model lacks anything that changes the motion.
         UnknownNameError: ``pose`` is not None.
     """
     import_pxr()

@@ -84,7 +84,7 @@ class CircuitNow:
         """Return the work of all components by name, for a step of ``h`` s that ends at ``after`` (J).
 
         Components are pumps, valves, edges, and nodes with fixed pressure. The entry of the circuit itself is the
-        energy of changes of chamber volumes and voids.
+        energy of the changes in chamber volumes and voids.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]

@@ -299,7 +299,7 @@ def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateRe
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the force S_A p_A - S_B p_B - k v at time t (N or N m)."""
+    """Return the oil force minus viscous friction at time t, S_A p_A - S_B p_B - k v (N or N m)."""
     p = group.params
     pressures = [read_pressure(port)(group, now) for port in "ab"]
     drag = p["viscous_friction"] * now.axis_rate(group.axis)

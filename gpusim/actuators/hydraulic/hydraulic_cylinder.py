@@ -77,7 +77,7 @@ def read_velocity(group: Group, now: StateReader) -> Array:
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the force S_A p_A - S_B p_B - k v (N)."""
+    """Return the oil force minus viscous friction, S_A p_A - S_B p_B - k v (N)."""
     p, s = group.params, group.state
     oil = p["area_a"] * s["pressure_a"] - p["area_b"] * s["pressure_b"]
     force: Array = oil - p["viscous_friction"] * read_velocity(group, now)
@@ -451,7 +451,7 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of a chamber's flow balance at pressure p, the growth rate of the void (m3/s)."""
+        """Return the residual of each chamber's flow balance at pressure p: the growth rate of the void (m3/s)."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
@@ -479,7 +479,7 @@ class Circuit:
             return p, void
         least = np.broadcast_to(self.vapor, p.shape).astype(np.float64)
         rest = self._balance(least, velocity)
-        # Upper bound: the pressure without edges, or the maximum pressure outside an edge.
+        # Upper bound: the pressure of the closed chamber, or the maximum pressure outside an edge.
         closed = self.pressure - (self.h * self.area * velocity + self.void) / self.compliance
         below, above = least, np.maximum(np.maximum(closed, self.reference.max(axis=0)), least)
         for _ in range(MOST_HALVINGS):

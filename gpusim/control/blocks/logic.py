@@ -135,7 +135,7 @@ class Select(Counted):
 
 @block("sr_latch")
 class Latch(Logic):
-    """1 from the sample in which ``set`` is true until ``reset`` is true. If both inputs are true, the output is 0."""
+    """SR latch: ``set`` switches the output to 1, and ``reset`` switches the output to 0. ``reset`` has priority."""
 
     initial: bool = False
     inputs = ("set", "reset")
@@ -151,7 +151,7 @@ class Latch(Logic):
 
 @block("sample_hold")
 class Hold(Block):
-    """Sample-and-hold: the input in the last sample in which ``sample`` was above one half."""
+    """Sample-and-hold: the output follows the input while ``sample`` is above one half, else it stays constant."""
 
     initial: float = 0.0
     inputs = ("in", "sample")

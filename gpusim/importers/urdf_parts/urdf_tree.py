@@ -217,7 +217,7 @@ def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> No
 
 
 def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
-    """Return ``name`` and the chain of its leaders: its leader, the leader's leader, and so on."""
+    """Return the chain of mimic joints from ``name``: the joint, its leader, the leader's leader, and so on."""
     chain = [name]
     while (mimic := joints[chain[-1]].mimic) is not None:
         if mimic.leader in chain:

@@ -37,7 +37,7 @@ class Paint:
     """A material.
 
     Attributes:
-        color: sRGB color, 0 to 1, or None if the file does not define it.
+        color: sRGB color, 0 to 1, or None if the file defines no color.
         alpha: opacity, or None for 1 (opaque).
         texture: file name in the URDF, or the loaded image, or None.
     """
