@@ -11,8 +11,8 @@ solution of
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-The weight theta makes tau exact for a constant s. A command change at t_n acts only in the second half of the velocity update
-(kick).
+The weight theta makes tau exact for a constant s. A command change at t_n acts only in the second half of the velocity
+update (kick).
 """
 
 from __future__ import annotations

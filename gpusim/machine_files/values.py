@@ -54,7 +54,7 @@ def records_of(annotation: Any) -> list[str]:
 
 
 def space_of(name: str, annotation: Any) -> str | None:
-    """Return the type of element ("body", "joint", ...) whose label an argument expects, or None for others."""
+    """Return the type of element ("body", "joint", ...) whose label an argument expects, else None."""
     found = words(annotation)
     return _SPACES.get(name, "actuator") if "int" in found and "str" not in found else None
 

@@ -292,7 +292,7 @@ def add_macpherson_strut(
         arm = turned(axis, q, inner)
         ball = arm(outer)
         way = high - ball
-        # First finds the slide of the strut, then the hub rotation that aligns the strut with the top.
+        # First find the slide of the strut, then the hub rotation that aligns the strut with the top.
         half = float(reach @ along)
         inside = half**2 - float(reach @ reach - way @ way)
         if inside <= 0.0:

@@ -85,7 +85,7 @@ class Wheel(Checked):
 
 @dataclass(frozen=True)
 class Sprocket(Wheel):
-    """The driven wheel, with a radius from the pitch and the number of teeth.
+    """The driven wheel. The pitch and the number of teeth define the radius of the wheel.
 
     Attributes:
         at: position of the center.

@@ -2,9 +2,10 @@
 
     v = w R,   m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n
 
-v is the speed of a wheel with radius R and spin w. A drive train acts on m and d like open differentials. The drive
-motor distributes its torque evenly to all n wheels. Through a clutch, the turn motor applies torques of opposite signs
-to the two sides. An engaged clutch holds d like a locked differential. To steer, open the clutch.
+v is the speed of a wheel with radius R and spin w. m is the mean spin of all n wheels. d is half of the difference
+between the mean spins of the right and the left side. A drive train acts on m and d like open differentials. The drive
+motor distributes its torque evenly to all wheels. Through a clutch, the turn motor applies torques of opposite signs to
+the two sides. An engaged clutch holds d like a locked differential. To steer, open the clutch.
 """
 
 from __future__ import annotations

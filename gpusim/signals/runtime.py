@@ -36,7 +36,7 @@ class Runtime:
 
     Args:
         model, config: model and settings after the choice of joint solvers.
-        built: model without the rows that parameter writes add.
+        built: model without the axis rows that writes of parameters add.
         state: initial state, (num_worlds, ...).
         parameters: copies of the model's parameters by name.
         backend: backend of the model.
@@ -87,7 +87,7 @@ class Runtime:
 
     def watch(self, drivers: Mapping[str, str]) -> None:
         """Start to watch for failed worlds (quarantine)."""
-        self.drivers, self._signals = drivers, None  # build the table of signals again, with those of diagrams
+        self.drivers, self._signals = drivers, None  # rebuild the signal table with the signals of diagrams
         self.quarantine = self.backend.make_quarantine(drivers)
 
     def _make_now(self) -> StateReader:
