@@ -135,7 +135,7 @@ def _add_error(d: Diagram, frequency: float) -> None:
     d.add("sum", "haste", signs="+-").wire("speed", "pace")
     d.connect("haste", d.add("lowpass", "drift", time=SMOOTH))
     _formula(d, "divergent", f"miss + drift / {frequency!r}", "m")
-    # shift of a foot relative to the pelvis, for a landing at the planned position or beyond
+    # shifts a foot relative to the pelvis, so that the foot lands at the planned position or beyond
     _formula(d, "astray_flat", f"miss - {CATCH!r} * divergent", "m")
     _pack(d, "astray", "astray_flat", "high_by")
 

@@ -140,7 +140,7 @@ _OF_CYLINDER = (
 
 
 def _default(name: str) -> str:
-    """Return the default of a parameter as text, with different values of other variants."""
+    """Return the default of a parameter as text. The text also lists different defaults of other variants."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
