@@ -184,7 +184,7 @@ def add_servo(
         label: unique name.
         command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp, and
             control panels show the joint limits (else +-pi rad or +-1 m), extended to the initial target. For a
-            velocity, control panels show +-pi rad/s or +-1 m/s, or more for large initial targets.
+            velocity servo, control panels show +-pi rad/s or +-1 m/s, or a wider range for a larger initial target.
 
     Returns:
         The index of the actuator.

@@ -75,7 +75,7 @@ Vector = tuple[float, float, float]
 
 
 class BipedLink(NamedTuple):
-    """Link of the biped. ``anchor`` is in the parent frame, ``com`` in the link frame. ``half`` is half of the box (m)."""
+    """Link of the biped. ``anchor`` is in the parent frame, ``com`` is in the link frame. Lengths are in m."""
 
     name: str
     parent: str

@@ -18,7 +18,7 @@ CLOCK = "clock"
 
 @dataclass
 class Flat:
-    """All blocks by path, and all wires. ``wires`` maps each input to the output that drives the input.
+    """Blocks by path, and wires. ``wires`` maps each input to the output that drives the input.
 
     Attributes:
         label: label of the diagram.

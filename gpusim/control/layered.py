@@ -110,7 +110,7 @@ def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[i
 
 
 class _Layout:
-    """Layout state of the items (boxes and lanes): column, height, and vertical position of the middle."""
+    """State of the layout. An item (box or lane) has a column, a height and a vertical center."""
 
     def __init__(self, nodes: list[Node], edges: list[Edge]) -> None:
         self.nodes, self.edges = nodes, edges

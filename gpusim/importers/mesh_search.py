@@ -24,7 +24,7 @@ class Search:
     Args:
         folder: folder of the robot file. Relative names start in this folder. The search for packages includes this
             folder and all folders above it.
-        packages: folders that contain packages, or are packages.
+        packages: package folders, or folders that contain package folders.
     """
 
     def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:

@@ -278,9 +278,9 @@ def add_drive_train(
 ) -> DriveTrain:
     """Add a drive train: a motor for all wheels, through open differentials, and a motor for turning on the spot.
 
-    ``drive`` acts on the mean of all wheel spins. With an engaged clutch, ``turn`` rotates the vehicle on the spot, to
-    the left if positive. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive`` are values after the gearbox, at the
-    wheels. Each of the n wheels gets 1/n of a motor's torque.
+    ``drive`` acts on the mean of all wheel spins. With an engaged clutch, the command ``turn`` rotates the vehicle on
+    the spot. Positive commands rotate to the left. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive`` are values
+    after the gearbox, at the wheels. Each of the n wheels gets 1/n of a motor's torque.
 
     Args:
         b: the builder.

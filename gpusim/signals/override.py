@@ -89,7 +89,7 @@ class Override:
         return np.array(self._runtime.read_state()[OVERRIDE][:, : len(self._controls)] != 0.0)
 
     def _settle_delays(self, worlds: Array) -> None:
-        """Fill delays with the held values."""
+        """Fill the buffers of command delays with the values of the override."""
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         for running in self._runtime.running:
             if isinstance(running.program, Delays):

@@ -91,8 +91,8 @@ class Scope:
         ``name`` is a link, joint, frame or model, or a path such as "a::b".
 
         Raises:
-            ModelError: the frame does not exist, or frames depend on each other in a circle. The message names the
-                element ``user``.
+            ModelError: the frame does not exist, or frames depend on each other in a circle. The error message names
+                the element ``user``.
         """
         if name in ("", "__model__"):
             return Transform()
