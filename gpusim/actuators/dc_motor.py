@@ -133,7 +133,7 @@ class DcMotor(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -184,7 +184,7 @@ class DcMotor(ActuatorType):
         )
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Compute the rotor torque and the term s from the solved rotor speed."""
+        """Compute the rotor torque and the drive torque s from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)

@@ -46,7 +46,7 @@ def _world_vector(group: Group, work: StepBuffers, name: str) -> Array:
 
 
 def read_scale(group: Group, now: StateReader) -> Array:
-    """Return the command, the factor of the force or torque."""
+    """Return the command, which scales the force or torque."""
     return now.control[:, group.control["scale"]]
 
 

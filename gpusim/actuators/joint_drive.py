@@ -2,8 +2,8 @@
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
-q is the joint coordinate. Spring and damper are soft rows (see spring.py), stable at any gain. For second-order
-accuracy, the servo uses the mean of each command over the velocity update (kick).
+q is the joint coordinate. Spring and damper are soft constraint rows (see spring.py), stable at any gain. For
+second-order accuracy, the servo uses the mean of each command over the velocity update (kick).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class JointDrive(ActuatorType):
         return float(spec.params.get(f"first_{name}", 0.0))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:

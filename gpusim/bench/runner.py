@@ -64,8 +64,8 @@ class Record:
         world_steps: world-steps per second, from the median step time.
         error: reason why the case has no results.
         extra: additional results of this workload, by name.
-        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. Records of piles
-            always contain these times. All other records contain these times only with ``profile``.
+        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. The dicts are
+            empty without ``profile``, except for piles on the native backend.
         profiled: launch mode of the profiled run, or the reason why a requested profile is missing.
     """
 

@@ -26,7 +26,7 @@ Wire = list[Num]
 
 @dataclass(frozen=True)
 class Kind:
-    """Shape and unit of a wire. The compiler finds both before the simulation starts."""
+    """Shape and unit of a wire, which the compiler finds before the simulation starts."""
 
     shape: Shape = ()
     unit: Unit = None

@@ -56,7 +56,8 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram that is a block of another diagram. The ``inport`` and ``outport`` blocks inside are the ports."""
+    """A diagram as a block of another diagram. The ports are the ``inport`` and ``outport`` blocks of the inner
+    diagram."""
 
     diagram: Diagram
 

@@ -18,7 +18,7 @@ CLOCK = "clock"
 
 @dataclass
 class Flat:
-    """Blocks by path, and wires. ``wires`` maps each input to the output that drives the input.
+    """A diagram without subsystems. ``wires`` maps each input to the output that drives the input.
 
     Attributes:
         label: label of the diagram.

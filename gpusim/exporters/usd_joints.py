@@ -443,7 +443,7 @@ def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
 
 
 def _add_curve(doc: UsdDocument, coupling: CouplingSpec) -> None:
-    """Write a mimic that follows a polynomial with MuJoCo's schema, in m and rad."""
+    """Write a polynomial mimic with MuJoCo's schema, in m and rad."""
     (leader, _, b), (follower, _, a) = coupling.terms
     prim = doc.stage.GetPrimAtPath(doc.joints[follower])
     rule = [coupling.offset or 0.0, -b, *(-c for c in coupling.curve)]

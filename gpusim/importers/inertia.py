@@ -121,7 +121,7 @@ def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
-    """Combine the mass properties of rigidly connected ``parts`` by the parallel axis theorem, all in one frame."""
+    """Combine mass properties of rigidly connected ``parts``, given in one frame, by the parallel axis theorem."""
     everything = list(parts)
     weighty = [part for part in everything if part.mass > 0.0 or np.any(part.inertia)]
     if len(weighty) == 1:

@@ -68,8 +68,8 @@ def load_usd(
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
-        fixed_base: True fixes the root of every tree of joints to the world. False lets all roots float. By default,
-            the file decides.
+        fixed_base: True fixes the root of every tree of joints to the world. False lets all roots float. Default: as in
+            the file.
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame.
@@ -91,8 +91,8 @@ def load_usd(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: usd-core or the file is missing, or the file cannot be read or has no physics. With
-            ``strict=True``, also if the model lacks anything that changes the motion.
+        ModelError: usd-core or the file is missing, or the file cannot be read or has no physics. With ``strict=True``,
+            missing elements that change the motion are also errors.
         UnknownNameError: ``pose`` is not None.
     """
     import_pxr()

@@ -1,4 +1,4 @@
-"""Analytic model of a suspension: loop in closed form, static equilibrium, and linearized motion about the equilibrium.
+"""Analytic model of a suspension: closed-form kinematics, static equilibrium, and linearized motion.
 
 q is the coordinate of the suspension. z(q) is the travel of the wheel's center relative to the chassis. V(q) is the
 energy of the springs and weights. A ground force F on the wheel balances the suspension if V' = F z' (derivatives with
@@ -101,7 +101,7 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring of the analytic model. Its value is a coil's length, or a torsion bar's negative coordinate.
+    """A spring of the analytic model. The value of a spring is a coil's length, or a torsion bar's negative coordinate.
 
     The spring pushes if its value is below ``rest``.
 

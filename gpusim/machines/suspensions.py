@@ -66,7 +66,7 @@ class Suspension:
     mirror: bool
 
     def static(self, load: float) -> Static:
-        """Return the equilibrium under a force (N) on the wheel (``Static.load``), and its small oscillations.
+        """Return equilibrium and small oscillations under a force (N) on the wheel (``Static.load``).
 
         The force acts at the wheel's center along z of the corner's frame. z must point up.
 

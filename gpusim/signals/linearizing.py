@@ -130,7 +130,7 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
 
 
 def _joint_states(known: Any) -> list[str]:
-    """Return the writable positions and velocities of joints. Rods, ropes and pins have no such signals."""
+    """Return the writable positions and velocities of joints. Rods, ropes and pins have no writable position."""
     names = [name for one in STATES for name in fnmatch.filter(known, one) if known[name].writable]
     if not names:
         rule = "the model has no joints with writable positions"

@@ -64,8 +64,8 @@ class Rollouts(ABC):
         device. Make the same calls once before the capture, so that all kernels are compiled. Enter the context
         ``capture`` before ``torch.cuda.graph``.
 
-        The host takes no part in a replay. Therefore, call ``sim.invalidate()`` after replays, before you read on the
-        host. Between replays, you can write and reset as usual. ``capture`` ends the watch for falling bodies.
+        A replay runs without the host. Therefore, call ``sim.invalidate()`` after replays, before you read on the host.
+        Between replays, you can write and reset as usual. ``capture`` ends the watch for falling bodies.
 
         Raises:
             ModelError: the backend or the launch is not suitable, or a call inside needs the host.

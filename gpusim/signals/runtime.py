@@ -128,7 +128,7 @@ class Runtime:
         self._forward = self._contacts = self._contact_sums = None
 
     def count(self, steps: int) -> None:
-        """Count steps that start now."""
+        """Count steps that are about to run, and invalidate cached forces and contacts."""
         if not self.steps:
             warn_of_long_ropes(self.model, self.parameters, self.now)
         self.forget()

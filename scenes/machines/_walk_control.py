@@ -255,7 +255,7 @@ def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
 
 
 def _add_joints(d: Diagram, posture: Posture) -> None:
-    """Add all joints in order."""
+    """Collect the angles and efforts of all joints in joint order, and add the joint control."""
     for name, joints in {"upper": NAMES[:2], "l_arm": NAMES[8:14], "r_arm": NAMES[20:26]}.items():
         d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
         d.add("constant", f"{name}_effort", value=[0.0] * len(joints))

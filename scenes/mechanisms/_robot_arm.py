@@ -2,7 +2,7 @@
 
 Denavit-Hartenberg dimensions, masses and centers of mass: Universal Robots, "DH parameters for calculations of
 kinematics and dynamics", UR5e. Motors: maxon catalog, RE 50 (370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The
-link inertias are those of uniform cylinders.
+links have the inertias of uniform cylinders.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class CircuitNow:
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
         """Return the work of all components by name, for a step of ``h`` s that ends at ``after`` (J).
 
-        Components are pumps, valves, edges, and nodes with fixed pressure. The entry of the circuit itself is the
+        Components are pumps, valves, edges, and nodes with fixed pressure. The entry with the circuit's name is the
         energy of the changes in chamber volumes and voids.
         """
         self._open_valves(h)

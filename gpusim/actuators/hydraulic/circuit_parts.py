@@ -404,7 +404,7 @@ class OilCylinder(Consumer):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the line between the pins."""
+        """Return the index of the axis row (a constraint row) of the line between the pins."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
@@ -448,7 +448,7 @@ class OilMotor(Consumer):
     readings: ClassVar[tuple[Reading, ...]] = _consumer_readings("oil_motor", "rad", "torque", "")
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 

@@ -1,7 +1,7 @@
 """Hydraulic cylinder with spool valve, brake and stroke stops.
 
 With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). The solver
-solves oil force, friction and stops as one row, together with the mechanism. With ``coupling="papers"`` (for
+solves oil force, friction and stops as one constraint row, together with the mechanism. With ``coupling="papers"`` (for
 comparisons), the piston first moves without the load, in steps of at most 0.1 ms. After the steps, an impulse couples
 the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
@@ -238,7 +238,7 @@ class HydraulicCylinder(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the line between the pins."""
+        """Return the index of the axis row (a constraint row) of the line between the pins."""
         p = spec.params
         ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])

@@ -112,7 +112,7 @@ class Linear(Block):
 
     @property
     def start(self) -> float:
-        """Output before the first sample. The states start at the equilibrium with this output."""
+        """Output in the equilibrium state before the first sample."""
         return 0.0
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

@@ -194,7 +194,7 @@ class Ik(Block):
 
     @staticmethod
     def _least(t: Trace, square: list[list[Number]]) -> Number:
-        """Return the small number s, which keeps the matrix of a stretched chain regular."""
+        """Return the regularization s, which keeps J J^T invertible for a stretched chain."""
         trace = vectors.total(t, [square[i][i] for i in range(len(square))])
         return (PROJECTED / len(square)) * trace + 1e-100
 

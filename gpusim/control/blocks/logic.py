@@ -197,7 +197,7 @@ class Edge(Logic):
 class Counter(Block):
     """Counter of rising edges: each edge of ``up`` adds 1, each edge of ``down`` subtracts 1.
 
-    The count is 0 while ``reset`` is true. With ``modulo``, the count is modulo this number.
+    The count is 0 while ``reset`` is true. With ``modulo``, the count is from 0 to ``modulo`` - 1.
     """
 
     modulo: int | None = None

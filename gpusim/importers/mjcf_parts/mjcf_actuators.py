@@ -225,7 +225,7 @@ def _control(context: Context, a: int) -> int:
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
-    """Add a force and a torque at a site. Their axes are the axes of the site or of a reference site."""
+    """Add a force and a torque at a site, in the axes of the site (or of a reference site)."""
     body, place = context.site(site)
     axes, turns, reference = place, "body", int(context.m.actuator_trnid[a][1])
     if reference >= 0:

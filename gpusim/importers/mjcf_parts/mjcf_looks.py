@@ -55,14 +55,14 @@ class GeomLook:
 
 
 def geom_look(context: Context, g: int) -> GeomLook:
-    """Return the look of a geom. The geom's material gives texture, finish and the color of geoms without a color."""
+    """Return the look of a geom. A geom without a color gets the color of its material."""
     look = _look(context, context.m.geom_rgba[g], int(context.m.geom_matid[g]))
     texture = _texture(context, g, int(context.m.geom_matid[g]))
     return look if texture is None else GeomLook(look.rgba, {**look.options, "texture": texture})
 
 
 def site_look(context: Context, s: int) -> GeomLook:
-    """Return the look of a site. The site's material gives the finish and the color of sites without a color."""
+    """Return the look of a site. A site without a color gets the color of its material."""
     return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
 
 

@@ -164,7 +164,7 @@ def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
 
 
 def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
-    """Return a text that describes the cycle of links above ``start``."""
+    """Return an error text with the links of the cycle above ``start`` in the tree."""
     link = next(iter(carrier)) if start is None else start
     seen: list[str] = []
     while link not in seen:

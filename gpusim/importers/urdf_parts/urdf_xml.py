@@ -143,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
-    """Return the root of XML with only harmless errors, else None."""
+    """Return the root element if the XML has only harmless errors, else None."""
     from lxml import etree
 
     try:
