@@ -2,7 +2,7 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver solves Coulomb's law together with the joint constraints. A braked machine therefore does not creep, unlike
+The solver solves Coulomb's law together with the joint constraints. A braked machine does not creep, unlike
 a machine that a velocity servo holds.
 """
 

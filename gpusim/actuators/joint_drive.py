@@ -73,7 +73,8 @@ class JointDrive(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.
 
-        An emergency stop sets safe values: 0 for an effort or velocity, and the current position for a position.
+        In an emergency stop, the safe value is 0 for efforts and velocities, and the current position for position
+        commands.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)

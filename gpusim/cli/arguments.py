@@ -28,7 +28,7 @@ class Precision(str, Enum):
 
 
 class JointSolver(str, Enum):
-    """Solver of the joint rows."""
+    """Solver of the joint constraints."""
 
     auto = "auto"
     direct = "direct"

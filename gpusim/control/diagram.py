@@ -56,8 +56,7 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram as a block of another diagram. The ports are the ``inport`` and ``outport`` blocks of the inner
-    diagram."""
+    """A diagram as a block of another diagram. The ports are the inner diagram's ``inport`` and ``outport`` blocks."""
 
     diagram: Diagram
 
@@ -287,7 +286,7 @@ class Diagram(NamesMoved):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Diagram:
-        """Read a diagram from a YAML file. :meth:`save` writes this format.
+        """Read a diagram from a YAML file in the format of :meth:`save`.
 
         Raises:
             ModelError: the file cannot be read or breaks a rule. The message names the file, the line and the block.

@@ -22,8 +22,8 @@ class Search:
     The code uses ``os.path``, since ``Path`` raises an error for long names and for folders without permission.
 
     Args:
-        folder: folder of the robot file. Relative names start in this folder. The search for packages includes this
-            folder and all folders above it.
+        folder: folder of the robot file. Relative names start in the folder of the robot file. The search for packages
+            also includes all folders above the robot file.
         packages: package folders, or folders that contain package folders.
     """
 

@@ -267,7 +267,7 @@ class ImportReport(Findings):
         """Return the label of the body that contains ``link``, or "world" for a link that is part of the world.
 
         Raises:
-            UnknownNameError: the file has no such link.
+            UnknownNameError: the file has no link with the name ``link``.
         """
         if link not in self.link_frames:
             raise unknown_name("link", link, self.link_frames)

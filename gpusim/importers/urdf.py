@@ -80,7 +80,7 @@ def load_urdf(
     * The importer raises other impossible principal moments to possible values.
 
     Some errors cause only a finding: more than three numbers in a vector, an unknown XML version, and XML errors that
-    lose no element. If <axis> is repeated, the first <axis> counts.
+    lose no element. If <axis> is repeated, the importer uses the first <axis>.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.

@@ -254,8 +254,8 @@ def add_power_pack(
         b: the builder.
         flow, pressure, power, control, margin, band: parameters of the pump, as in ``HydraulicCircuit.add_pump``.
         volume: oil volume (m3) of the line.
-        relief: opening pressure (Pa) of the line's relief valve (default: 1.1 times ``pressure``). The valve passes the
-            pump's flow at ``relief`` + 2e6 Pa.
+        relief: opening pressure (Pa) of the line's relief valve (default: 1.1 times ``pressure``). The line's relief
+            valve passes the pump's flow at ``relief`` + 2e6 Pa.
         return_pressure: absolute pressure (Pa) of the line to the tank. A higher pressure prevents cavitation in the
             cylinders.
         label_prefix: prefix of the labels.

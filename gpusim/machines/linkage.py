@@ -190,7 +190,7 @@ class Linkage:
         return float((self.moves(q)["hub"](self.center) - self.center)[2])
 
     def coordinate(self, travel: float) -> float:
-        """Return the coordinate (rad or m) for a travel (m).
+        """Return the suspension's coordinate (rad or m) for a wheel travel (m).
 
         Raises:
             ModelError: the linkage does not reach the travel.

@@ -290,7 +290,7 @@ def add_drive_train(
         clutch: maximum torque (N m) of the clutch, required with ``turn``. The command ``turn_clutch`` (0 to 1) is a
             fraction of the maximum torque.
         viscosity: viscous coupling (N m s/rad) between neighboring wheels of a side, like a limited-slip differential.
-            Without this coupling, the wheels of a side slide at different speeds when the vehicle turns on the spot.
+            Without viscous coupling, the wheels of a side slide at different speeds when the vehicle turns on the spot.
         shaft_mass: mass (kg) of the turn motor's shaft. The shaft is lateral, at the chassis' center of mass (at the
             chassis' origin if the shapes define the mass).
         label: prefix of all labels, followed by "_".

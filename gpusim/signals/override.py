@@ -1,6 +1,6 @@
 """Override of commands: hold chosen commands at given values in chosen worlds. An emergency stop is an override.
 
-The override is part of the state (array OVERRIDE). Therefore, copies, resets and replays include the override.
+The override is part of the state (array OVERRIDE), so copies, resets and replays include the override.
 """
 
 from __future__ import annotations

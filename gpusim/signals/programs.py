@@ -1,7 +1,7 @@
 """Diagrams at run time: signals of diagrams, and samples before the steps.
 
-The state variables of diagrams are part of the state (``diagram.<label>``). Therefore, copies, resets and replays
-include the state variables. A sample launches a generated kernel (cuda_kernels/diagram.cu).
+The variables of diagrams are part of the state (``diagram.<label>``), so copies, resets and replays include the
+variables. A sample launches a generated kernel (cuda_kernels/diagram.cu).
 """
 
 from __future__ import annotations

@@ -61,10 +61,10 @@ class Rollouts(ABC):
         """Let a CUDA graph of PyTorch or CuPy capture calls of the simulation (``backend="cuda"``).
 
         In the context, call :meth:`step`, ``read`` of observations, and ``write`` of commands with arrays on the
-        device. Make the same calls once before the capture, so that all kernels are compiled. Enter the context
+        device. Before the capture, make all captured calls once, so that all kernels are compiled. Enter the context
         ``capture`` before ``torch.cuda.graph``.
 
-        A replay runs without the host. Therefore, call ``sim.invalidate()`` after replays, before you read on the host.
+        A replay runs without the host. Call ``sim.invalidate()`` after replays, before you read on the host.
         Between replays, you can write and reset as usual. ``capture`` ends the watch for falling bodies.
 
         Raises:

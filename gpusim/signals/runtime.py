@@ -200,7 +200,7 @@ class Runtime:
         return self._parameters
 
     def parameter(self, name: str) -> Array:
-        """Return a parameter of model/fields.py in all worlds (num_worlds, ...). Do not write to this array."""
+        """Return a parameter of model/fields.py in all worlds (num_worlds, ...). Do not write to the returned array."""
         array = self.parameters[name]
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 

@@ -174,7 +174,7 @@ def build(
         variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t).
             "closed_centre" is another spelling.
         mass: mass of the load, kg, above 0.
-        piston_mass: mass of piston and rod, kg. Gravity does not act on this mass.
+        piston_mass: mass of piston and rod, kg. Gravity does not act on piston and rod.
         dry_friction: Coulomb friction of the seals, N.
         viscous_friction: viscous friction of the cylinder, N s/m.
         command: factor of the valve commands in the variant's table, -1 to 1.

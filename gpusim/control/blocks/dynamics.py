@@ -1,8 +1,8 @@
 """Blocks with state: integrators, filters, transfer functions, delays, PID.
 
-The blocks treat inputs as constant between samples (zero-order hold). Under this assumption, the outputs are exact
-solutions of the continuous systems (Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998, section
-4.3).
+The blocks treat inputs as constant between samples (zero-order hold). For inputs that are constant between samples, the
+outputs are exact solutions of the continuous systems (Franklin, Powell and Workman, "Digital Control of Dynamic
+Systems", 1998, section 4.3).
 """
 
 from __future__ import annotations

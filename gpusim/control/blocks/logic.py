@@ -151,7 +151,7 @@ class Latch(Logic):
 
 @block("sample_hold")
 class Hold(Block):
-    """Sample-and-hold: the output follows the input while ``sample`` is above one half, else it stays constant."""
+    """Sample-and-hold: the output follows the input while ``sample`` is above one half, and is constant otherwise."""
 
     initial: float = 0.0
     inputs = ("in", "sample")
@@ -172,7 +172,8 @@ class Hold(Block):
 
 @block("edge_detector")
 class Edge(Logic):
-    """1 in each sample in which the input becomes true ("rising"), becomes false ("falling"), or changes ("both")."""
+    """Edge detector: 1 in each sample in which the input becomes true ("rising"), false ("falling"), or changes
+    ("both")."""
 
     which: str = "rising"
     initial: bool = False
