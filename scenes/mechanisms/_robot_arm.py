@@ -135,7 +135,7 @@ def _draw(b: ModelBuilder, body: int, link: Link) -> None:
 
 
 def posture_at(place: Transform) -> np.ndarray:
-    """Return the joint angles (6,) that place the tool at a pose with the elbow up (rad)."""
+    """Return the joint angles (6,), rad, that move the tool to a pose with the elbow up."""
     b = ModelBuilder()
     add_arm(b, np.zeros(len(LINKS)), 0.0)
     tree = robotics.Tree(b.finalize())

@@ -172,7 +172,7 @@ class Hold(Block):
 
 @block("edge_detector")
 class Edge(Logic):
-    """Edge detector: 1 in each sample in which the input becomes true ("rising"), false ("falling"), or changes
+    """Edge detector: 1 in samples in which the input becomes true ("rising"), false ("falling"), or changes
     ("both")."""
 
     which: str = "rising"
