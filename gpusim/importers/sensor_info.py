@@ -42,7 +42,7 @@ class SensorInfo:
     noise: float = 0.0
 
     def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), with MuJoCo's definition.
+        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), as MuJoCo defines the value.
 
         Args:
             sim: the simulation of the model.

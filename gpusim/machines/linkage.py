@@ -92,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return kingpin point, kingpin direction k, the arm end's projection onto the kingpin, and k x arm."""
+        """Return a kingpin point, the kingpin direction k, the foot of the steering arm on the kingpin, and k x arm."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point

@@ -172,8 +172,7 @@ class Hold(Block):
 
 @block("edge_detector")
 class Edge(Logic):
-    """Edge detector: 1 in samples in which the input becomes true ("rising"), false ("falling"), or changes
-    ("both")."""
+    """Edge detector: 1 if the input becomes true ("rising"), becomes false ("falling"), or changes ("both"), else 0."""
 
     which: str = "rising"
     initial: bool = False
