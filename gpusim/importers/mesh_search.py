@@ -79,7 +79,7 @@ class Search:
         if not parts or "." not in parts[-1]:
             return None
         above = [here, *here.parents][:FOLDERS_ABOVE]
-        above = [folder for folder in above if folder != folder.parent]  # without the root folder
+        above = [folder for folder in above if folder != folder.parent]  # skip the root folder
         for start in range(len(parts) - 1):
             tail = Path(*parts[start:])
             for folder in (*self.packages, *above):
@@ -87,7 +87,7 @@ class Search:
                 if found:
                     self.guessed[name] = found
                     return found
-        for folder in (here, *self.packages):  # fewer folders, since a bare name is ambiguous
+        for folder in (here, *self.packages):  # search fewer folders, since a bare name is ambiguous
             found = next((path for path in self._near(folder, Path(parts[-1])) if os.path.isfile(path)), None)
             if found:
                 self.guessed[name] = found

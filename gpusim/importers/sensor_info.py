@@ -149,7 +149,7 @@ class SubtreeInfo(SensorInfo):
 
 
 def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
-    """Return center of mass, its velocity, rotation matrix and angular velocity of a body (world frame)."""
+    """Return a body's center of mass, linear velocity, rotation matrix and angular velocity (world frame)."""
     center = np.array(part.center)
     if not part.body:
         still = np.zeros((sim.num_worlds, 3))

@@ -259,7 +259,7 @@ class _Import:
             passive = self.passive[id(dof)]
             limits = JointLimits(effort=min(-passive.lower, passive.upper))
             name = joint.label if joint.kind != "d6" else coordinate_name(joint, dof)
-            if not dof.lower - 1e-6 <= position <= dof.upper + 1e-6:  # single precision
+            if not dof.lower - 1e-6 <= position <= dof.upper + 1e-6:  # the file has single precision
                 what = f"starts at {position:g}, outside its limits {dof.lower:g} to {dof.upper:g}"
                 self.report.add("info", f"joint '{name}'", what, "the limit will push it back")
             self.report.joint_limits[name] = limits

@@ -100,7 +100,7 @@ def _moving(model: Model) -> set[int]:
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Return the rows of all locked motions, except those of the joints ``without``."""
+    """Return the rows of all locked motions, except rows of the joints ``without``."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 

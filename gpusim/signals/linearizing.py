@@ -161,7 +161,7 @@ def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, step
     other.control.array[:, columns] = points[:, seen.array.shape[1] :]
     other.invalidate()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about failed worlds
+        warnings.simplefilter("ignore")  # hides warnings about failed worlds
         other.step(steps)
     if not other.health()[-1]:
         raise validate.fail(_ELEMENT, f"world {world} failed", "linearize a world that runs")

@@ -1,4 +1,4 @@
-"""Diagrams at run time: signals of diagrams, and samples before the steps.
+"""Diagrams in a simulation: signals of diagrams, and samples that diagrams take before steps.
 
 The variables of diagrams are part of the state (``diagram.<label>``), so copies, resets and replays include the
 variables. A sample launches a generated kernel (cuda_kernels/diagram.cu).

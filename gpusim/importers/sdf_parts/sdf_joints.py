@@ -319,7 +319,8 @@ def _mimic(
     offset = mimic.number("offset", 0.0) - multiplier * reference
     follower = (report.joints[joint.label].index, axis + (joint.kind == "screw"))
     tags, tag = [one.node.tag if one.node else "" for one in leader.axes], mimic.get("axis", "axis")
-    leading = tags.index(tag) if tag in tags else int(tag == "axis2")  # the world as child exchanges the axes
+    # The axes are exchanged if the world is the child.
+    leading = tags.index(tag) if tag in tags else int(tag == "axis2")
     first = (report.joints[leader.label].index, leading + (leader.kind == "screw"))
     builder.add_mimic(follower[0], first[0], multiplier, offset, follower[1], first[1], label=joint.label)
     report.add_mimic(follower, first, multiplier, offset)
