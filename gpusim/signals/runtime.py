@@ -220,7 +220,7 @@ class Runtime:
         self.invalidate()
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Continue with a model of the same elements and other constraint rows. See signals/added_rows.py."""
+        """Switch to a model with the same elements but different constraint rows. See signals/added_rows.py."""
         if getattr(self.backend, "replays", False):
             rule = "a captured graph cannot use new constraint rows"
             raise validate.fail("Simulation", rule, "write this parameter before Simulation.capture")
