@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver solves Coulomb's law together with the joint constraints, so a parked machine does not creep. With a velocity
-servo instead, a parked machine would creep.
+The solver solves Coulomb's law together with the joint constraints. A braked machine does not creep, unlike
+a machine that a velocity servo holds.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Brake(ActuatorType):
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -97,8 +97,8 @@ def add_brake(
     """Add a brake on a joint coordinate.
 
     ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal ``brake.<label>.force``
-    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. A clutch is a brake on a tendon over
-    two shafts.
+    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. To model a clutch, add a brake on a
+    tendon over the two shafts.
 
     Args:
         joint: joint index.

@@ -11,8 +11,8 @@ solution of
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-theta makes tau exact for a constant s. A command change at t_n acts only in the second half of the velocity update
-(kick).
+The weight theta makes tau exact for a constant s. A command change at t_n acts only in the second half of the velocity
+update (kick).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def read_torque(group: Group, now: StateReader) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return ``gain`` and ``carried``. The torque after ``interval`` s is ``carried + gain s``."""
+    """Return ``gain`` and ``carried``. The torque after the interval is ``carried + gain * drive``."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
@@ -133,7 +133,7 @@ class DcMotor(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -184,7 +184,7 @@ class DcMotor(ActuatorType):
         )
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Compute the rotor torque and the term s from the solved rotor speed."""
+        """Compute the rotor torque and the drive torque s from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)

@@ -118,7 +118,7 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
 
 def _beyond(factor: Array, response: Array) -> Array:
-    """Return by which fraction of the speed the drag exceeds SHARE_OF_STOP."""
+    """Return the removed fraction of the speed minus SHARE_OF_STOP, or 0 below SHARE_OF_STOP."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
 

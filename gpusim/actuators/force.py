@@ -46,7 +46,7 @@ def _world_vector(group: Group, work: StepBuffers, name: str) -> Array:
 
 
 def read_scale(group: Group, now: StateReader) -> Array:
-    """Return the command, the factor of the force or torque."""
+    """Return the command, which scales the force or torque."""
     return now.control[:, group.control["scale"]]
 
 
@@ -81,7 +81,7 @@ class Force(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the command, the fraction of the force, 0 to 1. Safe value: 0."""
+        """Return the operator settings of the command, which is a factor of the force from 0 to 1. Safe value: 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
@@ -119,7 +119,7 @@ class Torque(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the command, the fraction of the torque, 0 to 1. Safe value: 0."""
+        """Return the operator settings of the command, which is a factor of the torque from 0 to 1. Safe value: 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:

@@ -2,8 +2,8 @@
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
-q is the joint coordinate. Spring and damper are soft rows (see spring.py), stable at any gain. For second-order
-accuracy, the servo uses the mean of each command over the velocity update (kick).
+q is the joint coordinate. Spring and damper are soft constraint rows (see spring.py), stable at any gain. For
+second-order accuracy, the servo uses the mean of each command over the velocity update (kick).
 """
 
 from __future__ import annotations
@@ -67,13 +67,14 @@ class JointDrive(ActuatorType):
         return float(spec.params.get(f"first_{name}", 0.0))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.
 
-        An emergency stop sets safe values: 0 for an effort or velocity, and the current position for a position.
+        In an emergency stop, the safe value is 0 for efforts and velocities, and the current position for position
+        commands.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)

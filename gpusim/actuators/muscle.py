@@ -203,7 +203,7 @@ class Muscle(RefittedLaw):
         return UiHints(lower=0.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:

@@ -96,7 +96,7 @@ class PrescribedMotion(ActuatorType):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the actuator, with the slope D from the mass or the inertia of all bodies."""
+        """Return the actuator with the slope D, computed from the mass or inertia of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
@@ -104,7 +104,7 @@ class PrescribedMotion(ActuatorType):
         return replace(spec, params=spec.params | {"slope": STIFFNESS * (inertia if spec.params["turns"] else mass)})
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def _jerk(self, group: Group, work: Any) -> Array:
@@ -137,7 +137,7 @@ class PrescribedMotion(ActuatorType):
         return np.asarray(mean + gap / (h * (count - done)))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the rate of the path as an almost rigid row."""
+        """Add a very stiff force law that enforces the rate of the path."""
         if velocity is None:
             slope = work.broadcast(group.params["slope"])
             work.add_law(group, slope * self._rate(group, work), slope)

@@ -1,7 +1,7 @@
 """Force laws that are nonlinear in the row velocity u+ after the step.
 
-In each pass, the solver replaces the force law by a line P - D u+. The line is the tangent at the solution of the
-equation of this row alone. If the slope changes little, the line keeps the previous slope, which saves a factorization
+In each pass, the solver replaces the force law by a line P - D u+. The line is the tangent of the force law at the
+solution for this row alone. If the slope changes little, the line keeps the previous slope, which saves a factorization
 of the direct solver.
 """
 

@@ -62,7 +62,7 @@ def read_force(group: Group, now: StateReader) -> Array:
 class Servo(ActuatorType):
     """Servo with the effort ``stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to a limit.
 
-    Spring and damper are soft rows (see spring.py), stable for any gain and step size.
+    Spring and damper are soft constraint rows (see spring.py), stable for any gain and step size.
     """
 
     name: ClassVar[str] = "servo"
@@ -89,7 +89,7 @@ class Servo(ActuatorType):
         return float(spec.params["target"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of a position within the joint limits, or of a velocity.
+        """Return the operator settings of the target. A position target stays within the joint limits.
 
         The safe velocity is 0. The safe position is the current position, so that an emergency stop does not move the
         joint.
@@ -107,7 +107,7 @@ class Servo(ActuatorType):
         return UiHints(lower, upper, safe=None, unit=unit, springs=False, measured=measured, limited=limited)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -184,7 +184,7 @@ def add_servo(
         label: unique name.
         command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp, and
             control panels show the joint limits (else +-pi rad or +-1 m), extended to the initial target. For a
-            velocity, control panels show +-pi rad/s or +-1 m/s, or more for large initial targets.
+            velocity servo, control panels show +-pi rad/s or +-1 m/s, or a wider range for a larger initial target.
 
     Returns:
         The index of the actuator.

@@ -1,4 +1,4 @@
-"""Linear and torsion spring-dampers: soft rows, second-order accurate and stable for any stiffness.
+"""Linear and torsion spring-dampers: soft constraint rows, second-order accurate and stable for any stiffness.
 
 G_n is the elongation at t_n. u- and u+ are the row velocities at the start and at the end of the velocity update
 (kick). k is the stiffness and c is the damping. The force at t_n is
@@ -105,7 +105,7 @@ class Spring(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the line between the points."""
+        """Return the index of the axis row (a constraint row) of the line between the points."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
@@ -145,7 +145,7 @@ class TorsionSpring(Spring):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 

@@ -8,7 +8,7 @@ step,
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
 The mean is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy.
-Springs therefore conserve energy at any stiffness, even with corners of the force law. The damper force depends on the
+Springs conserve energy at any stiffness, even with corners of the force law. The damper force depends on the
 velocity at t_n.
 
 In each pass, the solver replaces the nonlinear force law by a line (refitted_law.py). With ``scheme="semi_implicit"``,
@@ -208,7 +208,7 @@ class Strut(RefittedLaw):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the line between the points."""
+        """Return the index of the axis row (a constraint row) of the line between the points."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
@@ -258,5 +258,5 @@ class JointStrut(Strut):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])

@@ -75,7 +75,7 @@ Vector = tuple[float, float, float]
 
 
 class BipedLink(NamedTuple):
-    """Link of the biped. Anchor in the parent frame, center of mass in the link frame, and half size of the box (m)."""
+    """Link of the biped. ``anchor`` is in the parent frame, ``com`` is in the link frame. Lengths are in m."""
 
     name: str
     parent: str

@@ -66,7 +66,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
         del sim.backend._runner
     spent = timer.clock() - begin
     stages = {name: 1e6 * seconds / steps for name, seconds in timer.stages.items()}
-    if isinstance(sim.backend, NativeBackend):  # the GPU runs while Python continues, so wait for the GPU
+    if isinstance(sim.backend, NativeBackend):  # a GPU runs kernels in parallel with Python
         stages["calls"] = max(0.0, 1e6 * spent / steps - sum(stages.values()))
     falling = sorted(timer.kernels.items(), key=lambda item: -item[1])
     return stages, {name: 1e6 * seconds / steps for name, seconds in falling}
@@ -76,7 +76,7 @@ def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
     """Return the time of each stage in a fused launch."""
     shares = clock_routines(sim, steps)
     synchronize(sim)
-    # exclude other work on the computer if one thread does everything
+    # thread time excludes other programs, but needs a single thread
     alone = isinstance(sim.backend, NativeBackend) and sim.backend.threads == 1
     clock = time.thread_time if alone else time.perf_counter
     begin = clock()
@@ -112,7 +112,7 @@ class _CpuTimer(_Timer):
     def __init__(self, backend: NativeBackend) -> None:
         super().__init__()
         self._backend = backend
-        # exclude other work on the computer if one thread does everything
+        # thread time excludes other programs, but needs a single thread
         self.clock = time.thread_time if backend.threads == 1 else time.perf_counter
 
     def runner(self, h: float) -> Runner:

@@ -63,9 +63,9 @@ class Record:
         spread: interquartile range of the step times of the chunks, divided by the median.
         world_steps: world-steps per second, from the median step time.
         error: reason why the case has no results.
-        extra: additional results, by name, which only this workload has.
-        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. Only the records
-            of piles, or with ``profile`` of all cases, contain these times.
+        extra: additional results of this workload, by name.
+        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. The dicts are
+            empty without ``profile``, except for piles on the native backend.
         profiled: launch mode of the profiled run, or the reason why a requested profile is missing.
     """
 

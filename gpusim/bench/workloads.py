@@ -45,7 +45,7 @@ class Case:
         config: solver settings that differ from ``SolverConfig()``.
         launch: see ``Simulation``.
         threads: number of threads of the native backend, or None for all threads.
-        each_step: whether to call ``step`` for each step. The time then includes the overhead of Python.
+        each_step: whether to call ``step`` for each step, so that the time includes the overhead of Python.
         keep_threads: whether ``threads`` has priority over the command line.
         backend: backend of the case, or empty for any backend.
         dtype: dtype of the case, or empty for the dtype of the command line.

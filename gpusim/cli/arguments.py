@@ -28,7 +28,7 @@ class Precision(str, Enum):
 
 
 class JointSolver(str, Enum):
-    """Solver of the joint rows."""
+    """Solver of the joint constraints."""
 
     auto = "auto"
     direct = "direct"
@@ -55,7 +55,7 @@ _Options = TypeVar("_Options")
 
 
 def pick(options: type[_Options], given: Mapping[str, Any], **others: Any) -> _Options:
-    """Return the dataclass ``options``, filled with the command's arguments that have the names of its fields.
+    """Return a dataclass of type ``options``. Each field gets the command's argument with the same name.
 
     If an argument is None, the field keeps its default. ``others`` sets more fields, and has priority over arguments.
     """

@@ -122,9 +122,9 @@ def _run(
     """Simulate a scene or a file, show a summary, record signals, and draw plots.
 
     The scene's checks run if you simulate one world for the full duration, from the start, with the scene's own
-    parameters, commands and signals. Otherwise the summary says why the checks did not run. The exit code is 0 if the
-    run succeeded, with or without warnings. It is 1 if a world failed, joints came apart by more than 1 cm or 0.02 rad,
-    or a check of the scene failed. It is 2 for invalid input and 130 after an interruption.
+    parameters, commands and signals. Otherwise the summary says why the checks did not run. Exit code 0: the run
+    succeeded, with or without warnings. Exit code 1: a world failed, joints came apart by more than 1 cm or 0.02 rad,
+    or a check of the scene failed. Exit code 2: invalid input. Exit code 130: the user stopped the run.
     """
     given = locals()
     from gpusim.cli.commands.run import run
@@ -250,8 +250,8 @@ def _view(
     """Show a scene, a file or a recorded motion in a window.
 
     Mouse: left orbits, middle or Shift+left pans, the wheel zooms, a click picks, Ctrl+left pulls a body. Keys: space
-    pauses, right steps, [ and ] set the speed, R resets, Shift+R restarts, F follows, H goes home, E is the emergency
-    stop, Shift+E releases it, Tab hides the panel, Esc quits.
+    pauses, right steps, [ and ] set the speed, R resets, Shift+R restarts, F follows, H goes home, E starts the
+    emergency stop, Shift+E ends the emergency stop, Tab hides the panel, Esc quits.
     """
     given = locals()
     from gpusim.cli.commands.view import view
@@ -291,10 +291,10 @@ def _check(
     pose: PoseOption = None,
     floor: FloorOption = False,
 ) -> None:
-    """Check a file: what the import lost, what is probably wrong, and whether it runs for 2 s.
+    """Check a file: report import losses and likely model errors, and run the model for 2 s.
 
     The exit code is 0 if the check passed, 1 if the run or the comparison failed, and 2 if the file cannot be read.
-    With --strict, it is also 1 if a finding affects motion or contacts.
+    With --strict, the exit code is also 1 if a finding affects motion or contacts.
     """
     given = locals()
     from gpusim.cli.commands.check import CheckOptions, check_target

@@ -66,7 +66,7 @@ class PictureOptions:
         """Return the names of the overlays. Each ``--overlay`` option may list several names, separated by commas.
 
         Raises:
-            UnknownNameError: there is no such overlay.
+            UnknownNameError: the name of an overlay is unknown.
         """
         names = [name.strip() for option in self.overlays for name in option.split(",")]
         return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
@@ -98,7 +98,7 @@ class PictureOptions:
         """Check that the camera to use and the body to follow exist.
 
         Raises:
-            UnknownNameError: there is no such camera, view or body.
+            UnknownNameError: the camera, view or body does not exist.
         """
         eye, cameras = self._eye(), model.labels("camera")
         if isinstance(eye, str) and eye not in (*cameras, *_VIEWS):
@@ -113,7 +113,7 @@ class PictureOptions:
             numbers: the numbers of all worlds.
 
         Raises:
-            OptionError: there is no such world.
+            OptionError: the world does not exist.
         """
         if self.world is not None and self.world not in numbers:
             rule = f"is not among {len(numbers)} worlds; they count from 0"
@@ -125,7 +125,7 @@ class PictureOptions:
         """Return the worlds to draw as indices into ``numbers``.
 
         Raises:
-            OptionError: there is no such world.
+            OptionError: the world does not exist.
         """
         self.check_world(numbers)
         if self.world is not None:

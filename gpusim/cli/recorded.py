@@ -80,7 +80,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
 
 def _found(recorded: str, path: str) -> str:
-    """Return the recorded target. If the file is missing, return a file with its name next to the recording."""
+    """Return the recorded target. If the file is missing, return the file of the same name next to the recording."""
     file, function = split(recorded)
     target = Path(file)
     if not target.suffix or is_module(recorded) or target.is_file():

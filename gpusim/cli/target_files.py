@@ -213,8 +213,8 @@ def python_scene(target: str, parameters: Mapping[str, str]) -> Scene:
         parameters: arguments as text, which are converted to the annotated types.
 
     Raises:
-        OptionError: there is no such module or function, an argument is unknown, or the file has an error.
-        ModelError: the function raised this error.
+        OptionError: the module or function does not exist, an argument is unknown, or the file has an error.
+        ModelError: the function raised a ModelError.
     """
     from gpusim.builder.builder import ModelBuilder
 
@@ -249,7 +249,7 @@ def python_function(target: str) -> Callable[..., Any]:
     """Return the function that a target names.
 
     Raises:
-        OptionError: there is no such module or function, or the file has an error.
+        OptionError: the module or function does not exist, or the file has an error.
     """
     if is_module(target):
         module_name, _, name = target.partition(":")

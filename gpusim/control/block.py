@@ -26,7 +26,7 @@ Wire = list[Num]
 
 @dataclass(frozen=True)
 class Kind:
-    """Shape and unit of a wire, known before the simulation computes values."""
+    """Shape and unit of a wire, which the compiler finds before the simulation starts."""
 
     shape: Shape = ()
     unit: Unit = None
@@ -130,7 +130,7 @@ class Block(ABC):
     """Unit of the outputs, if the block has this parameter."""
 
     def check(self, element: str) -> None:  # noqa: B027 (many blocks check nothing)
-        """Check all rules for the parameters except their types and ``lower`` < ``upper``.
+        """Check the parameters. :func:`make_block` checks the types and the order of ``lower`` and ``upper``.
 
         Raises:
             ModelError: a parameter breaks a rule.
@@ -200,7 +200,7 @@ def check_sizes(given: dict[str, Kind], sizes: dict[str, int]) -> None:
 
 
 def each(function: Callable[..., Num], *wires: Wire) -> Wire:
-    """Apply a function to each component of the wires. A wire with a single number is the same for all components."""
+    """Apply a function to each component of the wires. A single number is used for all components."""
     count = max(map(len, wires), default=1)
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 

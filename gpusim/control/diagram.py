@@ -56,7 +56,7 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram that is a block of another diagram. The ``inport`` and ``outport`` blocks inside are the ports."""
+    """A diagram as a block of another diagram. The ports are the inner diagram's ``inport`` and ``outport`` blocks."""
 
     diagram: Diagram
 
@@ -80,7 +80,7 @@ class Diagram(NamesMoved):
             diagram runs at most the last 1000 samples that were due during the step.
         max_rate: maximum rate. The rate becomes the parameter ``diagram.<label>.clock.rate``, and each world may set a
             different value. With ``max_rate``, ``rate`` is the initial value, by default ``max_rate``. With
-            ``max_rate``, the diagram cannot contain filters, transfer functions, and delays by a fixed ``time``.
+            ``max_rate``, the diagram cannot contain filters, transfer functions, or delays with a fixed ``time``.
 
     Raises:
         ModelError: the label is invalid, or the rate is not positive or above ``max_rate``.
@@ -145,7 +145,7 @@ class Diagram(NamesMoved):
         """Connect an output to one or more inputs.
 
         Args:
-            source: "block.port", or "block" for the output ``out`` or a single output. "signal:NAME" adds a block that
+            source: "block.port", or "block" for the port ``out`` or the only output. "signal:NAME" adds a block that
                 reads a signal. A number adds a constant block.
             *targets: "block.port", or "block" if only one input needs a wire. "command:LABEL" adds a block that sets a
                 command.
@@ -278,7 +278,7 @@ class Diagram(NamesMoved):
         files.save(self, path)
 
     def digest_parts(self) -> Any:
-        """Return the content for the digest of a model: the file content, or with Python blocks the diagram object."""
+        """Return the data for a model's digest: the file content, or the diagram itself if a block runs Python."""
         try:
             return files.layout(self)
         except ModelError:
@@ -286,7 +286,7 @@ class Diagram(NamesMoved):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Diagram:
-        """Read a diagram from a YAML file. :meth:`save` writes this format.
+        """Read a diagram from a YAML file in the format of :meth:`save`.
 
         Raises:
             ModelError: the file cannot be read or breaks a rule. The message names the file, the line and the block.

@@ -18,14 +18,14 @@ CLOCK = "clock"
 
 @dataclass
 class Flat:
-    """All blocks by path, and all wires from inputs to the outputs that drive them.
+    """A diagram without subsystems. ``wires`` maps each input to the output that drives the input.
 
     Attributes:
         label: label of the diagram.
         rate: samples per second, or None for one sample every ``SolverConfig.dt``.
         max_rate: maximum rate if worlds may have different rates, else None.
         prefix: prefix of the signal names.
-        open_ports: dict from an input without a wire to the port, perhaps of an enclosing diagram, that needs the wire.
+        open_ports: input without a wire -> port that needs the wire. The port can belong to an enclosing diagram.
     """
 
     label: str

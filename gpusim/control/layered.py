@@ -81,7 +81,7 @@ def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]
     last = max(layer)
     for k, node in enumerate(nodes):
         if k not in fed and ahead[k] and node.pin >= 0:
-            layer[k] = min(layer[edge.target] for edge in ahead[k]) - 1  # place a source next to the box that it feeds
+            layer[k] = min(layer[edge.target] for edge in ahead[k]) - 1  # place a source next to its target
         if node.pin > 0 and not after[k]:
             layer[k] = last
     return layer, back
@@ -110,7 +110,7 @@ def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[i
 
 
 class _Layout:
-    """Layout state of the items (boxes and lanes): column, height, and vertical position of the middle."""
+    """State of the layout. An item (box or lane) has a column, a height and a vertical center."""
 
     def __init__(self, nodes: list[Node], edges: list[Edge]) -> None:
         self.nodes, self.edges = nodes, edges

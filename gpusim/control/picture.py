@@ -40,7 +40,7 @@ class Box:
         x, y, width, height: position and size of the frame. y points downwards.
         inputs, outputs: names of the ports. Inputs are evenly spaced on the left side, outputs on the right side.
         signals: signal names of the outputs by port, if the simulation has these signals.
-        lamps: outputs that are always 0 or 1. Pictures show these outputs as lamps.
+        lamps: outputs that are always 0 or 1, which pictures show as lamps.
     """
 
     path: str

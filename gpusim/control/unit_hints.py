@@ -89,7 +89,7 @@ def _corrected(word: str) -> tuple[str, float] | None:
 
 
 def _known(name: str) -> tuple[str, float] | None:
-    """Return the unit and factor of a word that can have a prefix, else None."""
+    """Return the unit and the factor of a word, or None if the word cannot have a prefix such as "k"."""
     if name in ("g", "t"):
         return _OTHERS[name]
     return (name, 1.0) if name not in ("", "kg", "logic") and units.parse(name) is not None else None

@@ -1,4 +1,4 @@
-"""Exporters of models to other formats. Each export returns a report of what the format cannot represent."""
+"""Exporters of models to other formats. Each export returns a report of model features that the format lacks."""
 
 from __future__ import annotations
 

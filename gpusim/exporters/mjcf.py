@@ -101,7 +101,7 @@ def _add_bodies(doc: Document) -> list[int]:
     model = doc.model
     carrier: dict[int, tuple[int, int]] = {}
     closing = []
-    # first the joints that no equality can replace
+    # Joints that no equality can replace come first.
     for index, joint in sorted(enumerate(model.joints), key=lambda pair: closable(pair[1])):
         if joint.kind in CARRIERS and joint.child not in carrier and _is_new(carrier, joint.child, joint.parent):
             carrier[joint.child] = index, joint.parent

@@ -1,4 +1,4 @@
-"""MJCF document under construction: exact numbers, unique names, and the joint of each coordinate."""
+"""MJCF document during an export, with exact numbers and unique names."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from gpusim.reference.joints.wrapping import start_length
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-# MuJoCo closes loops by soft constraints. With these parameters, they are stiff, and stable at the file's step size.
+# MuJoCo closes loops by soft constraints. These parameters make the loops stiff, and stable at the file's step size.
 STIFF = {"solref": (0.004, 1.0), "solimp": (0.99, 0.999, 0.001)}
 
 Axis = tuple[bool, Array, float]
@@ -117,7 +117,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
     doc.places["joint", joint.label] = len(doc.qpos)
     turned = Transform()
     for k, (slide, axis, position) in enumerate(axes):
-        # The axis in child axes at the start. The preceding rotations of the joint also rotate a hinge axis.
+        # ``local``: axis in the child's axes at the start. The preceding rotations of the joint rotate a hinge axis.
         local = joint.child_xform.rotate(start.inverse().rotate(axis if slide else turned.rotate(axis)))
         if not slide:
             turned = turned * Transform.from_axis_angle((0, 0, 0), axis, position)
@@ -140,7 +140,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
         doc.report.joints[joint.label].append(name)
         doc.qpos.append(position)
         rates.add(slide, child.rotate(local))
-        if lower == upper:  # MuJoCo has no limits without a range between them
+        if lower == upper:  # MuJoCo does not support equal limits
             doc.add(doc.section("equality"), "joint", joint1=name, polycoef=(lower - position, 0, 0, 0, 0), **STIFF)
     doc.qvel += rates.solved()
     if np.any(params["limit_restitution"] > 0.0):
@@ -299,7 +299,7 @@ def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, st
 
 
 def _check_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
-    """Report the armature of a tendon over several branches of the tree."""
+    """Report the armature of a tendon if the tendon spans several branches of the kinematic tree."""
     if not np.any(joint.params.get("armature", 0.0)):
         return
     above = {child: element for element in doc.root.iter() for child in element}

@@ -1,4 +1,4 @@
-"""USD stage under construction: prims with unique names, poses, and attributes of MuJoCo's and Newton's schemas."""
+"""USD stage during an export: prims with unique names, poses, and attributes of MuJoCo's and Newton's schemas."""
 
 from __future__ import annotations
 

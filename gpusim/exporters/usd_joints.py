@@ -73,7 +73,7 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
         joint = doc.model.joints[index]
         if index in closing or joint.parent in carried:
             continue
-        # the root is the joint to the world, or the body of a floating base
+        # the articulation root is the joint to the world, or the body of a floating base
         prim = doc.stage.GetPrimAtPath(path if joint.parent == WORLD else doc.bodies[joint.parent])
         UsdPhysics.ArticulationRootAPI.Apply(prim)
 
@@ -443,7 +443,7 @@ def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
 
 
 def _add_curve(doc: UsdDocument, coupling: CouplingSpec) -> None:
-    """Write a mimic that follows a polynomial with MuJoCo's schema, in m and rad."""
+    """Write a polynomial mimic with MuJoCo's schema, in m and rad."""
     (leader, _, b), (follower, _, a) = coupling.terms
     prim = doc.stage.GetPrimAtPath(doc.joints[follower])
     rule = [coupling.offset or 0.0, -b, *(-c for c in coupling.curve)]

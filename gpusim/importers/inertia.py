@@ -56,7 +56,7 @@ class MassProperties:
 
 
 def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = False) -> str | None:
-    """Return the fault of ``inertia`` (3, 3) in a few words, or None if the tensor is physically possible.
+    """Return the reason why ``inertia`` (3, 3) is impossible, or None if the tensor is physically possible.
 
     Args:
         inertia: inertia tensor (kg m2) about the center of mass.
@@ -114,14 +114,14 @@ def sphere_inertia(mass: float) -> np.ndarray:
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
     """Return the mass (kg) and the moment of inertia (kg m2) of a light link.
 
-    ``mass`` (kg) and ``inertia`` (kg m2) belong to the bodies that the link carries.
+    ``mass`` (kg) and ``inertia`` (kg m2) are the properties of the bodies after the link in the kinematic chain.
     """
     light = LIGHT * mass
     return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * least_moment(light))
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
-    """Combine the mass properties of rigidly connected ``parts`` by the parallel axis theorem, all in one frame."""
+    """Combine mass properties of rigidly connected ``parts``, given in one frame, by the parallel axis theorem."""
     everything = list(parts)
     weighty = [part for part in everything if part.mass > 0.0 or np.any(part.inertia)]
     if len(weighty) == 1:

@@ -22,9 +22,9 @@ class Search:
     The code uses ``os.path``, since ``Path`` raises an error for long names and for folders without permission.
 
     Args:
-        folder: folder of the robot file. Relative names start in this folder. The search for packages includes this
-            folder and all folders above it.
-        packages: folders that contain packages, or are packages.
+        folder: folder of the robot file. Relative names start in the folder of the robot file. The search for packages
+            also includes all folders above the robot file.
+        packages: package folders, or folders that contain package folders.
     """
 
     def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:
@@ -74,12 +74,12 @@ class Search:
                 yield folder / rest
 
     def _guess(self, name: str, rest: str, here: Path) -> Path | None:
-        """Return the file whose path has the longest common end with ``rest``, or None."""
+        """Return the file whose path shares the most components at the end with ``rest``, or None."""
         parts = [part for part in PurePosixPath(rest).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None
         above = [here, *here.parents][:FOLDERS_ABOVE]
-        above = [folder for folder in above if folder != folder.parent]  # without the root folder
+        above = [folder for folder in above if folder != folder.parent]  # skip the root folder
         for start in range(len(parts) - 1):
             tail = Path(*parts[start:])
             for folder in (*self.packages, *above):
@@ -87,7 +87,7 @@ class Search:
                 if found:
                     self.guessed[name] = found
                     return found
-        for folder in (here, *self.packages):  # fewer folders, since a bare name is ambiguous
+        for folder in (here, *self.packages):  # search fewer folders, since a bare name is ambiguous
             found = next((path for path in self._near(folder, Path(parts[-1])) if os.path.isfile(path)), None)
             if found:
                 self.guessed[name] = found

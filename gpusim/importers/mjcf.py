@@ -60,8 +60,8 @@ def load_mjcf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a MuJoCo model from an MJCF file, from MJCF text, or from a compiled model.
 
-    The frames are MuJoCo's frames. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos. Labels are
-    the file's names, with ``_`` instead of dots and spaces. By default, a body without joints becomes part of its
+    All frames are the same as in MuJoCo. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos. Labels
+    are the file's names, with ``_`` instead of dots and spaces. By default, a body without joints becomes part of its
     parent. Several hinges and slides of a body become one d6 joint. If no d6 joint fits, the hinges and slides become
     separate joints with light bodies between them.
 
@@ -70,12 +70,12 @@ def load_mjcf(
 
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
-        fixed_base: True welds the base to the world in its starting pose. False lets the base float. By default, the
-            file decides. The base is the child of the world whose subtree has the most joints.
+        fixed_base: True welds the base to the world in its starting pose. False lets the base float. Default: as in the
+            file. The base is the child of the world whose subtree has the most joints.
         gravity: gravitational acceleration in the world frame, m/s2 (default: as in the file).
         xform: pose of the file's world frame in the model's world frame.
-        merge_fixed: True merges bodies without joints into their parents. False connects these bodies to their parents
-            with fixed joints.
+        merge_fixed: True merges bodies without joints into their parents. With ``merge_fixed=False``, fixed joints
+            connect bodies without joints to their parents.
         keep: names or wildcards of bodies that are never merged, such as "camera*".
         collisions: True imports the geoms that collide.
         self_collisions: True lets all moving bodies collide with each other, except neighbors. With
@@ -98,8 +98,8 @@ def load_mjcf(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: mujoco is not installed, its compiler rejects the model, an argument is invalid, or
-            ``strict`` is True and the report is not exact.
+        ModelError: mujoco is not installed, its compiler rejects the model, or an argument is invalid. With
+            ``strict=True``, missing elements that change the motion are also errors.
         UnknownNameError: no keyframe has the name ``pose``.
     """
     options = _options(

@@ -16,7 +16,7 @@ def add_poses(
     poses: Mapping[str, Mapping[str, float]],
     roots: Mapping[str, Transform] | None = None,
 ) -> None:
-    """Add the postures of a file to the model. Mimic joints get positions that follow from their leaders.
+    """Add the postures of a file to the model. The position of a mimic joint follows from the joint that it mimics.
 
     Args:
         builder: receives the postures.

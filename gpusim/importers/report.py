@@ -213,7 +213,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Move the sensors and links that the file attaches to the world by ``pose``."""
+        """Move sensors and links by ``pose`` if the file attaches them to the world."""
         place = np.eye(4)
         place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
         for link in [link for link, body in self.merged.items() if body == "world"]:
@@ -267,7 +267,7 @@ class ImportReport(Findings):
         """Return the label of the body that contains ``link``, or "world" for a link that is part of the world.
 
         Raises:
-            UnknownNameError: the file has no such link.
+            UnknownNameError: the file has no link with the name ``link``.
         """
         if link not in self.link_frames:
             raise unknown_name("link", link, self.link_frames)

@@ -59,7 +59,7 @@ def load_sdf(
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or (0, 0, -9.8)
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame (default: the identity).
-        merge_fixed: True merges links that fixed joints connect into one body. ``report.merged`` lists the merged
+        merge_fixed: True merges links connected by fixed joints into one body. ``report.merged`` lists the merged
             links.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
         collisions: True imports the collision shapes. The first shape of a link has the link's label. The labels of the

@@ -42,7 +42,7 @@ class SensorInfo:
     noise: float = 0.0
 
     def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), with MuJoCo's definition.
+        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), as MuJoCo defines the value.
 
         Args:
             sim: the simulation of the model.
@@ -97,8 +97,8 @@ class Part:
         body: label of the model's body, or empty for the world.
         mass: mass (kg) of the file's body.
         center: center of mass (m) of the file's body, in the frame of the model's body.
-        inertia: inertia of the file's body about its center of mass, in the axes of the model's body (three matrix
-            rows, kg m2).
+        inertia: inertia of the file's body about its center of mass, in the axes of the model's body (rows of the
+            matrix, kg m2).
         com: center of mass (m) of the model's body, in the frame of that body.
     """
 
@@ -112,7 +112,7 @@ class Part:
         """Return the part for a model moved by ``pose``, with ``prefix`` before all labels."""
         if self.body:
             return replace(self, body=prefix + self.body)
-        return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # no inertia
+        return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # the inertia has no effect
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class SubtreeInfo(SensorInfo):
 
 
 def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
-    """Return center of mass, its velocity, rotation matrix and angular velocity of a body (world frame)."""
+    """Return a body's center of mass, linear velocity, rotation matrix and angular velocity (world frame)."""
     center = np.array(part.center)
     if not part.body:
         still = np.zeros((sim.num_worlds, 3))

@@ -58,13 +58,14 @@ def load_urdf(
     """Read a robot from a URDF or xacro file, or from URDF text.
 
     The frame of a body is the frame of its link. The frame of a joint is the frame of its child link. By default,
-    joints start at 0 or at the nearest limit. Mimic joints start at positions that follow from their leaders. Labels
-    are the names in the file. Shapes come from <collision>. By default, collision meshes become convex hulls.
+    joints start at 0 or at the nearest limit. The starting position of a mimic joint follows from the joint that it
+    mimics. Labels are the names in the file. Shapes come from <collision>. By default, collision meshes become convex
+    hulls.
 
     Visuals come from <visual> and only affect the viewer. A visual is a box, cylinder, sphere, capsule, or a mesh that
-    trimesh reads (STL, OBJ, DAE, ...). The importer applies the unit of a DAE file and ignores the file's up axis. The
-    color of a visual comes from the mesh file, else from its <material>, else it is the viewer's default color. The
-    <material> may be defined anywhere in the file.
+    trimesh reads (STL, OBJ, DAE, ...). The importer applies the unit of a DAE file and ignores the file's up axis. A
+    visual uses the colors in its mesh file. Without colors in the mesh file, the visual uses the color of its
+    <material>, or else the viewer's default color. The <material> may be defined anywhere in the file.
 
     The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors and
     loop-closing joints. The importer also reads <contact> of PyBullet, collision filter groups, and transmissions with
@@ -79,7 +80,7 @@ def load_urdf(
     * The importer raises other impossible principal moments to possible values.
 
     Some errors cause only a finding: more than three numbers in a vector, an unknown XML version, and XML errors that
-    lose no element. If <axis> is repeated, the first <axis> counts.
+    lose no element. If <axis> is repeated, the importer uses the first <axis>.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
@@ -87,7 +88,7 @@ def load_urdf(
             a massless root link named "world" is the world itself.
         gravity: gravitational acceleration in the world frame, m/s2 (default: 0, 0, -9.81).
         xform: pose of the root link in the world (default: the world frame).
-        merge_fixed: True merges links that fixed joints connect into one body. Each merged link becomes a site, and
+        merge_fixed: True merges links connected by fixed joints into one body. Each merged link becomes a site, and
             ``report.merged`` lists the merged links. False keeps all links as bodies and all fixed joints as joints.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
         collisions: True imports the collision shapes. The first shape of a link has the label of the link. The labels
@@ -100,8 +101,8 @@ def load_urdf(
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
         actuators: True adds a joint force for each transmission with an effort interface. ``report.commands`` lists the
             commands.
-        asset_dirs: folders to search for ``package://name/...`` and relative names, in addition to the folders above
-            the file and the folders in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
+        asset_dirs: folders to search for ``package://name/...`` and relative names. The importer also searches the
+            folders above the file and the folders in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
         assets: files in memory (name -> content). ``path_or_string`` and ``srdf`` may also name files in memory.
         pose: name of the posture in the SRDF file to start in, or starting positions by joint label (rad or m). A
             floating base starts in the base pose of the posture.
@@ -114,8 +115,8 @@ def load_urdf(
         The builder, which you can extend with actuators, and the report.
 
     Raises:
-        ModelError: yourdfpy or the file is missing, the file is not XML, or it breaks a URDF rule. The message names
-            the file, the line, the element, the rule and the fix.
+        ModelError: yourdfpy or the file is missing, the file is not XML, or the file breaks a URDF rule. The message
+            names the file, the line, the element, the rule and the fix.
         UnknownNameError: ``pose`` names an unknown posture or joint, or ``mappings`` names an unknown argument.
     """
     yourdfpy = _import_yourdfpy()

@@ -68,12 +68,12 @@ def load_usd(
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
-        fixed_base: True fixes the root of every tree of joints to the world. False lets all roots float. By default,
-            the file decides.
+        fixed_base: True fixes the root of every tree of joints to the world. False lets all roots float. Default: as in
+            the file.
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame.
-        merge_fixed: True merges bodies that fixed joints connect into one body. ``report.merged`` lists the merged
+        merge_fixed: True merges bodies connected by fixed joints into one body. ``report.merged`` lists the merged
             bodies.
         keep: names or paths of bodies that are not merged. Patterns such as ``"camera*"`` are possible.
         collisions: True imports the colliders.
@@ -91,8 +91,8 @@ def load_usd(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: usd-core or the file is missing, the file cannot be read or has no physics, or ``strict`` is
-            True and the report is not exact.
+        ModelError: usd-core or the file is missing, or the file cannot be read or has no physics. With ``strict=True``,
+            missing elements that change the motion are also errors.
         UnknownNameError: ``pose`` is not None.
     """
     import_pxr()
@@ -259,7 +259,7 @@ class _Import:
             passive = self.passive[id(dof)]
             limits = JointLimits(effort=min(-passive.lower, passive.upper))
             name = joint.label if joint.kind != "d6" else coordinate_name(joint, dof)
-            if not dof.lower - 1e-6 <= position <= dof.upper + 1e-6:  # single precision
+            if not dof.lower - 1e-6 <= position <= dof.upper + 1e-6:  # the file has single precision
                 what = f"starts at {position:g}, outside its limits {dof.lower:g} to {dof.upper:g}"
                 self.report.add("info", f"joint '{name}'", what, "the limit will push it back")
             self.report.joint_limits[name] = limits

@@ -194,7 +194,7 @@ def attribute(value: Any, name: str) -> Any:
 
     Raises:
         ModelError: the value is not a result.
-        UnknownNameError: the result has no such attribute.
+        UnknownNameError: the result has no attribute ``name``.
     """
     if not type(value).__module__.startswith(_READABLE):
         raise ModelError(f"{_word(value)} has no attribute '{name}'; give a result of a call")

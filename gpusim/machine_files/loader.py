@@ -1,4 +1,4 @@
-"""Reader of machine files. docs/guides/machine_files.md shows the sections and calls of these files."""
+"""Reader of machine files. docs/guides/machine_files.md shows the sections and calls."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def load_model(path: str | Path, **options: Any) -> tuple[ModelBuilder, ImportRe
         load = load_urdf
     try:
         made: tuple[ModelBuilder, ImportReport] = load(Path(path), **options)
-    except TypeError as error:  # only load_urdf raises it: gpusim.load checks the names itself
+    except TypeError as error:  # only load_urdf raises TypeError, because gpusim.load checks argument names
         if "unexpected keyword" not in str(error):
             raise
         raise ModelError(f"model file {str(path)!r}: {error}; drop the option") from None

@@ -54,7 +54,7 @@ def records_of(annotation: Any) -> list[str]:
 
 
 def space_of(name: str, annotation: Any) -> str | None:
-    """Return the type of element ("body", "joint", ...) whose label an argument expects, or None for others."""
+    """Return the type of element ("body", "joint", ...) whose label an argument expects, else None."""
     found = words(annotation)
     return _SPACES.get(name, "actuator") if "int" in found and "str" not in found else None
 
@@ -236,6 +236,6 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return the error with a line in the file and a prefix for the text. If the error has a line, keep this line."""
+    """Return the error with a line in the file (unless the error has a line) and a prefix for the text."""
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

@@ -167,8 +167,8 @@ class ArmCylinder:
             The steady speed and the pressures. ``pump`` is the line pressure required for the speed.
 
         Raises:
-            ModelError: a number is invalid, or the cylinder does not have exactly one holding valve. The valve must
-                hold the load, and ``line_pressure`` must open the valve.
+            ModelError: a number is invalid, the cylinder does not have exactly one holding valve, the valve does not
+                hold the load, or ``line_pressure`` does not open the valve.
         """
         element = f"cylinder '{self.label}'"
         valves = holding_valves(element, self.holding)
@@ -213,7 +213,7 @@ class ArmCylinder:
 
 
 def spool_of(element: str, spool: Any) -> Spool:
-    """Check the type of ``spool`` and return it."""
+    """Return ``spool``, or raise a ModelError if ``spool`` is not a Spool."""
     if not isinstance(spool, Spool):
         raise validate.fail(element, f"spool = {spool!r} is no Spool", "give gpusim.machines.Spool(flow)")
     return spool
@@ -254,8 +254,8 @@ def add_power_pack(
         b: the builder.
         flow, pressure, power, control, margin, band: parameters of the pump, as in ``HydraulicCircuit.add_pump``.
         volume: oil volume (m3) of the line.
-        relief: opening pressure (Pa) of the line's relief valve (default: 1.1 times ``pressure``). The valve passes the
-            pump's flow at ``relief`` + 2e6 Pa.
+        relief: opening pressure (Pa) of the line's relief valve (default: 1.1 times ``pressure``). The line's relief
+            valve passes the pump's flow at ``relief`` + 2e6 Pa.
         return_pressure: absolute pressure (Pa) of the line to the tank. A higher pressure prevents cavitation in the
             cylinders.
         label_prefix: prefix of the labels.

@@ -283,7 +283,7 @@ def add_bucket_linkage(
 
 
 def _side(arm: BoomArm, carrier: str, pivot: complex, bucket: Link, ear: complex, below: bool) -> float:
-    """Return 1 if rocker and link initially meet to the left of the line from the pivot to the ear, else -1."""
+    """Return 1 if rocker and link initially meet to the left of the line from ``pivot`` to ``ear``, else -1."""
     end = arm.links[carrier].length + cmath.exp(1j * bucket.pose) * ear
     upper = 1.0 if (end - pivot).real >= 0.0 else -1.0
     return -upper if below else upper

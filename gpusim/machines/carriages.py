@@ -98,7 +98,7 @@ class ServoJack:
 
 @dataclass(frozen=True)
 class CylinderJack:
-    """A cylinder that moves an outrigger. The command is the opening of the spool valve. 1 extends the outrigger.
+    """A cylinder that moves an outrigger. The command is the opening of the spool valve, positive to extend.
 
     Attributes:
         pack: circuit and line, from ``add_power_pack``.
@@ -165,8 +165,8 @@ def add_outrigger(
         label: label of the leg, its joint and the command. The label of the foot has the suffix "_foot".
         length: length (m) of the leg above the sole, greater than ``stroke`` (default: 1.5 times ``stroke``).
         leg_mass, foot_mass: masses (kg) of leg and foot.
-        tilt: maximum tilt (rad) of the foot about each axis perpendicular to the leg. With 0, foot and leg are one
-            body.
+        tilt: maximum tilt (rad) of the foot about each axis perpendicular to the leg. With ``tilt=0``, foot and leg are
+            one body.
         material: material of the foot.
         group: collision group of the foot's shape.
 

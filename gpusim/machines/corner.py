@@ -180,7 +180,7 @@ class Corner:
         return Plan(linkage, tuple(given), tuple(laws), (limits[0], limits[1]))
 
     def _checked(self, spring: Any, parts: tuple[str, ...], hinged: bool) -> Coil | TorsionBar:
-        """Check a spring and set its part ``on``."""
+        """Check a spring and set the field ``on`` of the spring."""
         if isinstance(spring, TorsionBar) and not hinged:
             raise validate.fail(self.element, "a torsion bar needs a hinge, and a pillar has none", "give a Coil")
         if not isinstance(spring, Coil | TorsionBar):

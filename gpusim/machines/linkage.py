@@ -1,4 +1,4 @@
-"""Analytic model of a suspension: loop in closed form, static equilibrium, and linearized motion about the equilibrium.
+"""Analytic model of a suspension: closed-form kinematics, static equilibrium, and linearized motion.
 
 q is the coordinate of the suspension. z(q) is the travel of the wheel's center relative to the chassis. V(q) is the
 energy of the springs and weights. A ground force F on the wheel balances the suspension if V' = F z' (derivatives with
@@ -92,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return a point and the direction k of the kingpin, the point of the kingpin next to the arm, and k x arm."""
+        """Return a kingpin point, the kingpin direction k, the foot of the steering arm on the kingpin, and k x arm."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -101,7 +101,7 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring as a function of a value: a coil's length, or a torsion bar's negative coordinate.
+    """A spring of the analytic model. The value of a spring is a coil's length, or a torsion bar's negative coordinate.
 
     The spring pushes if its value is below ``rest``.
 
@@ -190,7 +190,7 @@ class Linkage:
         return float((self.moves(q)["hub"](self.center) - self.center)[2])
 
     def coordinate(self, travel: float) -> float:
-        """Return the coordinate (rad or m) for a travel (m).
+        """Return the suspension's coordinate (rad or m) for a wheel travel (m).
 
         Raises:
             ModelError: the linkage does not reach the travel.
@@ -214,7 +214,7 @@ class Linkage:
         return sum(solid.mass for solid in self.solids.values())
 
     def sprung(self, load: float) -> float:
-        """Return the part of the chassis' mass (kg) that an upward force on the wheel carries."""
+        """Return the share of the chassis' mass (kg) that an upward force on the wheel supports."""
         load = validate.positive(self.element, "load", load)
         if self.gravity == 0.0:
             raise validate.fail(self.element, "a load needs gravity", "give the builder one, or leave the load out")

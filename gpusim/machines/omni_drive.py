@@ -34,7 +34,7 @@ class OmniDrive:
 def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: str = "") -> OmniDrive:
     """Add three tendons for a platform: forward, left, yaw. An actuator on a tendon drives all wheels together.
 
-    For a velocity v of the platform, the wheels' speeds are w = B v (:meth:`OmniWheel.ideal`).
+    The wheel speeds w are linear in the platform velocity v: w = B v (see :meth:`OmniWheel.ideal`).
 
     Args:
         builder: builder that contains the wheels.

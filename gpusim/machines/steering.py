@@ -7,7 +7,7 @@ distance from the center of the unsteered axle to the turning center, positive t
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
 Angled steering arms (a trapezoid) meet Ackermann's condition exactly at one steering angle to each side. Parallel
-steering arms steer both wheels by d.
+steering arms steer both wheels by the angle d.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Suspension:
     mirror: bool
 
     def static(self, load: float) -> Static:
-        """Return the equilibrium under a force (N) on the wheel (``Static.load``), and its small oscillations.
+        """Return equilibrium and small oscillations under a force (N) on the wheel (``Static.load``).
 
         The force acts at the wheel's center along z of the corner's frame. z must point up.
 
@@ -292,7 +292,7 @@ def add_macpherson_strut(
         arm = turned(axis, q, inner)
         ball = arm(outer)
         way = high - ball
-        # First finds the slide of the strut, then the hub rotation that aligns the strut with the top.
+        # First find the slide of the strut, then the hub rotation that aligns the strut with the top.
         half = float(reach @ along)
         inside = half**2 - float(reach @ reach - way @ way)
         if inside <= 0.0:

@@ -41,7 +41,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Shoe(Checked):
-    """A link with its pad, as a box. The distance between a pin and the box's center is half a pitch.
+    """A track link with its pad, modeled as a box. The distance between a pin and the box's center is half a pitch.
 
     Attributes:
         size: length along the track, width and thickness (m).
@@ -85,7 +85,7 @@ class Wheel(Checked):
 
 @dataclass(frozen=True)
 class Sprocket(Wheel):
-    """The driven wheel, with a radius from the pitch and the number of teeth.
+    """The driven wheel. The pitch and the number of teeth define the radius of the wheel.
 
     Attributes:
         at: position of the center.
@@ -93,7 +93,8 @@ class Sprocket(Wheel):
         engage: "teeth" (teeth push the pins) or "friction" (only friction on the drum drives the track).
         play: play (m) of a pin between two teeth, to each side.
         mass, width: mass (kg) and width (m).
-        material: material of the drum. Default: greased with teeth, friction coefficient 0.8 without teeth.
+        material: material of the drum. Default with teeth: a greased surface. Default without teeth: friction
+            coefficient 0.8.
     """
 
     at: Vector

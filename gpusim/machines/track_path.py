@@ -73,7 +73,9 @@ class Wheels:
 
 
 def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
-    """Return the path with the idler shifted for a whole number of links (``shoes``, or None for the nearest).
+    """Return the path, after a shift of the idler so that a whole number of links fits.
+
+    ``shoes`` is the number of links, or None for the nearest number.
 
     Raises:
         ModelError: the track is too short or too long for its path.

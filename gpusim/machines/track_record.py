@@ -19,7 +19,7 @@ SLOWEST = 1e-3
 
 @dataclass(frozen=True)
 class Track:
-    """A track, with indices and labels in the builder of ``add_track``, which ``add_builder`` does not update.
+    """A track, from :func:`add_track`. ``add_builder`` does not update the indices and labels of a track.
 
     Attributes:
         label: prefix of all labels.

@@ -3,8 +3,8 @@
 The taut loop has the maximum shift of the idler, for links of equal pitch that do not penetrate the wheels. The
 Lagrange multipliers of the link lengths are the tensions of the links.
 
-The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. All lengths are in
-pitches.
+The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. The unit of all lengths
+is the pitch.
 """
 
 from __future__ import annotations

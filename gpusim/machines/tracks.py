@@ -132,8 +132,9 @@ def add_track(
         shoes: number of shoes. Default: the number that fits the path.
         pins: resistance of the pins to rotation. Default: a damping that stops oscillations within seconds. ``Pin()``
             has no resistance.
-        surface_speed: True adds no shoes: the wheels, with radii larger by the thickness of the shoes, roll on the
-            ground. Gears couple the wheels to the sprocket, so that all wheel surfaces have the speed of the track.
+        surface_speed: True adds wheels without shoes. The wheels roll on the ground, with radii larger by the thickness
+            of the shoes. Gears couple the wheels to the sprocket, so that all wheel surfaces have the speed of the
+            track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" (gaps of micrometers) or
             "colored" (sweeps of pins and contacts). See ``ModelBuilder.set_joint_solver``.
         label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,

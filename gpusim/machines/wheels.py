@@ -2,9 +2,10 @@
 
     v = w R,   m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n
 
-v is the speed of a wheel with radius R and spin w. A drive train acts on m and d like open differentials. The drive
-motor distributes its torque evenly to all n wheels. Through a clutch, the turn motor applies torques of opposite signs
-to the two sides. An engaged clutch holds d like a locked differential. To steer, open the clutch.
+v is the speed of a wheel with radius R and spin w. m is the mean spin of all n wheels. d is half of the difference
+between the mean spins of the right and the left side. A drive train acts on m and d like open differentials. The drive
+motor distributes its torque evenly to all wheels. Through a clutch, the turn motor applies torques of opposite signs to
+the two sides. An engaged clutch holds d like a locked differential. To steer, open the clutch.
 """
 
 from __future__ import annotations
@@ -277,9 +278,9 @@ def add_drive_train(
 ) -> DriveTrain:
     """Add a drive train: a motor for all wheels, through open differentials, and a motor for turning on the spot.
 
-    ``drive`` acts on the mean of all wheel spins. With an engaged clutch, ``turn`` rotates the vehicle on the spot, to
-    the left if positive. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive`` are values after the gearbox, at the
-    wheels. Each of the n wheels gets 1/n of a motor's torque.
+    ``drive`` acts on the mean of all wheel spins. With an engaged clutch, the command ``turn`` rotates the vehicle on
+    the spot. Positive commands rotate to the left. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive`` are values
+    after the gearbox, at the wheels. Each of the n wheels gets 1/n of a motor's torque.
 
     Args:
         b: the builder.
@@ -289,7 +290,7 @@ def add_drive_train(
         clutch: maximum torque (N m) of the clutch, required with ``turn``. The command ``turn_clutch`` (0 to 1) is a
             fraction of the maximum torque.
         viscosity: viscous coupling (N m s/rad) between neighboring wheels of a side, like a limited-slip differential.
-            Without this coupling, the wheels of a side slide at different speeds when the vehicle turns on the spot.
+            Without viscous coupling, the wheels of a side slide at different speeds when the vehicle turns on the spot.
         shaft_mass: mass (kg) of the turn motor's shaft. The shaft is lateral, at the chassis' center of mass (at the
             chassis' origin if the shapes define the mass).
         label: prefix of all labels, followed by "_".

@@ -136,7 +136,7 @@ class MotionRecorder(Closing):
 
     Attributes:
         frames: number of recorded frames.
-        rescued: new path of an unfinished recording with this name from an earlier run, or None.
+        rescued: new path of the unfinished recording with the same name that an earlier run left, or None.
 
     Raises:
         ModelError: the path does not end in .npz, the file cannot be written, a world does not exist, or the rate is

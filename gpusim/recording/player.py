@@ -39,7 +39,7 @@ def slerp(first: Array, second: Array, share: float) -> Array:
 
 
 class MotionPlayer:
-    """A motion with a current time. The viewer draws a player like a simulation.
+    """Player of a recorded motion. The viewer draws a player like a simulation.
 
     Args:
         motion: the recorded motion.

@@ -28,7 +28,7 @@ class Recorder:
         capacity: initial buffer capacity in samples. The recorder copies a full buffer to a buffer of twice the size.
 
     Raises:
-        UnknownNameError: the simulation has no such signal.
+        UnknownNameError: a signal does not exist.
     """
 
     def __init__(self, sim: Any, signals: str | Iterable[str], capacity: int = 256) -> None:
@@ -64,7 +64,7 @@ class Recorder:
         self._count += 1
 
     def recording(self) -> Recording:
-        """Return all samples so far, as read-only views. Later samples do not change these views."""
+        """Return all samples so far, as read-only views. Later samples do not change the returned views."""
         signals = {
             name: np.empty((0, self._sim.num_worlds)) if buffer is None else _view(buffer, self._count)
             for name, buffer in self._buffers.items()

@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Set both limits of a rod to the given length. The first write replaces the rigid row by limits."""
+    """Set both limits of a rod to the given length. The first write replaces the rod's rigid row by limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -87,7 +87,7 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
 
 
 def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the indices of the shared axes in ``old`` and in ``new``, and of the new axes."""
+    """Return the indices of the common axes in ``old`` and in ``new``, and of the axes that only ``new`` has."""
     place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(place[key], k) for k, key in enumerate(keys) if key in place]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -100,7 +100,7 @@ def _moving(model: Model) -> set[int]:
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Return the rows of all locked motions, except those of the joints ``without``."""
+    """Return the rows of all locked motions, except rows of the joints ``without``."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 

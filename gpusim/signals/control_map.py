@@ -66,7 +66,7 @@ _SHOWN = 3
 
 
 class ControlMap(MutableMapping[str, Any]):
-    """Commands by label. Set ``sim.control[label]`` to a number or (num_worlds,). The command keeps the number."""
+    """Commands by label. Set ``sim.control[label]`` to a number or (num_worlds,). Commands keep their values."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):

@@ -80,7 +80,7 @@ class Delays(Program):
     integrates: Sequence[bool] = ()
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
-        """Fill the delays and lags of held commands, as if these commands had always been constant.
+        """Fill the delays and lags of held commands, as if the commands had always been constant.
 
         Args:
             numbers: state variables of the program in all worlds. The method changes ``numbers`` in place.

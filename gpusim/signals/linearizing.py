@@ -130,7 +130,7 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
 
 
 def _joint_states(known: Any) -> list[str]:
-    """Return the positions and velocities of joints, except of rods, ropes and pins, which set no pose."""
+    """Return the writable positions and velocities of joints. Rods, ropes and pins have no writable position."""
     names = [name for one in STATES for name in fnmatch.filter(known, one) if known[name].writable]
     if not names:
         rule = "the model has no joints with writable positions"
@@ -139,7 +139,7 @@ def _joint_states(known: Any) -> list[str]:
 
 
 def _kinks(points: Array, after: Array) -> Array:
-    """Return a mask of the columns at a kink (n + m,)."""
+    """Return a mask of the columns whose left and right slopes differ (n + m,)."""
     up, down = after[0:-1:2] - after[-1], after[-1] - after[1:-1:2]
     above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
     both = (above > 0.0) & (below > 0.0)
@@ -161,7 +161,7 @@ def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, step
     other.control.array[:, columns] = points[:, seen.array.shape[1] :]
     other.invalidate()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about failed worlds
+        warnings.simplefilter("ignore")  # hides warnings about failed worlds
         other.step(steps)
     if not other.health()[-1]:
         raise validate.fail(_ELEMENT, f"world {world} failed", "linearize a world that runs")

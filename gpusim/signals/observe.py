@@ -96,9 +96,9 @@ class Observation:
         return self.array
 
     def reading(self, samples: int | None = None) -> Reading | None:
-        """Return the data to read the signals during one call of many steps, or None if the host must read a signal.
+        """Return data for reading the signals within one call of many steps, or None if the host must read a signal.
 
-        ``samples``: number of samples in a new output array. If None, the output array is ``array``.
+        ``samples``: number of samples in a new output array. With None, the output array is ``array``.
         """
         kept = list[tuple[str, int, int]]()
         for signal, columns in self._host:

@@ -1,6 +1,6 @@
 """Override of commands: hold chosen commands at given values in chosen worlds. An emergency stop is an override.
 
-The override is part of the state (array OVERRIDE). Therefore, copies, resets and replays include the override.
+The override is part of the state (array OVERRIDE), so copies, resets and replays include the override.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Override:
         return np.array(self._runtime.read_state()[OVERRIDE][:, : len(self._controls)] != 0.0)
 
     def _settle_delays(self, worlds: Array) -> None:
-        """Fill delays with the held values."""
+        """Fill the buffers of command delays with the values of the override."""
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         for running in self._runtime.running:
             if isinstance(running.program, Delays):

@@ -1,7 +1,7 @@
-"""Diagrams at run time: signals of diagrams, and samples before the steps.
+"""Diagrams in a simulation: signals of diagrams, and samples that diagrams take before steps.
 
-The state variables of diagrams are part of the state (``diagram.<label>``). Therefore, copies, resets and replays
-include the state variables. A sample launches a generated kernel (cuda_kernels/diagram.cu).
+The variables of diagrams are part of the state (``diagram.<label>``), so copies, resets and replays include the
+variables. A sample launches a generated kernel (cuda_kernels/diagram.cu).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return the data to sample the diagram during one call of many steps, or None if Python must sample it."""
+        """Return data for sampling within one call of many steps, or None if Python must sample the diagram."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None

@@ -61,11 +61,11 @@ class Rollouts(ABC):
         """Let a CUDA graph of PyTorch or CuPy capture calls of the simulation (``backend="cuda"``).
 
         In the context, call :meth:`step`, ``read`` of observations, and ``write`` of commands with arrays on the
-        device. Make the same calls once before the capture, so that all kernels are compiled. Enter the context
+        device. Before the capture, make all captured calls once, so that all kernels are compiled. Enter the context
         ``capture`` before ``torch.cuda.graph``.
 
-        The host takes no part in a replay. Therefore, call ``sim.invalidate()`` after replays, before you read on the
-        host. Between replays, you can write and reset as usual. ``capture`` ends the watch for falling bodies.
+        A replay runs without the host. Call ``sim.invalidate()`` after replays, before you read on the host.
+        Between replays, you can write and reset as usual. ``capture`` ends the watch for falling bodies.
 
         Raises:
             ModelError: the backend or the launch is not suitable, or a call inside needs the host.

@@ -36,7 +36,7 @@ class Runtime:
 
     Args:
         model, config: model and settings after the choice of joint solvers.
-        built: model without the rows that parameter writes add.
+        built: model without the axis rows that writes of parameters add.
         state: initial state, (num_worlds, ...).
         parameters: copies of the model's parameters by name.
         backend: backend of the model.
@@ -87,7 +87,7 @@ class Runtime:
 
     def watch(self, drivers: Mapping[str, str]) -> None:
         """Start to watch for failed worlds (quarantine)."""
-        self.drivers, self._signals = drivers, None  # build the table of signals again, with those of diagrams
+        self.drivers, self._signals = drivers, None  # rebuild the signal table with the signals of diagrams
         self.quarantine = self.backend.make_quarantine(drivers)
 
     def _make_now(self) -> StateReader:
@@ -128,7 +128,7 @@ class Runtime:
         self._forward = self._contacts = self._contact_sums = None
 
     def count(self, steps: int) -> None:
-        """Count steps that start now."""
+        """Count steps that are about to run, and invalidate cached forces and contacts."""
         if not self.steps:
             warn_of_long_ropes(self.model, self.parameters, self.now)
         self.forget()
@@ -200,7 +200,7 @@ class Runtime:
         return self._parameters
 
     def parameter(self, name: str) -> Array:
-        """Return a parameter of model/fields.py in all worlds (num_worlds, ...). Do not write to this array."""
+        """Return a parameter of model/fields.py in all worlds (num_worlds, ...). Do not write to the returned array."""
         array = self.parameters[name]
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
@@ -220,7 +220,7 @@ class Runtime:
         self.invalidate()
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Continue with a model of the same elements and other constraint rows. See signals/added_rows.py."""
+        """Switch to a model with the same elements but different constraint rows. See signals/added_rows.py."""
         if getattr(self.backend, "replays", False):
             rule = "a captured graph cannot use new constraint rows"
             raise validate.fail("Simulation", rule, "write this parameter before Simulation.capture")

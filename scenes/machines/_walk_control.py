@@ -135,7 +135,7 @@ def _add_error(d: Diagram, frequency: float) -> None:
     d.add("sum", "haste", signs="+-").wire("speed", "pace")
     d.connect("haste", d.add("lowpass", "drift", time=SMOOTH))
     _formula(d, "divergent", f"miss + drift / {frequency!r}", "m")
-    # shift of a foot relative to the pelvis, for a landing at the planned position or beyond
+    # shifts a foot relative to the pelvis, so that the foot lands at the planned position or beyond
     _formula(d, "astray_flat", f"miss - {CATCH!r} * divergent", "m")
     _pack(d, "astray", "astray_flat", "high_by")
 
@@ -255,7 +255,7 @@ def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
 
 
 def _add_joints(d: Diagram, posture: Posture) -> None:
-    """Add all joints in order."""
+    """Collect the angles and efforts of all joints in joint order, and add the joint control."""
     for name, joints in {"upper": NAMES[:2], "l_arm": NAMES[8:14], "r_arm": NAMES[20:26]}.items():
         d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
         d.add("constant", f"{name}_effort", value=[0.0] * len(joints))

@@ -284,7 +284,7 @@ def off(run: Recording, turn: float) -> tuple[float, float]:
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
-    """Return the maximum relative error of a wrist's mean pushing force, expected as friction/(2 radius)."""
+    """Return the maximum relative error of a wrist's mean force. The expected force is friction/(2 radius)."""
     wanted, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
     for (begin, end), sign in zip(Times.of(turn).turning, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)

@@ -2,7 +2,7 @@
 
 Denavit-Hartenberg dimensions, masses and centers of mass: Universal Robots, "DH parameters for calculations of
 kinematics and dynamics", UR5e. Motors: maxon catalog, RE 50 (370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The
-link inertias are those of uniform cylinders.
+links have the inertias of uniform cylinders.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _draw(b: ModelBuilder, body: int, link: Link) -> None:
 
 
 def posture_at(place: Transform) -> np.ndarray:
-    """Return the joint angles (6,) that place the tool at a pose with the elbow up (rad)."""
+    """Return the joint angles (6,), rad, that move the tool to a pose with the elbow up."""
     b = ModelBuilder()
     add_arm(b, np.zeros(len(LINKS)), 0.0)
     tree = robotics.Tree(b.finalize())

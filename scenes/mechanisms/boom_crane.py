@@ -57,7 +57,7 @@ def build(
         tip_mass: point mass at the tip, kg, 0 or more.
         angle: initial angle of the boom above horizontal, rad, -0.349 to 0.864.
         command: factor of the valve commands of the schedule, 0 to 1.6.
-        piston_mass: mass of the piston, kg. Gravity does not act on this mass.
+        piston_mass: mass of the piston, kg. Gravity does not act on the piston mass.
         viscous_friction: viscous friction of the cylinder, N s/m.
         supply_pressure: supply pressure, Pa.
         bulk_modulus: bulk modulus of the oil, Pa.

@@ -140,7 +140,7 @@ _OF_CYLINDER = (
 
 
 def _default(name: str) -> str:
-    """Return the default of a parameter as text, with different values of other variants."""
+    """Return the default of a parameter as text. The text also lists different defaults of other variants."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -168,13 +168,13 @@ def build(
     coupling: Literal["implicit", "papers"] = "implicit",
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
-    """Build the scene. Parameters that are None get the values of the variant.
+    """Build the scene. The variant defines all parameters that are None.
 
     Args:
         variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t).
             "closed_centre" is another spelling.
         mass: mass of the load, kg, above 0.
-        piston_mass: mass of piston and rod, kg. Gravity does not act on this mass.
+        piston_mass: mass of piston and rod, kg. Gravity does not act on piston and rod.
         dry_friction: Coulomb friction of the seals, N.
         viscous_friction: viscous friction of the cylinder, N s/m.
         command: factor of the valve commands in the variant's table, -1 to 1.

@@ -124,7 +124,7 @@ def _add_link(
 
 
 def _closes(run: Recording, crank: float, rod: float) -> bool:
-    """Check the slider's position with the closed form of a slider-crank."""
+    """Compare the slider's position with the closed-form solution."""
     angle = run["joint.crank.position"]
     expected = crank * np.cos(angle) + np.sqrt(rod**2 - (crank * np.sin(angle)) ** 2)
     return near(run["joint.slider.position"], expected, 1e-6)

@@ -140,7 +140,7 @@ class HydraulicCircuit:
         senses: bool = True,
         label: str | None = None,
     ) -> int:
-        """Add a spool valve. ``sim.control[label]`` is -1 (supply to B) to 1 (supply to A).
+        """Add a spool valve. ``sim.control[label]`` is the spool command, from -1 (supply to B) to 1 (supply to A).
 
         Args:
             supply, port_a, port_b: nodes at the supply and at the working ports.
@@ -339,7 +339,7 @@ class HydraulicCircuit:
         at_b: Vector | None = None,
         label: str | None = None,
     ) -> Consumer:
-        """Add a cylinder between two pins, with a node for each chamber. ``sim.control[label]`` is the brake, 0 to 1.
+        """Add a cylinder between two pins. ``sim.control[label]`` is the brake command, 0 (released) to 1.
 
         Args:
             body_a, body_b: bodies, -1 for the world.
@@ -400,7 +400,7 @@ class HydraulicCircuit:
         rotor_inertia: float = 0.0,
         label: str | None = None,
     ) -> Consumer:
-        """Add a hydraulic motor on a joint coordinate, with two nodes. ``sim.control[label]`` is the brake, 0 to 1.
+        """Add a hydraulic motor on a joint coordinate. ``sim.control[label]`` is the brake command, 0 (released) to 1.
 
         Args:
             joint: joint index.

@@ -81,10 +81,10 @@ class CircuitNow:
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """Return the work of all components by name, for a step of ``h`` s that ends at ``after`` (J).
+        """Return the work (J) of all components by name, for a step of ``h`` seconds that ends at ``after``.
 
-        Components are pumps, valves, edges, and nodes with fixed pressure. The entry of the circuit itself is the
-        energy of changes of chamber volumes and voids.
+        Components are pumps, valves, edges, and nodes with fixed pressure. The entry with the circuit's name is the
+        energy of the changes in chamber volumes and voids.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]

@@ -299,7 +299,7 @@ def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateRe
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the force S_A p_A - S_B p_B - k v at time t (N or N m)."""
+    """Return the oil force minus viscous friction at time t, S_A p_A - S_B p_B - k v (N or N m)."""
     p = group.params
     pressures = [read_pressure(port)(group, now) for port in "ab"]
     drag = p["viscous_friction"] * now.axis_rate(group.axis)
@@ -404,7 +404,7 @@ class OilCylinder(Consumer):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the line between the pins."""
+        """Return the index of the axis row (a constraint row) of the line between the pins."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
@@ -448,7 +448,7 @@ class OilMotor(Consumer):
     readings: ClassVar[tuple[Reading, ...]] = _consumer_readings("oil_motor", "rad", "torque", "")
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the axis row (a constraint row) of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 

@@ -1,7 +1,7 @@
 """Hydraulic cylinder with spool valve, brake and stroke stops.
 
 With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). The solver
-solves oil force, friction and stops as one row, together with the mechanism. With ``coupling="papers"`` (for
+solves oil force, friction and stops as one constraint row, together with the mechanism. With ``coupling="papers"`` (for
 comparisons), the piston first moves without the load, in steps of at most 0.1 ms. After the steps, an impulse couples
 the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
@@ -77,7 +77,7 @@ def read_velocity(group: Group, now: StateReader) -> Array:
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the force S_A p_A - S_B p_B - k v (N)."""
+    """Return the oil force minus viscous friction, S_A p_A - S_B p_B - k v (N)."""
     p, s = group.params, group.state
     oil = p["area_a"] * s["pressure_a"] - p["area_b"] * s["pressure_b"]
     force: Array = oil - p["viscous_friction"] * read_velocity(group, now)
@@ -238,7 +238,7 @@ class HydraulicCylinder(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the line between the pins."""
+        """Return the index of the axis row (a constraint row) of the line between the pins."""
         p = spec.params
         ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
@@ -451,7 +451,7 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of a chamber's flow balance at pressure p, the growth rate of the void (m3/s)."""
+        """Return the residual of each chamber's flow balance at pressure p: the growth rate of the void (m3/s)."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
@@ -479,7 +479,7 @@ class Circuit:
             return p, void
         least = np.broadcast_to(self.vapor, p.shape).astype(np.float64)
         rest = self._balance(least, velocity)
-        # Upper bound: the pressure without edges, or the maximum pressure outside an edge.
+        # Upper bound: the pressure of the closed chamber, or the maximum pressure outside an edge.
         closed = self.pressure - (self.h * self.area * velocity + self.void) / self.compliance
         below, above = least, np.maximum(np.maximum(closed, self.reference.max(axis=0)), least)
         for _ in range(MOST_HALVINGS):

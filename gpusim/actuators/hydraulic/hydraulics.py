@@ -96,7 +96,7 @@ def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> 
     """Return the openings (0 to 1) of the edges supply to A, A to tank, supply to B, and B to tank.
 
     Openings at the spool position x: max(0, (x - c1)/(1 - c1)) from supply to A, and max(0, (x + c2)/(1 + c2)) from B
-    to tank. The edges from supply to B and from A to tank have -x instead of x. A closed-center valve has c2 < 0.
+    to tank. For the edges from supply to B and from A to tank, replace x by -x. A closed-center valve has c2 < 0.
     """
     x = np.clip(spool, -1.0, 1.0)
 

@@ -49,7 +49,7 @@ def show_parameters(scene: str) -> None:
     Raises:
         UnknownNameError: the scene does not exist.
     """
-    parameters = scene_parameters(scene)  # first, because it raises on unknown names
+    parameters = scene_parameters(scene)  # raises an error for unknown names, so call it first
     console = out_console()
     console.print(Text(f"{scene}: {list_scenes()[scene]}"))
     if not parameters:

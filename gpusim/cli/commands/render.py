@@ -126,7 +126,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
     steps = max(1, count_steps("--duration", seconds, dt))
     operator = replay.operator(sim, scene) if replay is not None else None
     with _painter(options, scene, sim, range(sim.num_worlds)) as painter:
-        _aim(options, scene, painter)  # create it before the run, to report wrong names at once
+        _aim(options, scene, painter)  # aim before the run, to report wrong names at once
         outcome = simulate(sim, scene, count_steps("--time", options.time, dt), None, operator=operator)
         if options.picture.follow is None:
             _aim(options, scene, painter)

@@ -46,7 +46,7 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Target:
-    """Callable that builds the scene of a sweep point. Ray can pickle this callable."""
+    """Callable that builds the scene of a sweep point. Ray can pickle the callable."""
 
     options: RunOptions
 

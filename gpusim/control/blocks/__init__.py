@@ -1,4 +1,4 @@
-"""All kinds of blocks. Importing this package registers all kinds."""
+"""All kinds of blocks. Importing ``gpusim.control.blocks`` registers all kinds of blocks."""
 
 from gpusim.description.registry import discover
 

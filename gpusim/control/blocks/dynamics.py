@@ -1,8 +1,8 @@
 """Blocks with state: integrators, filters, transfer functions, delays, PID.
 
-The blocks treat inputs as constant between samples (zero-order hold). For constant inputs between samples, the blocks
-solve the continuous systems exactly (Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998, section
-4.3).
+The blocks treat inputs as constant between samples (zero-order hold). For inputs that are constant between samples, the
+outputs are exact solutions of the continuous systems (Franklin, Powell and Workman, "Digital Control of Dynamic
+Systems", 1998, section 4.3).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Linear(Block):
 
     @property
     def start(self) -> float:
-        """Output before the first sample. The states start at the equilibrium with this output."""
+        """Output in the equilibrium state before the first sample."""
         return 0.0
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -327,7 +327,7 @@ class Derivative(Block):
         return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return a y + (1 - a) (u - u_previous) / T.
+        """Return the filtered derivative of the input u: a y + (1 - a) (u - u_previous) / T.
 
         y is the previous output, T the sample period, and a = exp(-T / ``time``).
         """

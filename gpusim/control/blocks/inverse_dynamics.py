@@ -99,7 +99,7 @@ class InverseDynamics(Block):
 
     :func:`gpusim.control.heavy_chain` returns ``joints``, ``tip`` and ``gravity`` (in the base frame, m/s2).
 
-    Inputs without a wire are 0. If only ``q`` has a wire, the output holds the chain against gravity. ``load`` is an
+    Inputs without a wire are 0. If only ``q`` has a wire, the output balances the weight of the chain. ``load`` is an
     additional point mass at the tip (kg). ``wrench`` (6,) is an external force and its moment about the tip, in base
     axes, such as the ground force on a foot. With ``gravity=None``, the block has an input ``gravity`` (3,) for a base
     that tilts. If the base accelerates, subtract the acceleration of the base from the input ``gravity``. The block

@@ -4,11 +4,10 @@
 
 dq is one step of damped least squares for the joint positions q. J is the Jacobian. e is the error to the target,
 clipped to the length ``max_way``. The first two terms of dq move the joints to the posture in the null space of J
-(Liegeois, 1977). The regularization s is close to zero (``PROJECTED``). The damping d2 = ``damping``^2 + |e|^2 / 2 uses
-the error
-before clipping. If the target is out of reach, the tip stops at the point closest to the target. Source: Sugihara,
-"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011. The block clips the joint
-positions to the joint limits.
+(Liegeois, 1977). The regularization s is close to zero (``PROJECTED``). The damping is d2 = ``damping``^2 + |e|^2 / 2
+with the error e before clipping. If the target is out of reach, the tip stops at the point closest to the target.
+Source: Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011. The block clips
+the joint positions to the joint limits.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
 
 
 def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> Reached:
-    """Return the pose of the tip, and the axis of each joint and a point on this axis, in the base frame."""
+    """Return the pose of the tip, the joint axes, and a point on each joint axis, in the base frame."""
     rotation: list[list[Number]] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     position: list[Number] = [0.0, 0.0, 0.0]
     axes, points = [], []
@@ -195,7 +194,7 @@ class Ik(Block):
 
     @staticmethod
     def _least(t: Trace, square: list[list[Number]]) -> Number:
-        """Return the small number s, which keeps the matrix of a stretched chain regular."""
+        """Return the regularization s, which keeps J J^T invertible for a stretched chain."""
         trace = vectors.total(t, [square[i][i] for i in range(len(square))])
         return (PROJECTED / len(square)) * trace + 1e-100
 

@@ -135,7 +135,7 @@ class Select(Counted):
 
 @block("sr_latch")
 class Latch(Logic):
-    """1 from the sample in which ``set`` is true until ``reset`` is true. If both inputs are true, the output is 0."""
+    """SR latch: ``set`` switches the output to 1, and ``reset`` switches the output to 0. ``reset`` has priority."""
 
     initial: bool = False
     inputs = ("set", "reset")
@@ -151,7 +151,7 @@ class Latch(Logic):
 
 @block("sample_hold")
 class Hold(Block):
-    """Sample-and-hold: the input in the last sample in which ``sample`` was above one half."""
+    """Sample-and-hold: the output follows the input while ``sample`` is above one half, and is constant otherwise."""
 
     initial: float = 0.0
     inputs = ("in", "sample")
@@ -172,7 +172,7 @@ class Hold(Block):
 
 @block("edge_detector")
 class Edge(Logic):
-    """1 in each sample in which the input becomes true ("rising"), becomes false ("falling"), or changes ("both")."""
+    """Edge detector: 1 if the input becomes true ("rising"), becomes false ("falling"), or changes ("both"), else 0."""
 
     which: str = "rising"
     initial: bool = False
@@ -197,7 +197,7 @@ class Edge(Logic):
 class Counter(Block):
     """Counter of rising edges: each edge of ``up`` adds 1, each edge of ``down`` subtracts 1.
 
-    The count is 0 while ``reset`` is true. With ``modulo``, the count is modulo this number.
+    The count is 0 while ``reset`` is true. With ``modulo``, the count is from 0 to ``modulo`` - 1.
     """
 
     modulo: int | None = None

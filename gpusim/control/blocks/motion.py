@@ -27,7 +27,7 @@ class Move(Block):
 
     The move is a cubic (``order`` 3) or a quintic polynomial (``order`` 5). The quintic polynomial starts with the
     current acceleration and ends with zero acceleration. If the target changes during a move, a new move starts at once
-    with the current velocity. If you write ``duration``, the new value applies from the next move on.
+    with the current velocity. A new value of ``duration`` applies from the next move on.
     """
 
     duration: Positive = 1.0

@@ -18,7 +18,7 @@ class Inlet(Source):
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Raise an error if the diagram is not a subsystem.
 
-        Flattening has already removed the inports of subsystems.
+        The compiler removes the inports of subsystems before it traces the blocks.
         """
         raise ModelError(f"{c.element}: 'inport' works only in a subsystem; use 'input' or 'signal' here")
 

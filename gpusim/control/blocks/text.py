@@ -53,10 +53,9 @@ class Expression(Block):
 
     The formula may use arithmetic, powers, comparisons, ``and``, ``or``, ``not`` and ``x if c else y``. Constants are
     pi and inf. Functions are sin cos tan asin acos atan atan2 exp log pow sqrt abs floor round min max. The inputs of
-    the block are ``names``. By default, ``names`` are the names in the formula in alphabetical order. Division by zero
-    gives
-    0. Powers of zero and of negative numbers are 0, except powers with ``**`` and an integer exponent from 0 to 8. The
-    block evaluates vectors component by component.
+    the block are ``names``. By default, the inputs are all names in the formula, in alphabetical order. Division by
+    zero gives 0. Powers of zero and of negative numbers are 0, except powers with ``**`` and an integer exponent from
+    0 to 8. The block evaluates vectors component by component.
     """
 
     text: str

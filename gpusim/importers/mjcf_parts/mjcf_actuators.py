@@ -106,7 +106,7 @@ def _add(context: Context, a: int) -> None:
         _add_on_free(context, a, target, kind == "jointinparent")
     elif kind == "tendon" and target in context.tendons:
         flags = context.field("tendon_actfrclimited", np.zeros(m.ntendon))
-        gear = m.actuator_gear[a][0]  # actuatorfrcrange of a tendon is before the gear
+        gear = m.actuator_gear[a][0]  # MuJoCo applies a tendon's actuatorfrcrange before the gear
         limit = context.limited(flags[target], gear * m.tendon_actfrcrange[target] if flags[target] else (0, 0))
         _add_on_joint(context, a, context.tendons[target], 0, limit, context.offsets.get(target, 0.0))
     else:
@@ -187,7 +187,7 @@ def _map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Give a command the units, the range (within ``clip``) and the starting value of MuJoCo's ctrl."""
+    """Define a command with the units, the range (within ``clip``) and the starting value of MuJoCo's ctrl."""
     m, k = context.m, _control(context, a)
     if factor == 0.0:
         context.lost("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
@@ -225,7 +225,7 @@ def _control(context: Context, a: int) -> int:
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
-    """Add a force or a torque at a site, or both, in the axes of the site or of a reference site."""
+    """Add a force and a torque at a site, in the axes of the site (or of a reference site)."""
     body, place = context.site(site)
     axes, turns, reference = place, "body", int(context.m.actuator_trnid[a][1])
     if reference >= 0:
@@ -241,7 +241,7 @@ def _add_on_site(context: Context, a: int, site: int) -> None:
 
 
 def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
-    """Add a force or a torque on a free joint, or a torque on a ball joint, between a body and the world."""
+    """Add a force and a torque on the body of a free joint, or a torque on the body of a ball joint."""
     m, b, gear = context.m, int(context.m.jnt_bodyid[j]), context.m.actuator_gear[a]
     body, axes = context.homes[b][0], "world" if in_parent else "body"
     if m.jnt_type[j] == FREE:
@@ -254,7 +254,7 @@ def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
 def _add_wrench(
     context: Context, a: int, body: int, wrench: dict[str, tuple[Any, str]], point: tuple[float, ...] = (0.0, 0.0, 0.0)
 ) -> None:
-    """Add a force at a point of a body, a torque, or both, with MuJoCo's ctrl as command.
+    """Add a force and a torque on a body, with MuJoCo's ctrl as command.
 
     Args:
         context: state of the import.

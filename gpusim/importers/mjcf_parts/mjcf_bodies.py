@@ -75,7 +75,7 @@ def _is_body(context: Context, b: int, base: int, home: int) -> bool:
 
 
 def _floats(context: Context, b: int, base: int) -> bool:
-    """Return True if the file fixes this base to the world and ``fixed_base=False`` releases the base."""
+    """Return whether ``fixed_base=False`` frees a base that is fixed in the file."""
     m = context.m
     return context.options.fixed_base is False and b == base and m.body_jntnum[b] == 0 and m.body_mocapid[b] < 0
 

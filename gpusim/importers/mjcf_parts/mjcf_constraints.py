@@ -149,7 +149,7 @@ def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, flo
 
 def _check_softness(context: Context, e: int) -> None:
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
-    if time < 0.0:  # stiffness and damping for unit inertia
+    if time < 0.0:  # negative values of solref are stiffness and damping for unit inertia
         time, ratio = 1.0 / math.sqrt(-time), 1.0
     if time > SLOW:
         effect = f"rigid, while MuJoCo closes it in {time:g} s"

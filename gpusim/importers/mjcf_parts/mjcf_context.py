@@ -27,8 +27,8 @@ _PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 class Options:
     """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
 
-    During the import, ``xform`` rotates only vectors along axes of the file's world. ``displaced`` moves the model
-    after the import.
+    During the import, ``xform`` rotates only vectors that the file gives in world axes. After the import, ``displaced``
+    moves the model.
     """
 
     fixed_base: bool | None = None

@@ -21,7 +21,7 @@ def add_drag(context: Context) -> None:
         heavy = [b for b in own if m.body_mass[b] > 0.0]
         label = context.label("actuator", f"{context.labels[own[0]]}_drag")
         index = builder.add_drag(body, density, viscosity, wind=vector(m.opt.wind), label=label)
-        if len(heavy) == 1:  # MuJoCo's axes, since equal moments define no axes
+        if len(heavy) == 1:  # use MuJoCo's axes, since equal moments do not define axes
             part, moments = heavy[0], np.array(m.body_inertia[heavy[0]])
             turn = (context.homes[part][1] * frame(m.body_ipos[part], m.body_iquat[part])).rotation
             size = np.sqrt(np.maximum(6.0 / m.body_mass[part] * (moments.sum() - 2.0 * moments), 0.0))

@@ -43,7 +43,7 @@ class Filters:
         keys = [(int(m.geom_contype[g]), int(m.geom_conaffinity[g]), s) for g, s in zip(self.geoms, still, strict=True)]
         kinds = sorted(set(keys))
         table = [[self._meet(one, two) for two in kinds] for one in kinds]
-        kept: list[tuple[list[bool], bool]] = []  # one group for all kinds with the same partners
+        kept: list[tuple[list[bool], bool]] = []  # geoms that collide with the same geoms share one group
         group: dict[tuple[int, int, bool], int] = {}
         for kind, row in zip(kinds, table, strict=True):
             signature = (row, not (kind[0] or kind[1]))

@@ -124,7 +124,7 @@ def _add_free(context: Context, j: int, child: int) -> None:
     label = _label(context, j)
     if is_base and report.base_joint:
         context.coordinates[j] = Coordinate(len(builder.joints) - 1, report.base_joint)
-        return  # fixed_base=True fixes the base
+        return  # with fixed_base=True, the base needs no free joint
     q = int(m.jnt_qposadr[j])
     index = builder.add_joint_free(WORLD, child, label=label, **_numbers(context, j))
     context.coordinates[j] = Coordinate(index, label)
@@ -152,7 +152,7 @@ def _fits_d6(context: Context, joints: list[int]) -> bool:
     if any(np.abs(m.jnt_pos[j] - m.jnt_pos[hinges[0]]).max() > 1e-9 for j in hinges):
         return False
     if turns > 1 and any(m.qpos0[m.jnt_qposadr[j]] for j in hinges):
-        return False  # the file gives axes at qpos0, a d6 joint needs axes at 0
+        return False  # the file gives axes at qpos0, but a d6 joint needs axes at 0
     if turns < 3:
         return True
     lower, upper = context.limited(m.jnt_limited[hinges[1]], m.jnt_range[hinges[1]])

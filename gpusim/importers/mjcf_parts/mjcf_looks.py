@@ -55,14 +55,14 @@ class GeomLook:
 
 
 def geom_look(context: Context, g: int) -> GeomLook:
-    """Return the look of a geom. The geom's material gives texture, finish and the color of geoms without a color."""
+    """Return the look of a geom. A geom without a color gets the color of its material."""
     look = _look(context, context.m.geom_rgba[g], int(context.m.geom_matid[g]))
     texture = _texture(context, g, int(context.m.geom_matid[g]))
     return look if texture is None else GeomLook(look.rgba, {**look.options, "texture": texture})
 
 
 def site_look(context: Context, s: int) -> GeomLook:
-    """Return the look of a site. The site's material gives the finish and the color of sites without a color."""
+    """Return the look of a site. A site without a color gets the color of its material."""
     return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
 
 
@@ -110,7 +110,7 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
 
 
 def _on_plane(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
-    """Return a texture for a plane with the half sizes ``half`` (2,), m, with the same look as in MuJoCo."""
+    """Return a texture that gives a plane the same look as in MuJoCo. ``half`` (2,): half sizes of the plane, m."""
     size = np.where(half > 0.0, half, 1.0)
     times = repeat * size if uniform else repeat
     turn = np.where(half > 0.0, 0.5 * times - 0.5, 0.0)

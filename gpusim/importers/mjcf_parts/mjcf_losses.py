@@ -142,7 +142,7 @@ def _branches(context: Context, t: int) -> bool:
 
 
 def _pulled(context: Context, t: int) -> set[int]:
-    """Return the joints of a tendon, and the joints between the world and the tendon's sites and geoms."""
+    """Return the joints that move a tendon: its joints, and all ancestor joints of its sites and geoms."""
     m, wraps, joints = context.m, context.mj.mjtWrap, set[int]()
     for i in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
         element, wrap = int(m.wrap_objid[i]), wraps(int(m.wrap_type[i]))

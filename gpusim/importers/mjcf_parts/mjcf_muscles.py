@@ -11,7 +11,7 @@ _MIN = 1e-15
 
 
 def is_muscle(context: Context, a: int) -> bool:
-    """Return whether an actuator's force follows the curves of MuJoCo's muscle model."""
+    """Return whether an actuator uses MuJoCo's muscle model."""
     return int(context.m.actuator_gaintype[a]) == int(context.mj.mjtGain.mjGAIN_MUSCLE)
 
 

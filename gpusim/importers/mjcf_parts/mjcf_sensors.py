@@ -120,7 +120,7 @@ def _of_site(context: Context, site: int, quantity: str, form: str) -> SensorInf
 
 
 def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo | None:
-    """Return the signal of an object's frame, relative to the sensor's reference frame."""
+    """Return the signal of a frame sensor, relative to the sensor's reference frame."""
     m, name = context.m, context.name("SENSOR", s)
     label = _site_of(context, int(m.sensor_objtype[s]), int(m.sensor_objid[s]), name)
     reference = ""
@@ -156,7 +156,7 @@ def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
 
 
 def _of_subtree(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
-    """Return the sensor of a mass-weighted sum over a body's subtree, or None if the subtree has no mass."""
+    """Return a sensor that sums over a body's subtree, weighted by mass, or None for a massless subtree."""
     parts = tuple(_part(context, b) for b in context.carried(root) if context.m.body_mass[b] > 0.0)
     return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
 

@@ -49,7 +49,7 @@ def add_springs(context: Context) -> None:
 
 
 def add_gravity_compensation(context: Context) -> None:
-    """Add forces for ``gravcomp`` on bodies that contain merged MuJoCo bodies with different ``gravcomp``."""
+    """Add gravity compensation to bodies whose merged MuJoCo bodies have different values of ``gravcomp``."""
     m, gravity, given = context.m, context.builder.gravity, context.gravcomp()
     for body, own in context.members.items():
         if context.builder.bodies[body].kinematic or gravity_share(context, own[0]) is not None:

@@ -85,8 +85,8 @@ def add_lights(context: Context) -> None:
 def add_headlight(context: Context) -> None:
     """Add MuJoCo's headlight if the model has other lights.
 
-    MuJoCo adds light colors in sRGB, and the viewer adds light colors in linear RGB. Only the headlight's color is
-    converted.
+    MuJoCo adds light colors in sRGB, and the viewer adds light colors in linear RGB. The importer converts the
+    intensity of the headlight from sRGB to linear RGB.
     """
     head = context.m.vis.headlight
     strength = float(np.max(head.diffuse))

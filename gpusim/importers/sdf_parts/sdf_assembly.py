@@ -120,7 +120,7 @@ class Assembly:
         return link
 
     def merge_fixed(self, keep: Sequence[str]) -> None:
-        """Merge the bodies of links that fixed joints connect, except links that match a pattern of ``keep``.
+        """Merge links connected by fixed joints, except links that match a pattern of ``keep``.
 
         Raises:
             ModelError: a pattern matches no link.
@@ -172,7 +172,7 @@ class Assembly:
             self.report.add("info", f"joint {item.label!r}", limits, "the limit will push it back")
 
     def _placed(self, joint: Joint) -> Placed:
-        """Return the joint between the builder's bodies for a joint of the file."""
+        """Convert a joint of the file to a joint between bodies of the builder."""
         parent, child, axes = joint.parent, joint.child, joint.axes
         if child is None:
             parent, child, axes = None, parent, [axis.reversed() for axis in axes]

@@ -91,8 +91,8 @@ class Scope:
         ``name`` is a link, joint, frame or model, or a path such as "a::b".
 
         Raises:
-            ModelError: the frame does not exist, or frames depend on each other in a circle. The message names the
-                element ``user``.
+            ModelError: the frame does not exist, or frames depend on each other in a circle. The error message names
+                the element ``user``.
         """
         if name in ("", "__model__"):
             return Transform()
@@ -124,7 +124,7 @@ class Scope:
         return pose
 
     def link(self, name: str, depth: int = 0) -> tuple[Scope, str] | None:
-        """Return the link of the frame ``name`` (its scope and its name), or None.
+        """Return the link that a frame is attached to, as a pair (scope, link name), or None.
 
         ``name`` is a link, joint, frame or model, or a path such as "a::b".
         """
@@ -152,7 +152,7 @@ def _origin_of(node: Node) -> str:
 
 
 def read_scopes(root: Node, folder: Path, search: Search, base: Transform, report: ImportReport) -> Scope:
-    """Return the scope of an <sdf> element: its first world, or all its models, with included models.
+    """Return the scope of an <sdf> element: its first <world>, or else all its models.
 
     ``base`` is the pose of the file's world frame in the model's world frame.
     """

@@ -37,7 +37,7 @@ class Axis:
     rest: float = 0.0
 
     def reversed(self) -> Axis:
-        """Return the axis after exchanging parent and child. The joint coordinate keeps its sign."""
+        """Return the axis for exchanged parent and child. The joint coordinate keeps its sign."""
         same = {name: value for name, value in vars(self).items() if name != "direction"}
         return Axis(direction=-self.direction, **same)
 
@@ -208,7 +208,7 @@ def _screw(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
         damping=(0.0, axis.damping),
         friction=(0.0, axis.friction),
     )
-    old = joint.node.number("thread_pitch", 0.0)  # in rad/m; SDF's sign is opposite
+    old = joint.node.number("thread_pitch", 0.0)  # thread_pitch is in rad/m, with the opposite sign
     travel = -1.0 / old if old else joint.node.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     if not 0.0 < abs(travel) < math.inf:
         raise joint.node.error(f"{joint.node.title}: its thread pitch must not be 0; give the travel of a turn in m")
@@ -319,7 +319,8 @@ def _mimic(
     offset = mimic.number("offset", 0.0) - multiplier * reference
     follower = (report.joints[joint.label].index, axis + (joint.kind == "screw"))
     tags, tag = [one.node.tag if one.node else "" for one in leader.axes], mimic.get("axis", "axis")
-    leading = tags.index(tag) if tag in tags else int(tag == "axis2")  # exchanged axes if the world is the child
+    # The axes are exchanged if the world is the child.
+    leading = tags.index(tag) if tag in tags else int(tag == "axis2")
     first = (report.joints[leader.label].index, leading + (leader.kind == "screw"))
     builder.add_mimic(follower[0], first[0], multiplier, offset, follower[1], first[1], label=joint.label)
     report.add_mimic(follower, first, multiplier, offset)

@@ -369,7 +369,7 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
 def keep_apart(
     builder: ModelBuilder, links: Iterable[Link], self_collisions: bool | None, report: ImportReport
 ) -> None:
-    """Exclude collisions of two links of a model, unless both links have self-collisions.
+    """Exclude collisions between links of the same model, unless both links have self-collisions.
 
     ``self_collisions`` selects the links with self-collisions: all (True), none (False), or links with <self_collide>
     (None).

@@ -63,7 +63,7 @@ class Bodies:
 
 
 def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequence[str] = ()) -> Bodies:
-    """Merge links that fixed joints connect, sum their masses and repair impossible values.
+    """Merge links connected by fixed joints, sum their masses, and repair impossible values.
 
     As in ROS and Gazebo, a massless root link "world" is the world if the base is fixed. Links that match a pattern of
     ``keep`` stay bodies.

@@ -27,7 +27,8 @@ def check_document(document: Document) -> None:
     """Check every link and joint of ``document``. Add missing optional values, with warnings.
 
     Raises:
-        ModelError: a rule is broken. The message names the file, the line, the element, the rule and the fix.
+        ModelError: the file breaks a rule of URDF. The message names the file, the line, the element, the rule and the
+            fix.
     """
     _convert_quaternions(document)
     links = _named(document, "link")

@@ -24,8 +24,8 @@ LEAST_OVERLAP = 1e-5
 def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together: Container[str]) -> None:
     """Exclude collisions between links that overlap in the imported pose, and report them.
 
-    Files often place links inside each other on purpose. Contact forces between such links would change the robot's
-    pose.
+    Files often place links inside each other on purpose. Contact forces between overlapping links would change the
+    robot's pose.
 
     Args:
         builder: builder with all shapes and joints of the robot.

@@ -164,7 +164,7 @@ def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
 
 
 def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
-    """Return a text that describes the cycle of links above ``start``."""
+    """Return an error text with the links of the cycle above ``start`` in the tree."""
     link = next(iter(carrier)) if start is None else start
     seen: list[str] = []
     while link not in seen:
@@ -217,7 +217,7 @@ def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> No
 
 
 def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
-    """Return ``name`` and the chain of its leaders: its leader, the leader's leader, and so on."""
+    """Return the chain of mimic joints from ``name``: the joint, its leader, the leader's leader, and so on."""
     chain = [name]
     while (mimic := joints[chain[-1]].mimic) is not None:
         if mimic.leader in chain:

@@ -37,7 +37,7 @@ class Paint:
     """A material.
 
     Attributes:
-        color: sRGB color, 0 to 1, or None if the file does not define it.
+        color: sRGB color, 0 to 1, or None if the file defines no color.
         alpha: opacity, or None for 1 (opaque).
         texture: file name in the URDF, or the loaded image, or None.
     """
@@ -187,7 +187,7 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
 
 
 def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
-    """Return the material with the image of its texture."""
+    """Return the material, with its texture loaded as an image."""
     paint = look.paint
     if paint.texture is None:
         return paint

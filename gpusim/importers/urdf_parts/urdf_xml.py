@@ -17,7 +17,7 @@ Element = Any  # lxml.etree._Element. lxml comes with yourdfpy, an optional depe
 
 @dataclass
 class Source:
-    """Name and format of the URDF text, the start of every message."""
+    """Name and format of the URDF text. Every message starts with the format and the name."""
 
     name: str
     form: str = "URDF"
@@ -130,7 +130,7 @@ def parse_xml(
         return root, source, warnings
 
 
-# XML error without loss of elements, which other URDF readers accept -> how the reader handles the error.
+# Harmless XML errors, which other URDF readers accept -> how this reader handles the error.
 _HARMLESS = {
     "ERR_ATTRIBUTE_REDEFINED": "the first one counts",
     "ERR_DOCUMENT_END": "everything after the root element is ignored",
@@ -143,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
-    """Return the root of XML with only harmless errors, else None."""
+    """Return the root element if the XML has only harmless errors, else None."""
     from lxml import etree
 
     try:

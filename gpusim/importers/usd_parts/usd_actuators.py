@@ -140,7 +140,7 @@ class Actuators:
 
     def _drive(self, joint: UsdJoint, axis: int, dof: Dof, drive: Any) -> None:
         stage, name = self.stage, joint.label if len(joint.dofs) == 1 else f"{joint.label}_{dof.name}"
-        name = str(stage.value(dof.path, f"gpusim:{dof.name}:actuator") or name)  # attribute of to_usd
+        name = str(stage.value(dof.path, f"gpusim:{dof.name}:actuator") or name)  # attribute that to_usd writes
         unit = effort_unit(stage, dof)
         per = stage.kilograms if dof.linear else unit / DEGREE
         if drive.acceleration:

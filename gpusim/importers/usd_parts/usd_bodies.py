@@ -33,7 +33,7 @@ class UsdBody:
         linear, angular: velocities in the builder's world, m/s and rad/s.
         host: path of the body into which this body is merged, or this body's path.
         offset: pose of this body in the host's frame.
-        index: index in the builder, -1 before it is added.
+        index: index in the builder, or -1 if the builder does not contain the body yet.
         gravity_scale: gravity factor of this body.
     """
 
@@ -158,7 +158,7 @@ def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: floa
 def merge_fixed(
     bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], keep: Sequence[str], merge: bool
 ) -> list[UsdJoint]:
-    """Merge bodies that fixed joints connect, and return the remaining joints.
+    """Merge bodies connected by fixed joints, and return the remaining joints.
 
     Two bodies stay separate if parent or child is kinematic, if their gravity differs, or if the child's label or path
     matches ``keep``.

@@ -41,7 +41,8 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"(physx\w*|mjc):", "motion", "it is not read"),
     (r"newton:", "info", "it is not read"),
 )
-# Attribute -> value without effect, usually the schema's default. For other attributes except limits, 0 has no effect.
+# Attribute -> value without effect, usually the schema's default. Zero has no effect for all other attributes except
+# limits.
 _DEFAULTS: dict[str, Any] = {
     "physxRigidBody:disableGravity": False,
     "physxRigidBody:enableGyroscopicForces": True,

@@ -318,7 +318,7 @@ _MAKERS = {
 
 
 def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the pose closest to ``pose`` that the joint allows.
+    """Return the pose allowed by the joint that is closest to ``pose``.
 
     ``pose`` and the result are poses of the second joint frame in the first joint frame.
     """

@@ -88,7 +88,7 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
 
 
 def _leave_out(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
-    """Report a collider that the model lacks. Severity "motion" if the collider contributes to the body's mass."""
+    """Report a missing collider. The severity is "motion" if the collider contributes to the body's mass."""
     severity = "contact"
     if body != WORLD:
         mass, moments, center = (stage.value(body, f"physics:{x}") for x in ("mass", "diagonalInertia", "centerOfMass"))

@@ -280,7 +280,7 @@ def _check_types(stage: Any) -> None:
 
 
 def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
-    """Return a key that is equal for compatible types: type and shape of an entry, and True for arrays."""
+    """Return a key for the type of a value. Compatible types have equal keys."""
     name, array = type(value).__name__, np.asarray(value)
     numeric = array.dtype.kind in "biuf" and not name.startswith(("Token", "String"))
     many = name.endswith("Array")

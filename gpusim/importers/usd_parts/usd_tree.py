@@ -98,7 +98,7 @@ def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]],
 def set_base(
     bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
 ) -> list[UsdJoint]:
-    """Return the joints with the base of each tree fixed (True), floating (False) or as in the file (None)."""
+    """Return the joints after fixing all bases (True), freeing all bases (False), or no change (None)."""
     if fixed_base is True:
         for root in tree.roots:
             if root not in tree.grounded and _is_robot(bodies, joints, root):
@@ -111,7 +111,7 @@ def set_base(
 
 
 def free_bases(bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree) -> list[UsdJoint]:
-    """Return a free joint to the world for the root of every tree of joints that floats."""
+    """Return a free joint between the world and the root of each floating robot."""
     tied = {joint.bodies[1] for joint in joints if joint.bodies[0] == WORLD}
     tied |= {joint.bodies[0] for joint in joints if joint.bodies[1] == WORLD}
     roots = [root for root in tree.roots if root not in tied and _is_robot(bodies, joints, root)]

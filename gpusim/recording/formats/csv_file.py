@@ -1,6 +1,6 @@
 """CSV files: a table with a row for each time and world, and a column for each number.
 
-The file NAME.csv.part, which grows during a run, has the same format.
+The growing file NAME.csv.part is also a CSV file.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _archive(file: BinaryIO) -> ZipFile:
 class _Lzma:
     """Compressor of an entry of a ZIP file, faster than the LZMA compressor of zipfile.
 
-    The option ``lp`` of LZMA models each byte position of a number separately, because their statistics differ.
+    The option ``lp`` of LZMA models each byte position of a number separately.
     """
 
     _LC, _LP, _PB, _WINDOW = 0, 2, 2, 1 << 18

@@ -1,6 +1,6 @@
 """Parquet files: a table with a row for each time and world, and a column for each number.
 
-A Parquet file without its end is not readable. The growing "file" is therefore a folder of small Parquet files, one for
+A Parquet file without its end is not readable. The growing "file" is a folder of small Parquet files, one for
 each block of samples. Any Parquet reader can read the small files. Closing merges the files into one file, with a row
 group for each block.
 """

@@ -172,7 +172,7 @@ class JointSignals:
         return total
 
     def reaction(self) -> Array:
-        """Return the wrench of the joint at the current time, with drives and limits (num_worlds, 6), N and N m."""
+        """Return the joint's current wrench (num_worlds, 6), N and N m. The wrench includes drives and limits."""
         w, t = self.runtime.forward(), self.model.topology
         if self.constraint < 0:
             return np.zeros((self.runtime.num_worlds, 6))

@@ -58,8 +58,9 @@ class Checkpoints:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint file with a snapshot, the model and the settings. :meth:`load` continues from this file.
 
-        The new file replaces an older file only when the new file is complete. If a model has ``python`` blocks or
-        values of your own classes, the file cannot store the model. Then pass the model to :meth:`load`.
+        The new file replaces an older file only when the new file is complete. The file cannot store models with
+        ``python`` blocks or values of your own classes. Pass the model to :meth:`load` if the file cannot store the
+        model.
 
         Args:
             path: path of the file, which must end in .npz. ``numpy.load`` can read the file.

@@ -40,7 +40,7 @@ class Snapshot(State):
     Attributes:
         digest: digest of each part of the model from the builder.
         rows: joint coordinates with an axis row, as pairs (joint, coordinate).
-        scheme: time-stepping scheme. Stored velocities are valid at a time that depends on the scheme.
+        scheme: time-stepping scheme. The scheme determines the time of the stored velocities.
         parameters: parameters of bodies, joints and shapes. The parameters of actuators are in ``groups``.
         commands: values of the commands (num_worlds, commands).
         programs: parameters of diagrams and delays, by label.
