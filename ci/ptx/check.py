@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -33,14 +34,20 @@ from ci.ptx.device import installed, spoil  # noqa: E402
 from ci.ptx.executor import ARCH, NOTES, NVRTC_MAJOR, Finding, executor, why_not  # noqa: E402
 from ci.ptx.models import MODELS  # noqa: E402
 from gpusim import Simulation, SolverConfig  # noqa: E402
+from gpusim.actuators import PACKAGE_KINDS  # noqa: E402
 from gpusim.backends.codegen.header import TILE_GAP  # noqa: E402
+from gpusim.backends.codegen.variants import Variant, model_variant  # noqa: E402
+from gpusim.backends.kinds import Kinds, kinds_of  # noqa: E402
 from gpusim.compile_cache import CompileError  # noqa: E402
+from gpusim.model.model import Model  # noqa: E402
 
 WORLDS = 3
 # Threads of a world with a separate block. The backend would use fewer threads for small models, but items of one
 # thread cannot race with each other. Some fused cases have two worlds per block, each with a part of a warp.
 THREADS, TILE = 128, 16
 IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
+# Sizes of the shared builds: bodies of a constraint, and the level of the shape kinds.
+MOST_SLOTS, ALL_SHAPES = 8, 3
 # Models with a specialized build in fused launch, as for many worlds.
 SIZED = ("robot", "hydraulic_lift")
 # Settings of the staged launch: minimum number of pairs for parallel coloring, threads per block, and number of
@@ -120,6 +127,7 @@ def run_case(
     result, begin = Result(case), time.process_time()
     with (
         installed(fault, _linked(case), arch, nvrtc),
+        _shared_builds(),
         mock.patch("gpusim.compiler.contact_topology.MOST_IN_TURN", TURNS_FROM),
         mock.patch("gpusim.backends.cuda.backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
@@ -143,6 +151,32 @@ def run_case(
     result.findings = executor().findings()
     result.seconds = time.process_time() - begin
     return result
+
+
+@contextmanager
+def _shared_builds() -> Iterator[None]:
+    """Let all models of a launch, solver and number type share a build, because compilation takes most of the time.
+
+    Specialized builds need the true sizes, so they are not shared.
+    """
+
+    def shared(main: str, real: Any, stored: Any, sizes: dict[str, int], *rest: Any) -> Variant:
+        specialized = len(rest) > 2 and rest[2]
+        if not specialized:
+            slots = max(MOST_SLOTS, sizes["slots"])
+            sizes = sizes | {"slots": slots, "coupled": 1, "wraps": 1, "shape_level": ALL_SHAPES}
+        return model_variant(main, real, stored, sizes, *rest)
+
+    def kinds(model: Model) -> Kinds:
+        named = {kind.name: kind for kind in (*PACKAGE_KINDS, *kinds_of(model))}
+        return tuple(named[name] for name in sorted(named))
+
+    with ExitStack() as stack:
+        for backend in ("cuda", "native"):
+            stack.enter_context(mock.patch(f"gpusim.backends.{backend}.backend.model_variant", shared))
+        for module in ("backends.kernel_backend", "signals.observe"):
+            stack.enter_context(mock.patch(f"gpusim.{module}.kinds_of", kinds))
+        yield
 
 
 def _linked(case: Case) -> bool:
@@ -219,10 +253,10 @@ def _interfere(sim: Simulation) -> None:
 def cases(every: bool = False) -> Iterator[Case]:
     """Yield models with their usual builds, or with all builds if ``every`` is True.
 
-    Cases of one build are consecutive.
+    Cases of one build are not consecutive, so that two processes can compile two builds.
     """
-    for build in ALL_BUILDS:
-        for model, run in MODELS.items():
+    for model, run in MODELS.items():
+        for build in ALL_BUILDS:
             if every or build in (BUILDS if run.builds is None else run.builds):
                 yield Case(model, *build)
 

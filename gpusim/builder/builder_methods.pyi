@@ -37,7 +37,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a bushing: a soft joint with the wrench -K q - C q' on the child. q are translations and rotations."""
+        """Add a bushing: a soft joint with springs and dampers for all six relative motions."""
 
     def add_camera(
         self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
@@ -133,7 +133,7 @@ class BuilderMethods:
         armature: Vector | float = 0.0, limit_restitution: Vector | float = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a joint with translations, and then successive rotations. Each rotation also rotates the next axis."""
+        """Add a joint with up to three translations and up to three successive rotations."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
