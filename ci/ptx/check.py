@@ -18,7 +18,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,7 @@ from gpusim.actuators import PACKAGE_KINDS  # noqa: E402
 from gpusim.backends.codegen.header import TILE_GAP  # noqa: E402
 from gpusim.backends.codegen.variants import Variant, model_variant  # noqa: E402
 from gpusim.backends.kinds import Kinds, kinds_of  # noqa: E402
+from gpusim.backends.native.backend import general_sizes  # noqa: E402
 from gpusim.compile_cache import CompileError  # noqa: E402
 from gpusim.model.model import Model  # noqa: E402
 
@@ -46,8 +47,6 @@ WORLDS = 3
 # thread cannot race with each other. Some fused cases have two worlds per block, each with a part of a warp.
 THREADS, TILE = 128, 16
 IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
-# Sizes of the shared builds: bodies of a constraint, and the level of the shape kinds.
-MOST_SLOTS, ALL_SHAPES = 8, 3
 # Models with a specialized build in fused launch, as for many worlds.
 SIZED = ("robot", "hydraulic_lift")
 # Settings of the staged launch: minimum number of pairs for parallel coloring, threads per block, and number of
@@ -160,22 +159,19 @@ def _shared_builds() -> Iterator[None]:
     Specialized builds need the true sizes, so they are not shared.
     """
 
-    def shared(main: str, real: Any, stored: Any, sizes: dict[str, int], *rest: Any) -> Variant:
+    def general(main: str, real: Any, stored: Any, sizes: dict[str, int], *rest: Any) -> Variant:
         specialized = len(rest) > 2 and rest[2]
-        if not specialized:
-            slots = max(MOST_SLOTS, sizes["slots"])
-            sizes = sizes | {"slots": slots, "coupled": 1, "wraps": 1, "shape_level": ALL_SHAPES}
-        return model_variant(main, real, stored, sizes, *rest)
+        return model_variant(main, real, stored, sizes if specialized else general_sizes(sizes), *rest)
 
     def kinds(model: Model) -> Kinds:
         named = {kind.name: kind for kind in (*PACKAGE_KINDS, *kinds_of(model))}
         return tuple(named[name] for name in sorted(named))
 
-    with ExitStack() as stack:
-        for backend in ("cuda", "native"):
-            stack.enter_context(mock.patch(f"gpusim.backends.{backend}.backend.model_variant", shared))
-        for module in ("backends.kernel_backend", "signals.observe"):
-            stack.enter_context(mock.patch(f"gpusim.{module}.kinds_of", kinds))
+    with (
+        mock.patch("gpusim.backends.cuda.backend.model_variant", general),
+        mock.patch("gpusim.backends.kernel_backend.kinds_of", kinds),
+        mock.patch("gpusim.signals.observe.kinds_of", kinds),
+    ):
         yield
 
 
