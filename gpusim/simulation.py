@@ -404,7 +404,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
-                give an array (n,) or (worlds, n) with the numbers of all matching signals. The array may broadcast. The
+                give an array (n,) or (worlds, n) with the values of all matching signals. The array may broadcast. The
                 CUDA backend neither checks arrays on the device nor copies them, except inertias, rope lengths, cone
                 limits, commands, internal states and parameters of block diagrams.
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all. For a mask on the device,

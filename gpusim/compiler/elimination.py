@@ -68,7 +68,7 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
         bodies: bodies of every constraint, (constraints, slots).
         dynamic: array (bodies,), True for bodies that can move.
         swept: array (constraints,), True for constraints of the colored solver. The factorization does not contain the
-            constraints of the colored solver. The constraints of both solvers have no movable body in common.
+            constraints of the colored solver. No movable body has constraints in both solvers.
 
     Returns:
         The operations of the factorization, and the products for the blocks of J M^-1 J^T.

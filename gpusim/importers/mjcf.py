@@ -99,7 +99,7 @@ def load_mjcf(
 
     Raises:
         ModelError: mujoco is not installed, its compiler rejects the model, or an argument is invalid. With
-            ``strict=True``, missing elements that change the motion are also errors.
+            ``strict=True``, an element that gpusim cannot read and that changes the motion is also an error.
         UnknownNameError: no keyframe has the name ``pose``.
     """
     options = _options(

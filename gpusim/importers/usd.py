@@ -92,7 +92,7 @@ def load_usd(
 
     Raises:
         ModelError: usd-core or the file is missing, or the file cannot be read or has no physics. With ``strict=True``,
-            missing elements that change the motion are also errors.
+            an element that gpusim cannot read and that changes the motion is also an error.
         UnknownNameError: ``pose`` is not None.
     """
     import_pxr()

@@ -56,7 +56,7 @@ class _Loop:
         self.push = np.where(gaps < NEAR, 0.25 * (turns + np.roll(turns, -1))[:, None], 0.0)
 
     def errors(self, own: Array) -> tuple[Array, Array]:
-        """Return the elongations of the links (..., n) and their gaps to wheels (..., n, circles), in pitches."""
+        """Return the elongation of each link (..., n), and its gap to each wheel (..., n, wheels), in track pitches."""
         length, along, to = self._frames(own)
         side = along[..., None, 0] * to[..., 1] - along[..., None, 1] * to[..., 0]
         far = np.sum(along[..., None, :] * to, axis=-1)

@@ -228,7 +228,8 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
         first: required first dimensions of each array.
 
     Raises:
-        ModelError: a dimension or number type is invalid, a name already exists, or a name has no prefix of the kind.
+        ModelError: a dimension or number type is invalid, a name already exists, or a name does not start
+            with the name of the kind.
     """
     taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
     numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")

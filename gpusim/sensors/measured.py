@@ -107,8 +107,8 @@ def add_imu(
         latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
             latency has passed, the sensor returns the first sample.
         seed: seed of the noise. The noise also depends on the label and the world.
-        max_rate: maximum rate. With ``max_rate``, each world can have a different rate: write the signal
-            ``sensor.<label>.clock.rate``.
+        max_rate: maximum rate. With ``max_rate``, each world can have a different rate. Write the rate to the
+            signal ``sensor.<label>.clock.rate``.
         max_latency: maximum latency (s). With ``max_latency``, each world can have different latencies: write the
             signals ``sensor.<label>.acceleration.time`` and ``sensor.<label>.angular_rate.time``.
 
@@ -161,10 +161,10 @@ def add_range_finder(
         latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
             latency has passed, the sensor returns the first sample.
         seed: seed of the noise. The noise also depends on the label and the world.
-        max_rate: maximum rate. With ``max_rate``, each world can have a different rate: write the signal
-            ``sensor.<label>.clock.rate``.
-        max_latency: maximum latency (s). With ``max_latency``, each world can have a different latency: write the
-            signal ``sensor.<label>.measured.time``.
+        max_rate: maximum rate. With ``max_rate``, each world can have a different rate. Write the rate to the
+            signal ``sensor.<label>.clock.rate``.
+        max_latency: maximum latency (s). With ``max_latency``, each world can have a different latency. Write
+            the latency in seconds to the signal ``sensor.<label>.measured.time``.
 
     Raises:
         ModelError: the ray sensor does not exist, the label exists already, a noise or latency is negative, or a rate
@@ -210,10 +210,10 @@ def add_encoder(
         latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
             latency has passed, the sensor returns the first sample.
         velocity_time: time constant of the velocity filter (s).
-        max_rate: maximum rate. With ``max_rate``, each world can have a different rate: write the signal
-            ``sensor.<label>.clock.rate``.
-        max_latency: maximum latency (s). With ``max_latency``, each world can have a different latency: write the
-            signal ``sensor.<label>.position.time``.
+        max_rate: maximum rate. With ``max_rate``, each world can have a different rate. Write the rate to the
+            signal ``sensor.<label>.clock.rate``.
+        max_latency: maximum latency (s). With ``max_latency``, each world can have a different latency. Write
+            the latency in seconds to the signal ``sensor.<label>.position.time``.
 
     Raises:
         ModelError: the joint does not exist or has several coordinates, ``counts`` is below 1, the latency is negative,

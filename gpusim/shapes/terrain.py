@@ -46,7 +46,7 @@ def add_terrain(
             degrees.
         size: alternative to ``cell``: length of the whole terrain along x and y (m).
         height: height in m per unit of the source's values. The values of a PNG are from 0 (black) to 1 (white).
-        hole: height that fills holes (m). Default: holes stay open.
+        hole: height that fills holes (m). Without ``hole``, bodies fall through holes.
         body: -1 for the world, or a kinematic body.
         xform, label, group, mask, color: see ``add_shape``.
         material: see ``add_shape``, or a list of materials with ``material_index``.

@@ -29,7 +29,7 @@ FREE = 0.9
 class FallWatch:
     """Watch that warns once about a body that falls forever.
 
-    The watch ignores bodies that joints connect to the world or to a kinematic body.
+    The watch ignores bodies that are connected by joints to the world or to a kinematic body.
     """
 
     def __init__(self, backend: Backend, model: Model) -> None:

@@ -61,7 +61,7 @@ class Timer(Source):
     """Time (s) since the start or the last reset."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number in seconds."""
+        """Return the type of the output: a number in seconds."""
         return {"out": Kind((), units.SECOND)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

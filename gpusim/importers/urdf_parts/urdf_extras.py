@@ -63,7 +63,7 @@ def children(element: Element) -> Iterator[Element]:
 
 
 def value_of(document: Document, owner: str, element: Element) -> float | None:
-    """Return the number in an element's attribute ``value`` or text. Without a number, warn and return None."""
+    """Return the number in the attribute ``value`` of an element, or in its text. Else warn and return None."""
     text = (element.get("value") or element.text or "").strip()
     try:
         number = float(text.split()[0]) if text else math.nan

@@ -1,9 +1,9 @@
 """Nonsmooth nonlinear conjugate gradients between sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
 The change of the impulses in a sweep is a gradient g. Between two sweeps, the impulses p step along the search
-direction c: ``p += beta c, c = beta c + g``. The code also adds the effect of the step along c to the velocities. beta
-is |g|^2 of the latest sweep divided by |g|^2 of the previous sweep. If |g|^2 does not decrease, the search direction
-restarts. |g|^2 is weighted with the responses of the points.
+direction c: ``p += beta c, c = beta c + g``. The code also adds the effect of the step along c to the velocities.
+|g|^2 is a weighted square: each point weights its impulse by its velocity change per impulse. beta is |g|^2 of the
+latest sweep divided by |g|^2 of the previous sweep. If |g|^2 does not decrease, c becomes g.
 """
 
 from __future__ import annotations

@@ -422,7 +422,7 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 
 
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
-    """Move rows that are outside their piece of the law to the adjacent piece.
+    """Switch rows that have left their segment of a piecewise linear law to the adjacent segment.
 
     Switching all rows at once is fast but may cycle. After many switches, a world therefore switches only the row with
     the lowest index. The least-index rule always terminates (Murty 1974).

@@ -87,7 +87,7 @@ def _held_rows(w: StepBuffers) -> Array:
 
 
 def _row_jumps(w: StepBuffers, least: Array) -> Array:
-    """Return a mask of the rows with a large speed before the kick, (num_worlds, rows)."""
+    """Return a mask (num_worlds, rows) of the rows that move fast at the start of the substep."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
     sides = sum(
@@ -135,7 +135,7 @@ def momentum_change(w: StepBuffers) -> Array:
 
 
 def displace(w: StepBuffers) -> None:
-    """Add the displacement of split impulses and push-outs to the poses."""
+    """Correct the poses by the displacements that correct joint errors and penetration."""
     worlds: Array = np.full(w.num_worlds, w.scheme == "semi_implicit")
     if w.contacts is not None:
         worlds |= w.contacts.pushing != 0
