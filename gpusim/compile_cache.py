@@ -12,8 +12,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+from filelock import FileLock
 
 from gpusim.errors import GpusimError
 
@@ -97,8 +99,8 @@ def found(name: str) -> Path | None:
 def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> Path:
     """Return the path of the cached file ``name``. If the file is missing or damaged, call ``make`` to build it.
 
-    Several processes may call this function at the same time without a lock. Each process builds in a separate folder.
-    Only a complete file gets the final name.
+    If several processes call this function at the same time, one of them builds, and the others wait. Only a complete
+    file gets the final name.
 
     Args:
         name: path within ``cache_folder()``.
@@ -116,15 +118,27 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target.parent)
-        scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=target.parent))
+        with _reported(what), _alone(target):
+            if not _there(target):
+                _build(target, make)
+    return target
+
+
+def _build(target: Path, make: Callable[[Path], bytes | Path]) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=target.parent))
     try:
-        with _writable(target.parent):
-            with _reported(what):
-                product = make(scratch)
-            _publish(product, target, scratch)
+        _publish(make(scratch), target, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return target
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Wait while another process builds ``target``. The system releases the lock of a process that ends."""
+    with ExitStack() as stack:
+        with suppress(NotImplementedError):  # some network file systems have no locks
+            stack.enter_context(FileLock(f"{target}.lock"))
+        yield
 
 
 def compile_error(main: str, tool: str, output: str) -> CompileError:
