@@ -7,7 +7,9 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -158,15 +160,24 @@ def test_a_failed_build_leaves_nothing(cache: Path) -> None:
 
     with pytest.raises(CompileError):
         cached("cuda/half.bin", fail)
-    assert list((cache / "cuda").iterdir()) == []
+    assert [file.name for file in (cache / "cuda").iterdir()] == ["half.bin.lock"]
 
 
-def test_the_faster_build_stays(cache: Path) -> None:
-    def slow(scratch: Path) -> bytes:
-        cached("cuda/k.cubin", lambda other: b"faster")
-        return b"slower"
+def test_others_wait_for_a_build(cache: Path) -> None:
+    started, builds = threading.Event(), []
 
-    assert cached("cuda/k.cubin", slow).read_bytes() == b"faster"
+    def build(scratch: Path) -> bytes:
+        builds.append(scratch)
+        started.set()
+        time.sleep(0.1)
+        return b"whole"
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(cached, "cuda/k.cubin", build)
+        started.wait()
+        second = pool.submit(cached, "cuda/k.cubin", build)
+        assert first.result().read_bytes() == second.result().read_bytes() == b"whole"
+    assert len(builds) == 1
 
 
 @pytest.mark.parametrize("left", [b"", b"who", b"wh0le"])
