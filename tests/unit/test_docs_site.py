@@ -36,6 +36,15 @@ def test_every_public_name_is_in_the_reference(package: str) -> None:
     assert [name for name in names if f"{package}.{name}" not in DOCUMENTED] == []
 
 
+def test_every_member_of_a_simulation_is_on_a_page() -> None:
+    pages = [path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md") if "reference" not in path.parts]
+    mentioned = set(re.findall(r"\b(?:sim|Simulation)\.(\w+)", "\n".join(pages)))
+    builder = gpusim.ModelBuilder()
+    builder.add_body(1.0, (1, 1, 1))
+    names = {name for name in dir(gpusim.Simulation(builder.finalize(), backend="numpy")) if name[0] != "_"}
+    assert names - mentioned == set()
+
+
 def test_every_method_of_the_builder_is_in_the_reference() -> None:
     last = {path.rpartition(".")[2] for path in DOCUMENTED}
     methods = [name for name in dir(gpusim.ModelBuilder) if name.startswith("add_")]
