@@ -46,10 +46,11 @@ def typed_commands(page: str) -> list[str]:
 
 def mentioned_commands(page: str) -> list[str]:
     prose = _BLOCK.sub("", text_of(page)).replace("\n", " ")
-    found = re.findall(r"`(gpusim (?:run|view|render|list|check|diagram|fmu|bench|doctor)(?: [^`]*)?)`", prose)
+    commands = "run|view|render|list|check|convert|diagram|fmu|sweep|bench|doctor"
+    found = re.findall(rf"`(gpusim (?:{commands})(?: [^`]*)?)`", prose)
     found = [command for command in found if not re.search(r"\b[A-Z]{3,}|\.\.\.", command)]
     # "gpusim run --out" is about an option
-    needs_target = ("run", "view", "render", "check", "fmu")
+    needs_target = ("run", "view", "render", "check", "convert", "fmu", "sweep")
     return [c for c in found if c.split()[1] not in needs_target or not (c + " -").split()[2].startswith("-")]
 
 
