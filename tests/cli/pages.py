@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# The other page needs a GPU, and a machine that is prepared for it.
-_DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if path.name != "gpu_first_run.md")
+_DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 PAGES = ["README.md", "CONTRIBUTING.md", *_DOCS]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SHELL = ("gpusim ", "pip ", "pytest", "python", "ci/", "GPUSIM_")
