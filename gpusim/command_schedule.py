@@ -13,6 +13,8 @@ from gpusim.errors import ModelError
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
+__all__ = ["Path", "Schedule", "drive", "follow_paths"]
+
 
 def _columns(element: str, points: Any) -> tuple[list[float], list[float]]:
     """Return the times and values of (time, value) pairs.

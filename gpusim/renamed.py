@@ -1,4 +1,4 @@
-"""Names that changed in version 0.2. Errors about an old name contain the new name.
+"""Names that changed in version 0.2. Errors about the names in these tables contain the new name.
 
 docs/reference/renamed.md lists all names.
 """
@@ -55,13 +55,19 @@ MOVED = {
     "gpusim.control.add_encoder": "gpusim.sensors.add_encoder",
     "gpusim.control.add_imu": "gpusim.sensors.add_imu",
     "gpusim.control.add_range_finder": "gpusim.sensors.add_range_finder",
+    "gpusim.backends.cuda_backend": "gpusim.backends.cuda.backend",
+    "gpusim.backends.native_backend": "gpusim.backends.native.backend",
+    "gpusim.backends.numpy_backend": "gpusim.backends.numpy.backend",
     "gpusim.geometry": "gpusim.shapes",
     "gpusim.geometry.tessellation": "gpusim.meshes.tessellation",
     "gpusim.model.actuator_kinds": "gpusim.description.actuator_kinds",
     "gpusim.model.builder": "gpusim.builder.builder",
     "gpusim.model.config": "gpusim.description.config",
+    "gpusim.model.contact_law": "gpusim.contact.law",
     "gpusim.model.field": "gpusim.description.field",
+    "gpusim.model.finalize": "gpusim.builder.finalize",
     "gpusim.model.joint_kinds": "gpusim.description.joint_kinds",
+    "gpusim.model.material": "gpusim.contact.material",
     "gpusim.model.rays": "gpusim.description.rays",
     "gpusim.model.shape_kinds": "gpusim.description.shape_kinds",
     "gpusim.model.specs": "gpusim.description.specs",
@@ -71,6 +77,7 @@ MOVED = {
     "gpusim.viewer.scene": "gpusim.stage",
     "gpusim.sensors.energy_audit": "gpusim.energy_audit",
     "gpusim.sensors.signal": "gpusim.signals.signal",
+    "gpusim.sensors.table": "gpusim.signals.table",
     "Diagram.most_rate": "Diagram.max_rate",
     "Simulation.changed": "Simulation.invalidate",
     "Simulation.emergency_stop": "Simulation.override",
@@ -96,9 +103,9 @@ OF_ACTUATORS = {
 """Old and new names of methods of actuator kinds."""
 
 OPTIONS = {
-    "--most-step": "--max-dt",
-    "--peers": "python ci/peers in a checkout",
-    "--estimate": "python ci/ptx/count.py in a checkout",
+    "--most-step": "--max-dt of 'gpusim view'",
+    "--peers": "'python ci/peers' in a checkout",
+    "--estimate": "'python ci/ptx/count.py' in a checkout",
 }
 """Options of the command line that were renamed or moved."""
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from gpusim.description.config import SolverConfig
     from gpusim.simulation import Simulation
 
+__all__ = [
+    *("Camera", "Check", "NotNegative", "ParameterInfo", "Plot", "Positive", "Range", "Scene"),
+    *("list_scenes", "load_scene", "scene_parameters", "scene_values"),
+]
 PACKAGE = "gpusim.scenes"
 DURATION = 2.0
 """Default duration of a run, s."""

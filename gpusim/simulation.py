@@ -63,10 +63,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             world, the backend measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
-            With ``specialize=True``, the backend compiles at the start, which takes about ten seconds for a new model.
-            With ``specialize=False``, the backend never compiles specialized kernels. By default, the backend compiles
-            in the background and uses the new kernels as soon as possible. The native backend starts to compile after 5
-            s of stepping. The CUDA backend compiles only for 256 or more worlds.
+            True compiles at the start, which takes about ten seconds for a new model. False never compiles. By
+            default, the backend compiles in the background: on the CPU after 5 s of stepping, on the GPU for 256 or
+            more worlds.
         fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
             CUDA backend fuses multiplies with adds, so the results differ from the CPU by rounding.
 
@@ -491,11 +490,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.status
 
     def health_report(self) -> str:
-        """Return one line per problem and world. Most lines also contain the fix.
-
-        Problems are failures, pair buffer overflows, open joints, unconverged contacts and solves, cavitated oil,
-        jumps of motions and fast spinning bodies.
-        """
+        """Return one line per problem of :meth:`status_flags` and world. Most lines also contain the fix."""
         reported = [*self.runtime.capacity.report(), *self.runtime.accuracy.report()]
         if not reported or self.runtime.quarantine.stopped.any():
             reported.insert(0, self.runtime.quarantine.report())

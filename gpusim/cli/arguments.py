@@ -141,7 +141,7 @@ UdpOption = Annotated[
 ReplayOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="OPERATOR.JSONL", help="Do again what an operator did: a recording of the panel or of Python."
+        metavar="OPERATOR.JSONL", help="Repeat an operator's commands from a recording of the panel or of Python."
     ),
 ]
 MaxDtOption = Annotated[

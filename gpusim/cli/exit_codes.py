@@ -62,7 +62,7 @@ def sentence(error: BaseException) -> str:
         command = context.command_path if context else "gpusim"
         text = _plain(error.format_message().rstrip("."), _given(error))
         moved = OPTIONS.get(getattr(error, "option_name", ""))
-        text += f"; it is {moved} since version 0.2" if moved else f"; see '{command} --help'"
+        text += f"; since version 0.2, use {moved}" if moved else f"; see '{command} --help'"
     else:
         text = str(error)
     text = " ".join(text.split())

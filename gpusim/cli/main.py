@@ -94,7 +94,7 @@ def _run(
     duration: Annotated[float | None, typer.Option(help="Time to simulate, s (default: the scene's).")] = None,
     dt: DtOption = None,
     substeps: Annotated[int | None, typer.Option(help="Substeps in a step.")] = None,
-    iterations: Annotated[int | None, typer.Option(help="Greatest number of solver sweeps.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Maximum number of solver sweeps.")] = None,
     backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float64,
     joint_solver: Annotated[JointSolver | None, typer.Option(help="How joints are solved.")] = None,
@@ -154,7 +154,7 @@ def _sweep(
     ] = None,
     backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float64,
-    together: Annotated[int, typer.Option(metavar="N", help="Greatest number of points in a simulation.")] = 256,
+    together: Annotated[int, typer.Option(metavar="N", help="Maximum number of points in one simulation.")] = 256,
     ray: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on this Ray cluster; 'local' starts one here.")
     ] = None,
@@ -309,7 +309,7 @@ def _diagram(
         str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a diagram's .yaml file.")
     ],
     label: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which one, where the scene has several diagrams.")
+        str | None, typer.Option(metavar="NAME", help="Label of the diagram, if the scene has several.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -333,7 +333,7 @@ def _bench(
     workloads: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[WORKLOAD|SCENE|FILE]...", help="Which workloads, or one scene or file; all if left out."
+            metavar="[WORKLOAD|SCENE|FILE]...", help="Workloads, or one scene or file (default: all workloads)."
         ),
     ] = None,
     backend: BackendOption = Backend.auto,

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# The other page needs a GPU, and a machine that is prepared for it.
-_DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if path.name != "gpu_first_run.md")
+_DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 PAGES = ["README.md", "CONTRIBUTING.md", *_DOCS]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SHELL = ("gpusim ", "pip ", "pytest", "python", "ci/", "GPUSIM_")
@@ -46,10 +45,11 @@ def typed_commands(page: str) -> list[str]:
 
 def mentioned_commands(page: str) -> list[str]:
     prose = _BLOCK.sub("", text_of(page)).replace("\n", " ")
-    found = re.findall(r"`(gpusim (?:run|view|render|list|check|diagram|fmu|bench|doctor)(?: [^`]*)?)`", prose)
+    commands = "run|view|render|list|check|convert|diagram|fmu|sweep|bench|doctor"
+    found = re.findall(rf"`(gpusim (?:{commands})(?: [^`]*)?)`", prose)
     found = [command for command in found if not re.search(r"\b[A-Z]{3,}|\.\.\.", command)]
     # "gpusim run --out" is about an option
-    needs_target = ("run", "view", "render", "check", "fmu")
+    needs_target = ("run", "view", "render", "check", "convert", "fmu", "sweep")
     return [c for c in found if c.split()[1] not in needs_target or not (c + " -").split()[2].startswith("-")]
 
 

@@ -53,7 +53,7 @@ def test_a_member_of_a_kind(old: str, new: str) -> None:
 def test_an_old_option(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         app(list(arguments), prog_name="gpusim")
-    assert f"it is {OPTIONS[next(a for a in arguments if a in OPTIONS)]}" in capsys.readouterr().err
+    assert f"since version 0.2, use {OPTIONS[next(a for a in arguments if a in OPTIONS)]}" in capsys.readouterr().err
 
 
 def test_a_method(pendulum: gpusim.Simulation) -> None:
