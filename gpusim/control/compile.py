@@ -12,7 +12,7 @@ import numpy as np
 from gpusim import exact_math, validate
 from gpusim.control import noise, units
 from gpusim.control.block import Block, Context, Kind, Wire
-from gpusim.control.blocks.ports import Inlet
+from gpusim.control.blocks.ports import Inport
 from gpusim.control.blocks.sources import Command, Input, Signal
 from gpusim.control.flat import CLOCK, SEPARATOR, Flat, Port, input_label
 from gpusim.control.trace import Number, Trace
@@ -134,7 +134,7 @@ def compile_flat(
     """Compile a flat diagram. See :meth:`Diagram.compile`."""
     check(flat)
     for name, found in flat.blocks.items():
-        if isinstance(found, Inlet):
+        if isinstance(found, Inport):
             rule = "is an input of a subsystem, and the diagram is used alone"
             raise validate.fail(flat.of(name), rule, "put an 'input' or a 'signal' in its place")
     fastest = flat.rate if flat.max_rate is None else flat.max_rate

@@ -255,8 +255,8 @@ class Diagram(NamesMoved):
         if isinstance(found, Block):
             return found.inputs, found.outputs
         inner = found.diagram.blocks.items()
-        inlets = tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "inport")
-        return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outport")
+        inports = tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "inport")
+        return inports, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outport")
 
     def port(self, name: str, output: bool) -> Port:
         """Return the port that :meth:`connect` uses for "block.port" or "block".

@@ -125,7 +125,7 @@ class Division(Product):
 
 
 @block("minmax")
-class Extreme(Counted):
+class Minmax(Counted):
     """Minimum ("min") or maximum ("max") of the inputs a, b, ..."""
 
     which: str = "max"
@@ -220,7 +220,7 @@ class Atan2(Block):
 
 
 @block("mux")
-class Pack(Counted):
+class Mux(Counted):
     """Vector that joins the numbers and vectors a, b, c, ... in this order."""
 
     count: int = 2
@@ -237,7 +237,7 @@ class Pack(Counted):
 
 
 @block("select_element")
-class Component(Block):
+class SelectElement(Block):
     """Component ``index`` of a vector, counted from 0. A list of indices selects several components."""
 
     index: int | Sequence[int] = 0

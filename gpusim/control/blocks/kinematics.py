@@ -262,7 +262,7 @@ class FromFrame(Framed):
 
 
 @block("rotate")
-class Turned(Block):
+class Rotate(Block):
     """Product of a 3x3 matrix (row by row, 9 numbers) and a vector (3,). ``transposed`` transposes the matrix."""
 
     transposed: bool = False

@@ -134,7 +134,7 @@ class Select(Counted):
 
 
 @block("sr_latch")
-class Latch(Logic):
+class SrLatch(Logic):
     """SR latch: ``set`` switches the output to 1, and ``reset`` switches the output to 0. ``reset`` has priority."""
 
     initial: bool = False
@@ -150,7 +150,7 @@ class Latch(Logic):
 
 
 @block("sample_hold")
-class Hold(Block):
+class SampleHold(Block):
     """Sample-and-hold: the output follows the input while ``sample`` is above one half, and is constant otherwise."""
 
     initial: float = 0.0
@@ -171,7 +171,7 @@ class Hold(Block):
 
 
 @block("edge_detector")
-class Edge(Logic):
+class EdgeDetector(Logic):
     """Edge detector: 1 if the input becomes true ("rising"), becomes false ("falling"), or changes ("both"), else 0."""
 
     which: str = "rising"
