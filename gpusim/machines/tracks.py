@@ -430,7 +430,7 @@ def _checked(
 
 def _listed(element: str, name: str, value: Any) -> Sequence[Any]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise validate.fail(element, f"{name} = {value!r} is no list", "give a list of wheels")
+        raise validate.fail(element, f"{name} = {value!r} is not a list", "give a list of wheels")
     return value
 
 
@@ -440,7 +440,7 @@ def _check_arms(element: str, road: Sequence[RoadWheel]) -> None:
             continue
         from_gpusim = "give gpusim.machines.TorsionArm(...), or None"
         if not isinstance(wheel.arm, TorsionArm):
-            raise validate.fail(element, f"road[{k}].arm = {wheel.arm!r} is no TorsionArm", from_gpusim)
+            raise validate.fail(element, f"road[{k}].arm = {wheel.arm!r} is not a TorsionArm", from_gpusim)
         wheel.arm.check(element, f"road[{k}].arm")
 
 
