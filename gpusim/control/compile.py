@@ -97,7 +97,7 @@ def _outputs(
     if isinstance(found, Signal):
         for signal in found.names:
             if signal not in signals and signal.startswith(f"{Flat.prefix}."):
-                rule = f"signal '{signal}' is no wire of a diagram added before this one"
+                rule = f"signal '{signal}' is not a wire of a diagram added before this one"
                 raise validate.fail(element, rule, "add that diagram first, or correct the name")
             if signal not in signals:
                 raise ModelError(f"{element}: {unknown_name('signal', signal, signals)}")

@@ -246,7 +246,9 @@ class SelectElement(Block):
         """Check that each index is an integer of at least 0."""
         listed = list(self.index) if isinstance(self.index, list | tuple) else [self.index]
         if not listed or not all(isinstance(k, int) and not isinstance(k, bool) and k >= 0 for k in listed):
-            raise validate.fail(element, f"index = {self.index!r} is no whole number of at least 0", "give one")
+            raise validate.fail(
+                element, f"index = {self.index!r} is not a whole number of at least 0", "give 0 or more"
+            )
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the size of the output, and the unit of the input."""
