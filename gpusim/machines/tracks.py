@@ -406,7 +406,7 @@ def _checked(
     parts += [(f"rollers[{k}]", wheel, Roller) for k, wheel in enumerate(_listed(element, "rollers", rollers))]
     for name, part, kind in parts:
         if not isinstance(part, kind):
-            rule = f"{name} = {part!r} is no {kind.__name__}"
+            rule = f"{name} = {part!r} is not of type {kind.__name__}"
             raise validate.fail(element, rule, f"give gpusim.machines.{kind.__name__}(...)")
         part.check(element, name)
     _check_arms(element, road)

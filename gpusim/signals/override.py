@@ -52,7 +52,7 @@ class Override:
     def _given(self, values: Mapping[str, Any], count: int) -> tuple[Array, Array]:
         """Return the values (n, commands), and the columns of the commands."""
         if not isinstance(values, Mapping):
-            rule = f"values = {values!r} is no dict"
+            rule = f"values = {values!r} is not a dict"
             raise validate.fail(ELEMENT, rule, "give {'boom': 0.0}, or None for all; worlds=... chooses worlds")
         columns, given = [], []
         for pattern, value in values.items():

@@ -72,7 +72,7 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
             continue
         values = [_number(word) for word in text.split()]
         if document.joint_labels[label] not in movable:
-            document.warn(f"pose {name!r}: joint {label!r} is no joint with one axis; its position is ignored")
+            document.warn(f"pose {name!r}: joint {label!r} is not a joint with one axis; its position is ignored")
         elif len(values) != 1 or values[0] is None:
             raise source.error(f'group_state {name!r}: joint {label!r}: value="{text}" must be one number', joint)
         else:
