@@ -273,7 +273,7 @@ def inertia(element: str, value: Any) -> Array:
     """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 3x3 numbers.
 
     Raises:
-        ModelError: the value has a wrong shape, or is no finite, symmetric, positive definite tensor below the maximum.
+        ModelError: wrong shape, or not a finite, symmetric, positive definite tensor below the maximum.
             A principal moment must not exceed the sum of the other two moments, or be far below the largest moment.
     """
     try:

@@ -82,7 +82,7 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
         return found
     try:
         pair = _Pair(mj, m, _bare(builder), report)
-    except ModelError as error:  # for example, ropes are no coordinates of the tree
+    except ModelError as error:  # for example, ropes are not coordinates of the tree
         found.skipped.append(f"poses, mass matrix and motion: {error}")
         return found
     found.bodies = len(pair.bodies)

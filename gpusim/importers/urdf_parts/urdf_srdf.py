@@ -67,7 +67,7 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
             result.roots[name] = root
             continue
         if label not in document.joint_labels:
-            # Unknown joints are no error, since SRDF files have virtual joints and often describe several robots.
+            # Unknown joints are not an error, since SRDF files have virtual joints and often describe several robots.
             document.warn(f"pose {name!r}: {unknown_name('joint', label, document.joint_labels)}; it is ignored")
             continue
         values = [_number(word) for word in text.split()]
