@@ -12,7 +12,7 @@ GPUSIM_FN double tagged(double value, int index) {
     return choose(value > 0.0, with_last_bits(value, TAG_MASK, TAG_MASK - index), value);
 }
 // Measure the gap and the rotation error of joint c. Ignore poses that the user has just set.
-GPUSIM_PHASE void left_joint(const World& w, int c) {
+GPUSIM_PHASE void joint_residual(const World& w, int c) {
     const mask counts = (*w.step_last() > 0.0) & (*w.posed() == 0);
     if (!any(counts)) return;
     double square = 0.0, turn = 0.0;
@@ -30,13 +30,13 @@ GPUSIM_PHASE void left_joint(const World& w, int c) {
 // Compute the largest impulse change of a sweep, relative to the largest load. If the change is tiny, the result is 0.
 GPUSIM_FN void leave_contacts(const World& w) {
     const bool counts = *w.largest_load() > real(0) && *w.contact_change() > real(w.contact_change_least());
-    *w.contact_left() = counts ? *w.contact_change() / *w.largest_load() : real(0);
+    *w.contact_residual_now() = counts ? *w.contact_change() / *w.largest_load() : real(0);
     *w.contact_change() = *w.largest_load() = real(0);
 }
 // Report a world to the host when the world exceeds a limit for the first time. Report contacts only after several
 // consecutive bad substeps.
 GPUSIM_FN void watch_accuracy(const World& w) {
-    *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
+    *w.contact_streak() = double(*w.contact_residual_now()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
     *w.loop_open() = *w.loop_gap() > w.loop_gap_limit() ? *w.loop_open() + 1 : 0;
     int found = *w.inexact();
     if (*w.joint_drift_peak() > w.joint_drift_limit() || *w.joint_tilt_peak() > w.joint_tilt_limit()) found |= INEXACT_JOINTS;

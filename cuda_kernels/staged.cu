@@ -180,7 +180,7 @@ GPUSIM_PHASE void set_forward(const World& w, int trial, int) {
 }
 // Set the flag ``active`` if a world has remaining passes.
 GPUSIM_PHASE void publish_active(const World& w, int) {
-    if (*w.passes_left() > 0) set_flag(in_global(w.args()->active));
+    if (*w.passes_remaining() > 0) set_flag(in_global(w.args()->active));
 }
 GPUSIM_PHASE void conclude(const World& w, int) {
     if (*w.cause() != NO_AXIS && !in_global(w.args()->health)[w.id]) report_failure(w);

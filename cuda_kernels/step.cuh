@@ -74,7 +74,7 @@ GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
     }
     RUN(1, start_newton(w));
     GPUSIM_ROLLED
-    while (*w.newton_left() > 0) {
+    while (*w.newton_remaining() > 0) {
         RUN(1, list_unknowns(w));
         const int unknowns = *w.newton_unknowns();
         RUN(unknowns, set_equation(w, i));

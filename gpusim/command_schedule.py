@@ -25,7 +25,7 @@ def _columns(element: str, points: Any) -> tuple[list[float], list[float]]:
     try:
         pairs = [(float(t), float(v)) for t, v in points]
     except (TypeError, ValueError):
-        rule = f"{points!r:.80} is no list of (time, value) pairs"
+        rule = f"{points!r:.80} is not a list of (time, value) pairs"
         raise validate.fail(element, rule, "give pairs of numbers, such as [(0.0, 0.0), (1.0, 0.5)]") from None
     if not all(math.isfinite(x) for pair in pairs for x in pair):
         raise ModelError(f"{element}: every time and value must be finite; give plain numbers")
@@ -35,10 +35,10 @@ def _columns(element: str, points: Any) -> tuple[list[float], list[float]]:
 def _by_label(function: str, given: Any, kind: type) -> None:
     """Raise a ModelError unless ``given`` maps labels to objects of ``kind``."""
     if not isinstance(given, Mapping):
-        raise validate.fail(function, f"{given!r:.80} is no dict", f"give {{label: {kind.__name__}(points)}}")
+        raise validate.fail(function, f"{given!r:.80} is not a dict", f"give {{label: {kind.__name__}(points)}}")
     for label, value in given.items():
         if not isinstance(value, kind):
-            rule = f"{value!r:.80} of {label!r} is no {kind.__name__}"
+            rule = f"{value!r:.80} of {label!r} is not of type {kind.__name__}"
             raise validate.fail(function, rule, f"give {kind.__name__}(points)")
 
 

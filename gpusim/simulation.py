@@ -99,7 +99,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             raise unknown_name("dtype", str(dtype), DTYPES)
         self.num_worlds = validate.count("Simulation", "num_worlds", count if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
-            raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
+            raise ModelError(f"Simulation: config {config!r} is not a SolverConfig; give gpusim.SolverConfig(dt=...)")
         self.dtype, self.fast = dtype, bool(fast)
         solved, config = choose_solvers(model, config or SolverConfig())
         self.backend_name, self.backend_reason = choose_backend(backend, solved, config, self.num_worlds)
@@ -416,7 +416,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         """
         if not isinstance(values, Mapping):
             fix = "give {'joint.hip.position': 0.1}"
-            raise validate.fail("Simulation.write_state", f"values = {values!r} is no dict", fix)
+            raise validate.fail("Simulation.write_state", f"values = {values!r} is not a dict", fix)
         self._write(tuple(values), list(values.values()), worlds, "Simulation.write_state")
 
     def _write(self, names: tuple[str, ...], given: list[Any], worlds: Any, element: str) -> None:

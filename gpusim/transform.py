@@ -87,7 +87,7 @@ class Transform:
         r = m[:3, :3]
         if not np.allclose(r @ r.T, np.eye(3), atol=1e-6) or np.linalg.det(r) < 0.0:
             raise ModelError(
-                "Transform.from_matrix: the 3x3 part is no rotation; give an orthonormal matrix with det = +1"
+                "Transform.from_matrix: the 3x3 part is not a rotation; give an orthonormal matrix with det = +1"
             )
         return cls(m[:3, 3] if m.shape == (4, 4) else (0.0, 0.0, 0.0), _quaternion_from_matrix(r))
 

@@ -142,7 +142,7 @@ def name_list(element: str, given: str | Iterable[str], least: int = 0) -> list[
     names: list[Any] = list(given) if several else [given]
     if len(names) < least or not all(isinstance(name, str) for name in names):
         hint = "give a name, a wildcard or a list of them, such as ['*']"
-        raise fail(element, f"{given!r} is no list of names", hint)
+        raise fail(element, f"{given!r} is not a list of names", hint)
     return names
 
 
@@ -175,7 +175,7 @@ def ratio(element: str, name: str, value: Any) -> float:
 def transform(element: str, name: str, value: Any) -> None:
     """Check that a value is a Transform or None."""
     if not isinstance(value, Transform | None):
-        raise fail(element, f"{name} {value!r} is no Transform", "give gpusim.Transform(position, rotation)")
+        raise fail(element, f"{name} {value!r} is not a Transform", "give gpusim.Transform(position, rotation)")
 
 
 def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
@@ -198,7 +198,9 @@ def array(element: str, value: Any) -> Array:
             raise TypeError
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):  # includes ragged lists
-        raise fail(element, f"value {value!r} is no array of numbers", "give a number, or rows of one length") from None
+        raise fail(
+            element, f"value {value!r} is not an array of numbers", "give a number, or rows of one length"
+        ) from None
 
 
 def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
@@ -212,7 +214,7 @@ def color(element: str, value: Any) -> tuple[float, float, float]:
     """Return an sRGB color (0 to 1) from three numbers or "#rrggbb"."""
     if isinstance(value, str):
         if not re.fullmatch("#[0-9a-fA-F]{6}", value):
-            raise fail(element, f"color {value!r} is none", 'give "#rrggbb", such as "#c75437", or three numbers')
+            raise fail(element, f"color {value!r} is invalid", 'give "#rrggbb", such as "#c75437", or three numbers')
         return (int(value[1:3], 16) / 255.0, int(value[3:5], 16) / 255.0, int(value[5:7], 16) / 255.0)
     r, g, b = numbers(element, "color", value, 3)
     if min(r, g, b) < 0.0 or max(r, g, b) > 1.0:
@@ -271,7 +273,7 @@ def inertia(element: str, value: Any) -> Array:
     """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 3x3 numbers.
 
     Raises:
-        ModelError: the value has a wrong shape, or is no finite, symmetric, positive definite tensor below the maximum.
+        ModelError: wrong shape, or not a finite, symmetric, positive definite tensor below the maximum.
             A principal moment must not exceed the sum of the other two moments, or be far below the largest moment.
     """
     try:

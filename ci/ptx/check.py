@@ -318,7 +318,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nvrtc", type=int, default=NVRTC_MAJOR, help="major version of NVRTC: 12 or 13")
     parser.add_argument("--seed", type=int, default=1, help="of the order of threads and blocks; 0: as numbered")
     parser.add_argument("--jobs", type=int, default=2, help="processes; one runs the cases in this process")
-    parser.add_argument("--notes", action="store_true", help="name what is no fault: copies of unwritten local memory")
+    parser.add_argument("--notes", action="store_true", help="also report copies of unwritten local memory")
     parser.add_argument("--list", action="store_true", help="name the cases")
     parser.add_argument("--allow-missing", action="store_true", help="exit code 0 without NVRTC or a compiler")
     return parser

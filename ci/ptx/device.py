@@ -83,7 +83,7 @@ class Function(fake_cupy.Function):
             if isinstance(a, fake_cupy.FakeArray):
                 packed += b"\0" * (-len(packed) % 8) + struct.pack("<Q", a.ctypes.data)
             else:
-                assert isinstance(a, np.float64 | np.int32), f"{self._name}: {type(a).__name__} is no kernel's argument"
+                assert isinstance(a, np.float64 | np.int32), f"{self._name}: {type(a).__name__} cannot be an argument"
                 packed += b"\0" * (-len(packed) % a.itemsize) + a.tobytes()
         self._module.loaded().launch(self._name, grid, block, packed, shared)
 

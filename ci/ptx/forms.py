@@ -73,7 +73,7 @@ _INDIRECT = "indirect call: call a function by its name"
 _FOREIGN = "calls a function that the kernels do not hold: its bits may differ; use detmath.cuh"
 _ZEROS = "may give another zero than the CPU's comparison: use max_ and min_ of platform.cuh"
 _CONSTANT = re.compile(r"0[df]([0-9A-F]+)$")
-_UNKNOWN = "is no form that is known: add it to ci/ptx/forms.py and instructions.py, with a test of its bits"
+_UNKNOWN = "is an unknown form: add it to ci/ptx/forms.py and instructions.py, with a test of its bits"
 
 
 class Fault(NamedTuple):

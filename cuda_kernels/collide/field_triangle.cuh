@@ -212,7 +212,7 @@ GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to
 }
 
 // Correct a contact whose foot is beyond a ridge. The gap becomes the distance from the nearest edge or corner
-// (Ericson, Real-Time Collision Detection, 2005, 5.1.5). Return false if the new normal is no normal of the surface.
+// (Ericson, Real-Time Collision Detection, 2005, 5.1.5). Return false if the new normal is not a normal of the surface.
 GPUSIM_SHARED bool field_past_ridge(const FieldScan& s, const FieldTriangle& t, double* p, double* n, double* gap) {
     double foot[3], core[3], to[3], along;
     // The distance from the point straight down to the triangle exceeds the distance from the plane by at most gap

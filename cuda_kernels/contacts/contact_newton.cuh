@@ -336,14 +336,14 @@ GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
     const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
     if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
-    bool stalls = *w.newton_damping() > real(NEWTON_MOST_DAMPING) || *w.newton_left() == 1;
+    bool stalls = *w.newton_damping() > real(NEWTON_MOST_DAMPING) || *w.newton_remaining() == 1;
     const bool slow = stalls || square > real(NEWTON_SLOW) * before;
     bool ends = square <= wanted * wanted || (slow && square <= enough * enough);
     if (ends && jams(w)) {
         ends = false;
         stalls = true;
     }
-    *w.newton_left() = ends || stalls ? 0 : *w.newton_left() - 1;
+    *w.newton_remaining() = ends || stalls ? 0 : *w.newton_remaining() - 1;
     *w.condensed_failed() = stalls && !ends;
     if (!ends) return;
     for (int at = 0; at < *w.condensed_count(); ++at)
@@ -360,7 +360,7 @@ GPUSIM_FN void start_newton(const World& w) {
     *w.newton_bound() = real(NEWTON_GAIN) * missed + greatest_velocity(w, vector_at(w, AT_NOW), nullptr);
     *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
     *w.newton_damping() = real(NEWTON_DAMPING);
-    *w.newton_left() = NEWTON_PASSES + 1;
+    *w.newton_remaining() = NEWTON_PASSES + 1;
     judge_newton(w, true, *w.newton_square() / real(NEWTON_SLOW));
 }
 #if WHOLE_BLOCKS

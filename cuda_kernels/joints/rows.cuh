@@ -111,7 +111,7 @@ GPUSIM_PHASE void end_solve(const World& w, int) {
     *w.worst() = *w.worst_change() = real(0);
 }
 GPUSIM_PHASE void skip_solve(const World& w, int) {
-    *w.residual_now() = *w.worst() = *w.contact_left() = real(0);
+    *w.residual_now() = *w.worst() = *w.contact_residual_now() = real(0);
     *w.unconverged() = 0;
 }
 #endif

@@ -136,7 +136,7 @@ GPUSIM_PHASE void start_sweeps(const World& w, int) {
     *w.sweeps() = *w.done() = 0;
     *w.unconverged() = w.impulse_tolerance() > 0.0;
     *w.largest_change() = *w.worst() = *w.wanted_change() = *w.greatest_impulse() = real(0);
-    *w.contact_change() = *w.largest_load() = *w.contact_left() = real(0);
+    *w.contact_change() = *w.largest_load() = *w.contact_residual_now() = real(0);
 }
 
 // Read or write the velocities of the bodies of constraint c. Overflow constraints store velocity changes instead.
@@ -266,7 +266,7 @@ GPUSIM_PHASE void end_sweep(const World& w, int) {
     *w.largest_change() = real(0);
 }
 // Return the residual of a row of coupled law i (m/s). ``response`` is the velocity of the row per unit impulse.
-GPUSIM_FN real left_coupled(const World& w, int i, int c, int place, real* response) {
+GPUSIM_FN real coupled_residual(const World& w, int i, int c, int place, real* response) {
     const int n = w.block(), row = c * n + place;
     const real *gamma = coupled_block(w, i) + place * n, *impulse = w.solved() + c * n;
     const real own = w.inverse()[row * n + place], share = max_(real(1) - gamma[place] * own, real(0));
@@ -276,7 +276,7 @@ GPUSIM_FN real left_coupled(const World& w, int i, int c, int place, real* respo
     return share * (w.coupled_target()[i * n + place] - (row_velocity(w, row, w.twist()) + w.bias()[row]) - given);
 }
 // Return the residual of an axis row (m/s). ``response`` is the velocity of the row per unit impulse.
-GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
+GPUSIM_FN real axis_residual(const World& w, int axis, real* response) {
     const int row = w.axis_row()[axis];
     const real speed = row_velocity(w, row, w.twist()) + w.bias()[row];
     int mode;
@@ -284,7 +284,7 @@ GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
     return solve_row(w, axis, speed - *response * w.solved()[row], *response, &mode) - speed;
 }
 // Find the maximum residual of the rows, and the maximum impulse change that would solve a soft row.
-GPUSIM_PHASE void left_row(const World& w, int row) {
+GPUSIM_PHASE void swept_residual(const World& w, int row) {
     const int c = row / w.block(), place = row - c * w.block(), coupled = coupled_number(w, c);
     if (!is_swept(w, c) || place >= w.constraint_rows()[c]) return;
     raise_to(w.greatest_impulse(), w.solved()[row]);
@@ -293,9 +293,9 @@ GPUSIM_PHASE void left_row(const World& w, int row) {
         return;
     }
     real missed = real(0), response = real(1);
-    if (coupled >= 0) missed = left_coupled(w, coupled, c, place, &response);
+    if (coupled >= 0) missed = coupled_residual(w, coupled, c, place, &response);
     for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at)
-        if (w.axis_row()[w.constraint_axis()[at]] == row) missed = left_axis(w, w.constraint_axis()[at], &response);
+        if (w.axis_row()[w.constraint_axis()[at]] == row) missed = axis_residual(w, w.constraint_axis()[at], &response);
     raise_to(w.worst(), missed);
     raise_to(w.wanted_change(), missed / response);
 }

@@ -76,12 +76,12 @@ GPUSIM_PHASE void predict_row(const World& w, int row) {
 GPUSIM_PHASE void forget_prediction(const World& w, int i) { w.twist()[i] = w.twist_kicked()[i]; }
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
-    *w.passes_left() = most_passes(w);
+    *w.passes_remaining() = most_passes(w);
     *w.refreshes() = *w.hold_bias() = *w.bias_fits() = 0;
     *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
-    *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_left() = real(0);
+    *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_residual_now() = real(0);
     *w.factor_damping() = 0.0;
     *w.weak() = *w.softening() = real(0);
     *w.softens() = 0;
@@ -132,7 +132,7 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
 // first pass, and restores this solution if later refreshes diverge.
 GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
-    if (*w.passes_left() <= 0) return;  // in the staged launch, other worlds may have remaining passes
+    if (*w.passes_remaining() <= 0) return;  // in the staged launch, other worlds may have remaining passes
     const int since = *w.since_factor();
     const bool refreshed = since > 0 && !*w.hold_bias();
     const real worst = *w.worst();
@@ -143,10 +143,10 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
     }
     const bool settled = refreshed && *w.worst_change() <= real(SETTLED);
     if (settled) {
-        *w.passes_left() = 0;
+        *w.passes_remaining() = 0;
         *w.bias_fits() = 1;
     }
-    *w.correcting() = *w.passes_left() > 0;
+    *w.correcting() = *w.passes_remaining() > 0;
     if (since == 2 && worst > real(ROUNDING)) {
         const bool far = *w.first_error() > real(FAR_SHARE) * *w.load_error();
         if (!far && refreshed) *w.guard_action() = GUARD_WEIGH;
@@ -196,7 +196,7 @@ GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.factor_damping() = damping;
     *w.since_factor() = *w.refreshes() = 0;
     *w.hold_bias() = *w.refactor() = 1;
-    *w.passes_left() = most_passes(w);
+    *w.passes_remaining() = most_passes(w);
 }
 // Return twice the kinetic energy after the kick. The sum ends when it exceeds ``least``.
 GPUSIM_FN double kicked_motion(const World& w, double least) {
@@ -247,7 +247,7 @@ GPUSIM_PHASE void guard(const World& w, int) {
     const int action = *w.guard_action();
     if (action == GUARD_KEEP) *w.first_energy() = part_total(w, w.energy());
     if (action == GUARD_RESTORE) {
-        *w.passes_left() = 0;
+        *w.passes_remaining() = 0;
         *w.stalled() = 1;
     }
     if (action != GUARD_WEIGH) return;
@@ -295,7 +295,7 @@ GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.de
 GPUSIM_PHASE void correct_body(const World& w, int i) { add_impulses(w, i, w.delta(), w.twist()); }
 #if !GPUSIM_WIDE
 GPUSIM_PHASE void count_pass(const World& w, int) {
-    *w.passes_left() -= 1;
+    *w.passes_remaining() -= 1;
     *w.since_factor() += 1;
     *w.refactor() = *w.changed() = *w.stale() = 0;
     *w.first_axis() = NO_AXIS;
@@ -345,7 +345,7 @@ GPUSIM_PHASE void end_refit(const World& w, int) {
         *w.refactor() = 1;
         *w.switches() += 1;
         *w.since_factor() = 0;
-        *w.passes_left() = most_passes(w);
+        *w.passes_remaining() = most_passes(w);
     }
 }
 #endif

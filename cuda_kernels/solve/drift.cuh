@@ -146,7 +146,7 @@ GPUSIM_PHASE void store_times(const World& w, int) {
     *w.time() += w.h;
     *w.not_converged() += *w.unconverged();
     *w.residual() = stored(*w.residual_now());
-    *w.contact_residual() = stored(*w.contact_left());
+    *w.contact_residual() = stored(*w.contact_residual_now());
     watch_accuracy(w);
 }
 GPUSIM_PHASE void store_control(const World& w, int column) { w.command_before()[column] = w.control(column); }

@@ -50,7 +50,7 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
 GPUSIM_PHASE void enter_relax(const World& w, int) { *w.done() = !*w.relaxing(); }
 GPUSIM_PHASE void refill_axis(const World& w, int k) { fill_axis(w, k); }
 GPUSIM_PHASE void resume_passes(const World& w, int) {
-    *w.passes_left() = RELAX_PASSES;
+    *w.passes_remaining() = RELAX_PASSES;
     *w.since_factor() = *w.changed() = *w.stale() = *w.refactor() = 0;
     *w.hold_bias() = 1;
     *w.refreshes() = most_refreshes(w);

@@ -199,7 +199,7 @@ def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
     if stop is None:
         return {f"{name}_at": 0.0, f"{name}_stiffness": 0.0, f"{name}_length": math.inf}
     if not isinstance(stop, BumpStop):
-        raise validate.fail(element, f"{name} = {stop!r} is no BumpStop", "give gpusim.BumpStop(at, stiffness)")
+        raise validate.fail(element, f"{name} = {stop!r} is not a BumpStop", "give gpusim.BumpStop(at, stiffness)")
     return {
         f"{name}_at": validate.number(element, f"{name}.at", stop.at),
         f"{name}_stiffness": validate.positive(element, f"{name}.stiffness", stop.stiffness),

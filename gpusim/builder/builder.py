@@ -175,7 +175,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         check_solver("ModelBuilder.set_joint_solver", solver)
         if not isinstance(joints, Iterable) or getattr(joints, "ndim", 1) == 0:
             hint = "give what add_joint_... returned, in a list"
-            raise validate.fail("ModelBuilder.set_joint_solver", f"joints = {joints!r} is no list", hint)
+            raise validate.fail("ModelBuilder.set_joint_solver", f"joints = {joints!r} is not a list", hint)
         for joint in joints:
             index = self.check_index("ModelBuilder.set_joint_solver", "joint", joint, "joint")
             self.joints[index].solver = solver
@@ -183,7 +183,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     def add_coupling(self, spec: CouplingSpec) -> int:
         """Add a checked coupling, for ``add_gear``, ``add_mimic`` and ``add_linear_coupling``."""
         if not isinstance(spec, CouplingSpec):
-            rule = f"{spec!r} is no coupling"
+            rule = f"{spec!r} is not a coupling"
             raise validate.fail("ModelBuilder.add_coupling", rule, "use add_gear, add_mimic or add_linear_coupling")
         spec.label = self._new_label("coupling", spec.label or None, len(self.couplings))
         return self._adopt("coupling", spec)
@@ -236,12 +236,12 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         """
         where = "ModelBuilder.add_builder"
         if not isinstance(other, ModelBuilder):
-            raise ModelError(f"{where}: {other!r} is no ModelBuilder; give one")
+            raise ModelError(f"{where}: {other!r} is not a ModelBuilder; give a gpusim.ModelBuilder")
         if other is self:
             raise ModelError(f"{where}: a builder cannot be added to itself; add a copy.deepcopy of it")
         validate.transform(where, "xform", xform)
         if not isinstance(label_prefix, str):
-            raise validate.fail(where, f"label_prefix {label_prefix!r} is no text", "give a word, such as 'left_'")
+            raise validate.fail(where, f"label_prefix {label_prefix!r} is not text", "give a word, such as 'left_'")
         parent, pose = self.check_body(where, "parent", parent), xform or Transform()
         for shape in other.shapes:
             if shape.body == WORLD:
@@ -310,10 +310,10 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             ModelError: ``diagram`` is not a diagram, or has a duplicate label, an open port or an algebraic loop.
         """
         if not callable(getattr(diagram, "compile", None)) or not hasattr(diagram, "operator_inputs"):
-            rule = f"{diagram!r} is no diagram"
+            rule = f"{diagram!r} is not a diagram"
             raise validate.fail("ModelBuilder.add_diagram", rule, "give a gpusim.control.Diagram")
         if any(diagram.label == other.label for other in self.diagrams):
-            rule = "there is one of this label already"
+            rule = "another diagram has this label"
             raise validate.fail(f"diagram '{diagram.label}'", rule, "give another label")
         diagram.check()
         self.diagrams.append(diagram)
@@ -321,7 +321,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     def add_pose_spec(self, spec: PoseSpec) -> None:
         """Add a checked posture, for ``add_pose``."""
         if not isinstance(spec, PoseSpec):
-            raise validate.fail("ModelBuilder.add_pose_spec", f"{spec!r:.60} is no posture", "use add_pose")
+            raise validate.fail("ModelBuilder.add_pose_spec", f"{spec!r:.60} is not a posture", "use add_pose")
         self._new_label("pose", spec.label, len(self.poses))
         self._adopt("pose", spec)
 
@@ -341,7 +341,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"
             )
         if not isinstance(template, ModelBuilder):
-            raise ModelError(f"ModelBuilder.replicate: {template!r} is no ModelBuilder; give one")
+            raise ModelError(f"ModelBuilder.replicate: {template!r} is not a ModelBuilder; give a gpusim.ModelBuilder")
         self.gravity = template.gravity.copy()
         self.add_builder(template)
         self.num_worlds = validate.count("ModelBuilder.replicate", "num_worlds", num_worlds)
@@ -366,7 +366,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     def check_body(self, element: str, name: str, index: Any) -> int:
         """Return ``index`` if it is -1 or a body index of this builder, otherwise raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
-            raise validate.fail(element, f"{name} = {index!r} is no body index", "give what add_body returned, or -1")
+            raise validate.fail(element, f"{name} = {index!r} is not a body", "give what add_body returned, or -1")
         validate.index_space(element, name, index, "body", "give what add_body returned, or -1")
         if not WORLD <= index < len(self.bodies):
             raise validate.fail(
@@ -395,7 +395,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         joint = self.joints[self.check_index(element, name, index, "joint")]
         count = len(joint_type(joint.kind).kinds(joint))
         if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
-            rule = f"{name}: {axis!r} is no number of a coordinate of joint '{joint.label}'"
+            rule = f"{name}: {axis!r} is not a coordinate index of joint '{joint.label}'"
             raise validate.fail(element, rule, f"give axis = 0 to {max(count - 1, 0)}")
         if not 0 <= axis < count:
             raise validate.fail(

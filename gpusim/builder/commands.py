@@ -33,7 +33,7 @@ def applied_names(spec: ActuatorSpec) -> list[str]:
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
-def command_steering(model: Elements) -> dict[str, UiHints]:
+def command_hints(model: Elements) -> dict[str, UiHints]:
     """Return the operator settings (range, safe value, behavior) of each actuator command, by label."""
     found: dict[str, UiHints] = {}
     for spec in model.actuators:

@@ -67,7 +67,7 @@ class DictFormat:
 
 def _check_head(data: Any) -> None:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise validate.fail("ModelBuilder.from_dict", "the data are no model", _FIX)
+        raise validate.fail("ModelBuilder.from_dict", "the data are not a model", _FIX)
     if data.get("version") != VERSION:
         rule = f"version = {data.get('version')!r} is unknown, and this gpusim reads version {VERSION}"
         raise validate.fail("ModelBuilder.from_dict", rule, "use the gpusim that wrote it, or a newer one")

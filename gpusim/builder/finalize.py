@@ -14,8 +14,8 @@ from gpusim import validate
 from gpusim.builder.collision_groups import GroupRules, shapes_with_bits
 from gpusim.builder.commands import (
     applied_names,
+    command_hints,
     command_names,
-    command_steering,
     first_acting,
     first_command,
     is_late,
@@ -86,7 +86,7 @@ def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> 
             collector.add_coupled(spec.label, own)
     controls = _controls(builder.actuators)
     given = _add_inputs(builder.diagrams, controls)
-    ui_hints = command_steering(builder)
+    ui_hints = command_hints(builder)
     topology = _topology(builder, collector)
     contact = contact_topology(
         builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, topology.articulated

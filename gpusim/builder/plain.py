@@ -11,7 +11,7 @@ start of the first key:
 | array with more than 1000 numbers | the same with its compressed bytes (little-endian, zlib, base64) as a string |
 | read-only array of more than 32 numbers | ``{"$shared": number of the array in the table}`` |
 | bytes | ``{"$bytes": base64}`` |
-| mapping with keys that are no plain strings | ``{"$pairs": [[key, value], ...]}`` |
+| mapping with keys that are not plain strings | ``{"$pairs": [[key, value], ...]}`` |
 | record (a dataclass of ``_PACKAGES``) | ``{"$type": "contact.material.Material", field: value, ...}`` |
 | diagram | ``{"$diagram": "Diagram", "label": ..., "blocks": ..., "wires": ...}`` |
 """
@@ -132,12 +132,12 @@ class Decoder:
 
     def __init__(self, arrays: Any) -> None:
         if not isinstance(arrays, list):
-            raise validate.fail("arrays", f"{arrays!r} is no list", "give what ModelBuilder.to_dict returned")
+            raise validate.fail("arrays", f"{arrays!r} is not a list", "give what ModelBuilder.to_dict returned")
         self._depth = 0
         self._arrays = [self.decode(f"arrays, number {k}", item) for k, item in enumerate(arrays)]
         for item in self._arrays:
             if not isinstance(item, np.ndarray):
-                raise validate.fail("arrays", f"{item!r} is no array", "give what ModelBuilder.to_dict returned")
+                raise validate.fail("arrays", f"{item!r} is not an array", "give what ModelBuilder.to_dict returned")
             item.setflags(write=False)
 
     def decode(self, element: str, value: Any) -> Any:
@@ -149,7 +149,7 @@ class Decoder:
         if not isinstance(value, dict | list):
             if value is None or isinstance(value, bool | int | float | str):
                 return value
-            raise _broken(element, f"{value!r} is no value of a file")
+            raise _broken(element, f"{value!r} is not a value of a file")
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise _broken(element, "values are nested too deeply")

@@ -75,7 +75,7 @@ def add_pose(
 
 def _checked(element: str, name: str, given: Any) -> dict[str, Any]:
     if given is not None and not isinstance(given, Mapping):
-        raise validate.fail(element, f"{name} = {given!r:.60} is no dict", "give {label: value}")
+        raise validate.fail(element, f"{name} = {given!r:.60} is not a dict", "give {label: value}")
     return dict(given or {})
 
 

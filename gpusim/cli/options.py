@@ -216,7 +216,7 @@ def _check_target(options: RunOptions, parameters: Mapping[str, str]) -> None:
         if not Path(path).is_file():
             raise OptionError(f"FILE {path!r} does not exist; check the path")
     if kind != MODEL:
-        what = "is a scene" if kind is None else "is no model file"
+        what = "is a scene" if kind is None else "is not a model file"
         for name in ("fixed_base", "floating", "floor"):
             if getattr(options, name):
                 option = f"--{name.replace('_', '-')}"

@@ -12,7 +12,7 @@ MOST_BETWEEN = 5
 """Maximum number of bodies without shapes between two bodies that count as neighbors."""
 
 
-def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
+def adjacent_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
     """Return pairs of bodies whose shapes do not collide. In each pair, the lower index comes first (-1: the world).
 
     * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim import validate
-from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.compiler.adjacent_bodies import adjacent_bodies
 from gpusim.compiler.seams import seam_reach, seams
 from gpusim.contact.law import NUMBERS, ContactLaw
 from gpusim.contact.material import Material, combine, contact_modulus
@@ -269,7 +269,7 @@ def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Se
     on: dict[int, list[int]] = {}
     for k, s in enumerate(shapes):
         on.setdefault(s.body, []).append(k)
-    for one, other in joined_bodies(joints, on):
+    for one, other in adjacent_bodies(joints, on):
         for a in on.get(one, []):
             for b in on.get(other, []):
                 excluded[min(a, b)].add(max(a, b))

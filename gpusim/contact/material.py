@@ -68,11 +68,11 @@ class Material:
         checked["restitution"] = _within("restitution", self.restitution, 0.0, 1.0)
         checked["poisson_ratio"] = _within("poisson_ratio", self.poisson_ratio, -0.999, 0.5)
         if not isinstance(self.law, ContactLaw | None):
-            raise validate.fail("Material", f"law {self.law!r} is no ContactLaw", "give gpusim.ContactLaw(...)")
+            raise validate.fail("Material", f"law {self.law!r} is not a ContactLaw", "give gpusim.ContactLaw(...)")
         validate.choice("Material", "combine", self.combine, COMBINE)
         whole = isinstance(self.priority, int | np.integer) and not isinstance(self.priority, bool)
         if not whole or abs(self.priority) > GREATEST_PRIORITY:
-            rule = f"priority = {self.priority!r} is no whole number within {GREATEST_PRIORITY}"
+            rule = f"priority = {self.priority!r} is not a whole number within {GREATEST_PRIORITY}"
             raise validate.fail("Material", rule, "give a small whole number, such as 1")
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -12,7 +12,7 @@ import numpy as np
 from gpusim import exact_math, validate
 from gpusim.control import noise, units
 from gpusim.control.block import Block, Context, Kind, Wire
-from gpusim.control.blocks.ports import Inlet
+from gpusim.control.blocks.ports import Inport
 from gpusim.control.blocks.sources import Command, Input, Signal
 from gpusim.control.flat import CLOCK, SEPARATOR, Flat, Port, input_label
 from gpusim.control.trace import Number, Trace
@@ -97,7 +97,7 @@ def _outputs(
     if isinstance(found, Signal):
         for signal in found.names:
             if signal not in signals and signal.startswith(f"{Flat.prefix}."):
-                rule = f"signal '{signal}' is no wire of a diagram added before this one"
+                rule = f"signal '{signal}' is not a wire of a diagram added before this one"
                 raise validate.fail(element, rule, "add that diagram first, or correct the name")
             if signal not in signals:
                 raise ModelError(f"{element}: {unknown_name('signal', signal, signals)}")
@@ -134,7 +134,7 @@ def compile_flat(
     """Compile a flat diagram. See :meth:`Diagram.compile`."""
     check(flat)
     for name, found in flat.blocks.items():
-        if isinstance(found, Inlet):
+        if isinstance(found, Inport):
             rule = "is an input of a subsystem, and the diagram is used alone"
             raise validate.fail(flat.of(name), rule, "put an 'input' or a 'signal' in its place")
     fastest = flat.rate if flat.max_rate is None else flat.max_rate

@@ -94,7 +94,7 @@ class Diagram(NamesMoved):
     @checks_old_names
     def __init__(self, label: str = "control", rate: float | None = None, max_rate: float | None = None) -> None:
         if not isinstance(label, str) or not label.isprintable() or not label or any(s in label for s in "./: *?["):
-            raise validate.fail("Diagram", f"label = {label!r} is no name", "give one word, as 'lift'")
+            raise validate.fail("Diagram", f"label = {label!r} is not a valid name", "give one word, such as 'lift'")
         self.label = label
         self.element = f"{self.prefix} '{label}'"
         self.rate = None if rate is None else validate.positive(self.element, "rate", rate)
@@ -129,7 +129,7 @@ class Diagram(NamesMoved):
         """
         self._check_name(name)
         if not isinstance(diagram, Diagram):
-            raise validate.fail(self._of(name), f"{diagram!r} is no Diagram", "give one")
+            raise validate.fail(self._of(name), f"{diagram!r} is not a Diagram", "give a gpusim.control.Diagram")
         if diagram is self or diagram.holds(self):
             rule = f"diagram '{diagram.label}' would hold itself"
             raise validate.fail(self._of(name), rule, "give a diagram that does not have this one in it")
@@ -177,7 +177,7 @@ class Diagram(NamesMoved):
 
     def _check_name(self, name: str) -> None:
         if not isinstance(name, str) or not name.isprintable() or not name or any(s in name for s in ".:/ *?["):
-            rule = f"{name!r} is no name of a block"
+            rule = f"{name!r} is not a valid block name"
             raise validate.fail(self.element, rule, "give one word without . : / * ? [ and spaces")
         if name in self.blocks:
             raise validate.fail(self.element, f"there is a block '{name}' already", "give another name")
@@ -216,7 +216,7 @@ class Diagram(NamesMoved):
                 raise validate.fail(self.element, rule, "join blocks of one diagram")
             return given.name
         if not isinstance(given, str):
-            raise validate.fail(self.element, f"{given!r} is no port", 'give "block" or "block.port"')
+            raise validate.fail(self.element, f"{given!r} is not a port", 'give "block" or "block.port"')
         return given
 
     def _unused(self, name: str) -> str:
@@ -255,8 +255,8 @@ class Diagram(NamesMoved):
         if isinstance(found, Block):
             return found.inputs, found.outputs
         inner = found.diagram.blocks.items()
-        inlets = tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "inport")
-        return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outport")
+        inports = tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "inport")
+        return inports, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outport")
 
     def port(self, name: str, output: bool) -> Port:
         """Return the port that :meth:`connect` uses for "block.port" or "block".

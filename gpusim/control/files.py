@@ -126,7 +126,7 @@ def load(make: Any, path: str | os.PathLike[str]) -> Any:
     try:
         text = bounded_text(file)
     except UnicodeDecodeError:
-        raise validate.fail(name, "is no text in UTF-8", "name a YAML file that Diagram.save wrote") from None
+        raise validate.fail(name, "is not UTF-8 text", "name a YAML file that Diagram.save wrote") from None
     except OSError as error:
         raise validate.fail(name, f"can't be read ({error.strerror or error})", "check the path") from None
     return from_layout(make, yaml_text.parse(text, name), name)
@@ -144,7 +144,7 @@ def from_layout(make: Any, found: Any, name: str) -> Any:
         ModelError: the content breaks a rule.
     """
     if not isinstance(found, dict):
-        rule = "is empty" if found is None else "is no mapping"
+        rule = "is empty" if found is None else "is not a mapping"
         raise validate.fail(name, rule, "begin with label, blocks and wires, each with a colon")
     if "label" not in found:
         raise validate.fail(_place(name, line_of(found)), "has no label", "give one, as 'label: lift'")
@@ -172,7 +172,7 @@ class _Loader:
                 raise ModelError(f"{self._at(line_of(found, key), path)}: {unknown_name('entry', key, known)}")
         blocks = found.get("blocks")
         if not isinstance(blocks, dict):
-            rule = "has no blocks" if "blocks" not in found else f"blocks = {blocks!r} are no mapping"
+            rule = "has no blocks" if "blocks" not in found else f"blocks = {blocks!r} is not a mapping"
             line = line_of(found, "blocks")
             raise validate.fail(self._at(line, path), rule, "give 'blocks:' with a line 'name: {kind: ...}' each")
         label = found.get("label", path.rpartition("/")[2])
@@ -193,7 +193,7 @@ class _Loader:
     def _block(self, made: Any, name: str, given: Any, line: int, above: str) -> None:
         path = f"{above}/{name}" if above else name
         if not isinstance(given, dict):
-            rule = f"is {given!r}, which is no mapping"
+            rule = f"is {given!r}, which is not a mapping"
             raise validate.fail(self._at(line, path), rule, f"write '{name}: {{kind: ...}}'")
         if "kind" not in given:
             raise validate.fail(self._at(line, path), "has no kind", f"write '{name}: {{kind: gain, ...}}'")
@@ -219,13 +219,13 @@ class _Loader:
         if wires is None:
             return
         if not isinstance(wires, list):
-            rule = f"wires = {wires!r} are no list"
+            rule = f"wires = {wires!r} is not a list"
             raise validate.fail(self._at(line_of(found, "wires"), path), rule, "give lines '- [source, target]'")
         for number, wire in enumerate(wires):
             line = line_of(wires, number)
             good = isinstance(wire, list) and len(wire) == 2 and isinstance(wire[1], str)
             if not good or isinstance(wire[0], bool) or not isinstance(wire[0], str | int | float):
-                rule = f"the wire {_bare(wire)!r} is no pair of a source and a target"
+                rule = f"the wire {_bare(wire)!r} is not a pair of a source and a target"
                 raise validate.fail(self._at(line, path), rule, "write '- [pid.out, valve.in]'")
             self._reported(line, "", lambda wire=wire: made.connect(wire[0], wire[1]))
 

@@ -17,12 +17,12 @@ NotNegative: TypeAlias = float
 
 def _whole(element: str, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise validate.fail(element, f"{name} = {value!r} is no whole number", "give one")
+        raise validate.fail(element, f"{name} = {value!r} is not a whole number", "give an integer")
 
 
 def _text(element: str, name: str, value: Any) -> None:
     if not isinstance(value, str):
-        raise validate.fail(element, f"{name} = {value!r} is no text", 'give it in quotes, as "text"')
+        raise validate.fail(element, f"{name} = {value!r} is not text", 'give it in quotes, as "text"')
 
 
 def _unit(element: str, name: str, value: Any) -> None:
@@ -36,7 +36,7 @@ def _names(element: str, name: str, value: Any) -> None:
     """Check that a value is a list of different names, or a single name."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(x, str) and x for x in listed):
-        raise validate.fail(element, f"{name} = {value!r} is no list of names", 'give one, as ["a", "b"]')
+        raise validate.fail(element, f"{name} = {value!r} is not a list of names", 'give a list such as ["a", "b"]')
     twice = [x for x in listed if listed.count(x) > 1]
     if twice:
         raise validate.fail(element, f"{name} has {twice[0]!r} twice", "give each name once")
@@ -76,4 +76,6 @@ def check_words(element: str, name: str, given: Sequence[str]) -> None:
     """Check that names of ports consist of letters, digits and underscores."""
     for word in given:
         if not word.isidentifier():
-            raise validate.fail(element, f"{name} has {word!r}, which is no word", "give letters, digits and _")
+            raise validate.fail(
+                element, f"{name} has {word!r}, which is not a valid name", "give letters, digits and _"
+            )

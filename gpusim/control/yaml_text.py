@@ -87,7 +87,7 @@ def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int
     if id(found) not in known:
         for key in found if isinstance(found, dict) else ():
             if not isinstance(key, str):
-                rule = f"the name {key!r} is no text"
+                rule = f"the name {key!r} is not text"
                 raise validate.fail(f"{name} line {line(found, key)}", rule, "put it in quotes")
         inner = [_size(item, name, known) for item in (found.values() if isinstance(found, dict) else found)]
         known[id(found)] = 1 + sum(count for count, _ in inner), 1 + max((depth for _, depth in inner), default=0)

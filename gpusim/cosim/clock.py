@@ -227,7 +227,7 @@ def run_clock(
     clock = StepClock(period, overrun, spin)
     limit = math.inf if duration is None else round(validate.positive("run_clock", "duration", duration) / period)
     if callback is not None and not callable(callback):
-        raise validate.fail("run_clock", f"callback = {callback!r} is no function", "give a function of (sim, time)")
+        raise validate.fail("run_clock", f"callback = {callback!r} is not a function", "give a function of (sim, time)")
     if duration is None and callback is None:
         raise validate.fail("run_clock", "without duration and callback it never ends", "give one of them")
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim import validate
-from gpusim.builder.commands import command_steering
+from gpusim.builder.commands import command_hints
 from gpusim.cosim.fmi_units import fmi_unit
 from gpusim.cosim.fmu_slave import CHECKPOINT, PLAN
 from gpusim.description.ui_hints import UiHints
@@ -179,7 +179,7 @@ def _inputs(sim: Simulation, given: str | Sequence[str] | None) -> list[dict[str
 
 def _hints(model: Model) -> dict[str, UiHints]:
     """Return the ranges and units of commands and diagram inputs."""
-    found = dict(command_steering(model))
+    found = dict(command_hints(model))
     for diagram in model.diagrams:
         for item in diagram.operator_inputs:
             found[item.label] = UiHints(item.lower, item.upper, unit=item.unit or "-", limited=False)

@@ -286,7 +286,7 @@ def _opened(connect: str) -> Any:
             config.insert_json5(name, json.dumps(value))
         session = zenoh.open(config)
     except zenoh.ZError as error:
-        rule = f"connect = {connect!r} is no endpoint of Zenoh ({error})"
+        rule = f"connect = {connect!r} is not a Zenoh endpoint ({error})"
         raise validate.fail("RosBridge", rule, "give e.g. 'tcp/localhost:7447'") from None
     end = wall.monotonic() + _CONNECTS_WITHIN
     while not (session.info.routers_zid() or session.info.peers_zid()):

@@ -97,6 +97,6 @@ def checked_namespace(namespace: str) -> str:
     if namespace in ("", "/"):
         return ""
     if not isinstance(namespace, str) or not _NAMES.fullmatch(namespace):
-        rule = f"namespace = {namespace!r} is no ROS 2 name of letters, digits, _ and /"
+        rule = f"namespace = {namespace!r} is not a ROS 2 name of letters, digits, _ and /"
         raise validate.fail("RosBridge", rule, "give e.g. '/robot'")
     return "/" + namespace.strip("/")

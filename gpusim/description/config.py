@@ -96,9 +96,7 @@ class SolverConfig(NamesMoved):
                 "give 1 or more, or None for a guess",
             )
         for name in ("geometric_stiffness", "strict"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                rule = f"{name} = {getattr(self, name)!r} is no truth value"
-                raise validate.fail(element, rule, "give True or False")
+            validate.flag(element, name, getattr(self, name))
         for name in ("impulse_tolerance", "contact_margin", "contact_slop"):
             object.__setattr__(self, name, validate.not_negative(element, name, getattr(self, name)))
         object.__setattr__(

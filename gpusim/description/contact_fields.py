@@ -111,7 +111,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("newton_bound", (), "real", "m/s", "velocity change of a single impulse above which contacts jam"),
     Field("newton_damping", (), "real", "-", "damping of Newton's equations"),
     Field("newton_unknowns", (), "int", "-", "number of impulses that a step of Newton's method changes"),
-    Field("newton_left", (), "int", "-", "remaining steps"),
+    Field("newton_remaining", (), "int", "-", "remaining steps"),
     Field("sweep_square", ("pairs",), "real", "J", "squared impulse changes of a sweep, by manifold"),
     Field("square_sum", ("scan_parts",), "pose", "J", "sums of parts of sweep_square"),
     Field("square_before", (), "pose", "J", "squared impulse changes of the previous sweep"),

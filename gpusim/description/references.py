@@ -24,7 +24,7 @@ BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
 """Index of an element, or a list of indices. -1 means the world for BODY, and no element for JOINT, ACTUATOR and
 SHAPE."""
 AS_IS = "as is"
-"""A value that is no reference although its name looks like a reference, such as the index of a joint coordinate."""
+"""A value that is not a reference, although its name looks like one, such as the index of a joint coordinate."""
 
 
 @dataclass(frozen=True)

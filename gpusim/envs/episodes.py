@@ -95,7 +95,7 @@ class Episodes:
         """
         given = np.asarray(seed)
         if given.dtype.kind not in "iu" or given.shape not in ((), self.seed.shape):
-            rule = f"seed = {seed!r} is no whole number, and not one for each of {self.seed.size} worlds"
+            rule = f"seed = {seed!r} is neither an integer nor one integer for each of {self.seed.size} worlds"
             raise validate.fail("reset", rule, "give a number from 0, or a list")
         if np.any(given < 0) or np.any(given >= SEEDS):
             raise validate.fail("reset", f"seed = {seed!r} is not from 0 to 2^53", "give a number from 0")

@@ -38,7 +38,7 @@ class Frames:
         if not self._worlds:
             raise validate.fail("VectorEnv", f"render_worlds = {worlds!r} is empty", "give indices, or None for all")
         if np.shape(size) != (2,):
-            raise validate.fail("VectorEnv", f"render_size = {size!r} is no pair", "give (width, height) in pixels")
+            raise validate.fail("VectorEnv", f"render_size = {size!r} is not a pair", "give (width, height) in pixels")
         self._eye: Offscreen | None = None
 
     def images(self) -> tuple[Array, ...]:

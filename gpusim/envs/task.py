@@ -151,13 +151,13 @@ class Task:
         """Raise ModelError if an attribute has a wrong type."""
         for name in ("parameters", "actions", "goals", "randomize", "start", "noise"):
             if not isinstance(getattr(self, name), Mapping):
-                raise validate.fail(element, f"{name} = {getattr(self, name)!r} is no dict", "give a dict by name")
+                raise validate.fail(element, f"{name} = {getattr(self, name)!r} is not a dict", "give a dict by name")
         if not isinstance(self.scene, str):
-            raise validate.fail(element, f"scene = {self.scene!r} is no name", "give a name, or define make_scene")
+            raise validate.fail(element, f"scene = {self.scene!r} is not a name", "give a name, or define make_scene")
         name_list(f"{element}: signals", self.signals)
         delays = self.delay if isinstance(self.delay, Sequence) else [self.delay] * 2
         if len(delays) != 2 or not all(isinstance(n, int | np.integer) for n in delays):
-            raise validate.fail(element, f"delay = {self.delay!r} is no number of steps", "give n or (least, most)")
+            raise validate.fail(element, f"delay = {self.delay!r} is not a number of steps", "give n or (least, most)")
 
     def make_scene(self) -> Scene:
         """Return the scene. The default loads the scene or machine file in the attribute ``scene``."""
@@ -225,5 +225,5 @@ def as_task(task: Task | type[Task] | str) -> Task:
             raise validate.fail("task", rule, "run in the folder of its module") from None
     made = task() if isinstance(task, type) and issubclass(task, Task) else task
     if not isinstance(made, Task):
-        raise validate.fail("task", f"{task!r} is no Task", "give a Task, its class, or 'module:Class'")
+        raise validate.fail("task", f"{task!r} is not a Task", "give a Task, its class, or 'module:Class'")
     return made

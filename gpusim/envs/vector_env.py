@@ -135,7 +135,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             UnknownNameError: an option does not exist.
         """
         if options is not None and not isinstance(options, Mapping):
-            raise validate.fail("reset", f"options = {options!r} is no dict", "give {'stagger': 16}")
+            raise validate.fail("reset", f"options = {options!r} is not a dict", "give {'stagger': 16}")
         options = dict(options or {})
         mask, groups = options.pop("reset_mask", None), options.pop("stagger", 1)
         if options:

@@ -59,7 +59,7 @@ def to_mjcf(
         ModelError: the model breaks a rule, the name is empty, or the path is not writable.
     """
     if not isinstance(model, ModelBuilder | Model):
-        raise ModelError(f"to_mjcf: {type(model).__name__} is no model; give a ModelBuilder or a Model")
+        raise ModelError(f"to_mjcf: {type(model).__name__} is not a model; give a ModelBuilder or a Model")
     check_model_name("to_mjcf", name)
     file = None if path is None else check_output_file(path, (".xml",), "to_mjcf")
     compiled = model.finalize() if isinstance(model, ModelBuilder) else model

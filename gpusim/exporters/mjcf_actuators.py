@@ -33,7 +33,7 @@ def add_actuators(doc: Document) -> None:
 def _coordinate(doc: Document, spec: ActuatorSpec) -> Coordinate | None:
     found = doc.coordinates.get((spec.params["joint"], spec.params.get("axis", 0)))
     if found is None:
-        doc.lost(spec.element, "it acts on a coordinate that is no hinge or slide of the tree")
+        doc.lost(spec.element, "it acts on a coordinate that is not a hinge or slide of the tree")
     return found
 
 

@@ -345,7 +345,7 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
         return
     terms = [(doc.coordinates.get((j, axis)), factor) for j, axis, factor in params["terms"]]
     if any(one is None for one, _ in terms):
-        doc.lost(joint.element, "a coordinate of it is no hinge or slide")
+        doc.lost(joint.element, "a coordinate of it is not a hinge or slide")
         return
     span = limits(float(params["limit_lower"][0]), float(params["limit_upper"][0]))
     made = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=span, **_nonzero(params, 0))
@@ -393,7 +393,7 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
     """Add an equality constraint for a gear, a mimic or a differential."""
     terms = [(doc.coordinates.get((joint, axis)), factor) for joint, axis, factor in coupling.terms]
     if any(one is None for one, _ in terms):
-        doc.lost(coupling.element, "a coordinate of it is no hinge or slide of the tree")
+        doc.lost(coupling.element, "a coordinate of it is not a hinge or slide of the tree")
         return
     known = [(one, factor) for one, factor in terms if one is not None]
     here = sum(factor * one.start for one, factor in known)
@@ -408,7 +408,7 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
         found = (rule(Polynomial([second.start, 1.0])) - first.start).coef
         poly = (*found, *np.zeros(5 - len(found)))
         if len(known) > 2 or first.rope or second.rope:
-            doc.lost(coupling.element, "it follows a curve, and a coordinate is no hinge or slide")
+            doc.lost(coupling.element, "it follows a curve, and a coordinate is not a hinge or slide")
             return
     if any(one.rope for one, _ in known):
         if len(known) > 2:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.compiler.adjacent_bodies import adjacent_bodies
 from gpusim.description.looks import Look
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import ShapeSpec, VisualSpec
@@ -205,11 +205,11 @@ def _exclude(doc: Document) -> None:
     for index, shape in enumerate(shapes):
         owned.setdefault(shape.body, []).append(index)
     excluded = {frozenset((p.shape_a, p.shape_b)) for p in model.pairs if not p.collide}
-    joined = joined_bodies(model.joints, set(owned))
+    adjacent = adjacent_bodies(model.joints, set(owned))
     contact = doc.root.find("contact")
     for a, b in combinations(sorted(owned), 2):
         apart = [frozenset((i, k)) in excluded for i in owned[a] for k in owned[b]]
-        if all(apart) or (a, b) in joined:
+        if all(apart) or (a, b) in adjacent:
             if a >= 0:
                 contact = doc.section("contact")
                 doc.add(contact, "exclude", body1=model.bodies[a].label, body2=model.bodies[b].label)

@@ -65,4 +65,4 @@ def check_model_name(element: str, name: str) -> None:
         ModelError: the name is not a string, is empty, or has control characters.
     """
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise ModelError(f"{element}: name = {name!r} is no name; give a text such as 'arm'")
+        raise ModelError(f"{element}: name = {name!r} is not a name; give a text such as 'arm'")

@@ -50,7 +50,7 @@ def to_usd(
     """
     import_pxr()
     if not isinstance(model, ModelBuilder | Model):
-        raise ModelError(f"to_usd: {type(model).__name__} is no model; give a ModelBuilder or a Model")
+        raise ModelError(f"to_usd: {type(model).__name__} is not a model; give a ModelBuilder or a Model")
     check_model_name("to_usd", name)
     file = None if path is None else check_output_file(path, SUFFIXES, "to_usd")
     compiled = model.finalize() if isinstance(model, ModelBuilder) else model

@@ -63,7 +63,7 @@ def format_of(where: str, source: Any) -> str:
         package = type(source).__module__.partition(".")[0]
         found = {"mujoco": "mjcf", "pxr": "usd"}.get(package)
         if found is None:
-            raise ModelError(f"{where}: {type(source).__name__} is no model; give a path or text")
+            raise ModelError(f"{where}: {type(source).__name__} is not a model; give a path or text")
         return found
     text = source.lstrip("\ufeff \t\r\n") if isinstance(source, str) else ""
     if text.startswith(("<", "#usda")):
@@ -72,7 +72,7 @@ def format_of(where: str, source: Any) -> str:
     if str(source).strip() and os.path.isdir(path):
         raise ModelError(f"{where}: {str(source)!r} is a folder; give the path of a model in it")
     if path.suffix in (".yaml", ".yml"):
-        rule = f"{str(source)!r} is no model, but the name of a machine file"
+        rule = f"{str(source)!r} is not a model, but the name of a machine file"
         raise ModelError(f"{where}: {rule}; read it with gpusim.machine_files.load_machine")
     if not str(source).strip() or not os.path.isfile(path):  # Path.is_file raises an error for long names
         raise ModelError(f"{where}: there is no file {str(source)!r}; give the path of a model, or its text")
@@ -91,10 +91,10 @@ def _format_of_content(where: str, content: bytes) -> str:
         return "usd"
     root = re.search(rb"<\s*([A-Za-z_][\w:.-]*)", _NOT_ELEMENTS.sub(b"", content))
     if root is None:
-        raise ModelError(f"{where} is no XML and no USD; {_KNOWN}")
+        raise ModelError(f"{where} is neither XML nor USD; {_KNOWN}")
     name = root.group(1).decode()
     if name not in _ROOTS:
-        raise ModelError(f"{where} has the root element <{name}>, which is no model; {_KNOWN}")
+        raise ModelError(f"{where} has the root element <{name}>, which is not a model; {_KNOWN}")
     return _ROOTS[name]
 
 

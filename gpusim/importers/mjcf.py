@@ -223,7 +223,7 @@ def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
 
 def _patterns(name: str, given: Sequence[str]) -> Sequence[str]:
     if not isinstance(given, list | tuple | set) or not all(isinstance(pattern, str) for pattern in given):
-        raise ModelError(f"load_mjcf: {name} = {given!r} is no list of names; give a list such as ['camera*']")
+        raise ModelError(f"load_mjcf: {name} = {given!r} is not a list of names; give a list such as ['camera*']")
     return tuple(given)
 
 

@@ -126,7 +126,7 @@ def load_sdf(
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
     """Return the SDF text or the path of the SDF file."""
     if not isinstance(given, str | os.PathLike):
-        raise ModelError(f"load_sdf: {type(given).__name__} is no path and no text; give a path or SDF text")
+        raise ModelError(f"load_sdf: {type(given).__name__} is not a path; give a path or SDF text")
     if is_text(given):
         return given
     if not os.fspath(given).strip():

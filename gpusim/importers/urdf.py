@@ -196,7 +196,7 @@ def _import_yourdfpy() -> ModuleType:
 
 def _checked_argument(path_or_string: object) -> str | os.PathLike[str]:
     if not isinstance(path_or_string, str | os.PathLike):
-        raise ModelError(f"load_urdf: {type(path_or_string).__name__} is no path and no text; give a path or URDF text")
+        raise ModelError(f"load_urdf: {type(path_or_string).__name__} is not a path; give a path or URDF text")
     if isinstance(path_or_string, str) and not path_or_string.strip():
         raise ModelError("load_urdf: the path is empty; give a path or URDF text")
     return path_or_string

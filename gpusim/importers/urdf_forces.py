@@ -64,7 +64,7 @@ def _close_loop(
     def rotation(name: str) -> np.ndarray:
         frame = np.eye(4) if name == "__model__" else poses.get(document.link_labels.get(name, ""))
         if frame is None:
-            raise node.error(f"joint {label!r}: its axis is in frame {name!r}, which is no link")
+            raise node.error(f"joint {label!r}: its axis is in frame {name!r}, which is not a link")
         turned: np.ndarray = at[:3, :3].T @ frame[:3, :3]
         return turned
 

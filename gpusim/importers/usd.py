@@ -99,7 +99,7 @@ def load_usd(
     if meshes not in MESHES:
         raise ModelError(f"load_usd: meshes = {meshes!r} is unknown; give one of {', '.join(MESHES)}")
     if not isinstance(path, str | os.PathLike) or not str(path).strip():
-        raise ModelError(f"load_usd: {path!r} is no path; give the path of a USD file")
+        raise ModelError(f"load_usd: {path!r} is not a path; give the path of a USD file")
     if pose is not None:
         raise unknown_name("pose", pose, ())
     text = str(path).lstrip().startswith("#usda")

@@ -161,7 +161,7 @@ def checked_terms(
     try:
         given = [(t[0], 0, t[1]) if len(t) == 2 else (t[0], t[1], t[2]) for t in terms]
     except (TypeError, IndexError):
-        raise validate.fail(element, f"terms = {terms!r} is no list of terms", hint) from None
+        raise validate.fail(element, f"terms = {terms!r} is not a list of terms", hint) from None
     for joint, axis, value in given:
         factor = validate.ratio(element, "factor", value)
         spec = builder.joints[builder.check_joint(element, "joint", joint, axis)]

@@ -107,7 +107,7 @@ def _turns(frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
 
 def _axes(element: str, name: str, axes: Sequence[Vector]) -> Array:
     if not isinstance(axes, list | tuple) and (not isinstance(axes, np.ndarray) or axes.ndim != 2):
-        raise validate.fail(element, f"{name} = {axes!r} is no list of directions", "give a list of (x, y, z)")
+        raise validate.fail(element, f"{name} = {axes!r} is not a list of directions", "give a list of (x, y, z)")
     given = [validate.direction(element, f"{name}[{k}]", axis) for k, axis in enumerate(axes)]
     if len(given) > 3:
         raise validate.fail(element, f"{name} has {len(given)} axes", "give three at most")

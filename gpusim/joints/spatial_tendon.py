@@ -76,7 +76,7 @@ def add_spatial_tendon(
 def _parts(builder: ModelBuilder, element: str, path: Any) -> list[tuple[Any, Wrap | None, Any, float]]:
     """Return the segments of a path, each as (first point, wrap or None, second point, divisor of the length)."""
     if not isinstance(path, list | tuple):
-        raise validate.fail(element, f"path = {path!r} is no list", "give points (body, point), Wraps and Pulleys")
+        raise validate.fail(element, f"path = {path!r} is not a list", "give points (body, point), Wraps and Pulleys")
     found: list[tuple[Any, Wrap | None, Any, float]] = []
     divisor, last, wrap = 1.0, None, None
     for item in path:

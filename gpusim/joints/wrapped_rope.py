@@ -99,9 +99,7 @@ def add_joint_wrapped_rope(
             body.
     """
     element = self.element("joint", label)
-    greatest = validate.number(element, "max_length", max_length, infinite=True)
-    if greatest <= 0.0:
-        raise validate.fail(element, f"max_length = {greatest:g} is no length", "give a length above zero")
+    greatest = validate.positive(element, "max_length", max_length, infinite=True)
     bodies = self.check_body(element, "parent", parent), self.check_body(element, "child", child)
     ends = (
         end_point(self, element, "point_a at_a", bodies[0], point_a, at_a),
@@ -134,7 +132,7 @@ def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
         ModelError: ``wrap`` is not a Wrap, or has an invalid value. The message names ``element``.
     """
     if not isinstance(wrap, Wrap):
-        raise validate.fail(element, f"around = {wrap!r} is no Wrap", "give gpusim.Wrap(body, radius)")
+        raise validate.fail(element, f"around = {wrap!r} is not a Wrap", "give gpusim.Wrap(body, radius)")
     validate.choice(element, "shape of its Wrap", wrap.shape, (SPHERE, CYLINDER))
     validate.transform(element, "xform of its Wrap", wrap.xform)
     body = builder.check_body(element, "body of its Wrap", wrap.body)

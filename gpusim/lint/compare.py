@@ -72,7 +72,7 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
         ModelError: MuJoCo is not installed, gpusim cannot read the file, or the file has another format.
     """
     if Path(path).suffix.lower() not in _FILES:
-        raise ModelError(f"--against mujoco: {str(path)!r} is no {', '.join(_FILES)} file; leave the option out")
+        raise ModelError(f"--against mujoco: {str(path)!r} is not a {', '.join(_FILES)} file; leave the option out")
     mj, found = _mujoco(), Comparison()
     builder, report = load_model(path, collisions=False, visuals=False)
     try:
@@ -82,7 +82,7 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
         return found
     try:
         pair = _Pair(mj, m, _bare(builder), report)
-    except ModelError as error:  # for example, ropes are no coordinates of the tree
+    except ModelError as error:  # for example, ropes are not coordinates of the tree
         found.skipped.append(f"poses, mass matrix and motion: {error}")
         return found
     found.bodies = len(pair.bodies)

@@ -46,7 +46,7 @@ def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt
         ModelError: the model is invalid.
     """
     if not isinstance(builder, ModelBuilder):
-        raise ModelError(f"check_model: {builder!r} is no ModelBuilder; give one")
+        raise ModelError(f"check_model: {builder!r} is not a ModelBuilder; give a gpusim.ModelBuilder")
     subject: Any = Subject(builder, dt)
     for check in CHECKS:
         check(subject)

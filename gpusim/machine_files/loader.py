@@ -69,7 +69,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
     try:
         text = bounded_text(file)
     except UnicodeDecodeError:
-        raise validate.fail(name, "is no text in UTF-8", "name a YAML file") from None
+        raise validate.fail(name, "is not UTF-8 text", "name a YAML file") from None
     except OSError as error:
         raise validate.fail(name, f"can't be read ({error.strerror or error})", "check the path") from None
     return machine_from_text(text, name, file.parent, file.stem, values)
@@ -91,7 +91,7 @@ def machine_from_text(
     """
     found = yaml_text.parse(text, name)
     if not isinstance(found, dict):
-        rule = "is empty" if found is None else "is no mapping"
+        rule = "is empty" if found is None else "is not a mapping"
         raise validate.fail(name, rule, "begin with 'add:' and a list of calls")
     try:
         return _Loader(folder, name).scene(found, stem, values or {})
@@ -159,7 +159,7 @@ class _Loader:
     def _word(self, found: dict[str, Any], key: str, usual: str) -> str:
         text = found.get(key, usual)
         if not isinstance(text, str) or not text.strip() or not text.isprintable():
-            rule = f"{key} = {text!r:.60} is no line of text"
+            rule = f"{key} = {text!r:.60} is not a line of text"
             raise Located(line(found, key), str(validate.fail(key, rule, "give one in quotes")))
         return text
 
@@ -168,25 +168,25 @@ class _Loader:
 
     def _each(self, section: str, found: Any, make: Callable[[Any], None]) -> None:
         if not isinstance(found, list):
-            raise validate.fail(section, f"{found!r:.60} is no list", "give lines that begin with '- '")
+            raise validate.fail(section, f"{found!r:.60} is not a list", "give lines that begin with '- '")
         for number, item in enumerate(found):
             with _at(found, number):
                 make(item)
 
     def _define(self, found: Any) -> None:
         if not isinstance(found, dict):
-            raise validate.fail("values", f"{found!r:.60} are no mapping", "give lines 'name: value'")
+            raise validate.fail("values", f"{found!r:.60} is not a mapping", "give lines 'name: value'")
         for key, value in found.items():
             with _at(found, key, f"value '{key}': "):
                 if not key.isidentifier() or key.startswith("_"):
-                    raise validate.fail("values", f"{key!r} is no name", "give letters, digits and _")
+                    raise validate.fail("values", f"{key!r} is not a valid name", "give letters, digits and _")
                 self._values.names[key] = self._values.convert(value, key)
 
     # Entries of "add".
 
     def _entry(self, item: Any) -> None:
         if not isinstance(item, dict):
-            raise validate.fail("add", f"{item!r:.60} is no call", "write '- body: {label: cage, mass: 80}'")
+            raise validate.fail("add", f"{item!r:.60} is not a call", "write '- body: {label: cage, mass: 80}'")
         if "if" in item and not self._values.convert(item["if"]):
             return
         if "for" in item:
@@ -214,7 +214,7 @@ class _Loader:
         if "as" in item:
             name = self._values.convert(item["as"])
             if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-                raise validate.fail(key, f"as = {name!r:.60} is no name", "give letters, digits and _")
+                raise validate.fail(key, f"as = {name!r:.60} is not a valid name", "give letters, digits and _")
             self._values.names[name] = made
 
     def _count(self, key: str, more: int = 0) -> None:
@@ -253,7 +253,7 @@ class _Loader:
             yield from found
             return
         if not isinstance(found, dict) or not found:
-            rule = f"{found!r:.60} is no list and no mapping"
+            rule = f"{found!r:.60} is neither a list nor a mapping"
             raise validate.fail("for", rule, "give {k: 3}, {name: [left, right], y: [1, -1]}, or rows")
         columns = {key: self._values.convert(value) for key, value in found.items()}
         sizes = {key: value if isinstance(value, int) else len(value) for key, value in columns.items() if _many(value)}
@@ -308,7 +308,7 @@ class _Loader:
         plot: Plot = self._record(Plot, item)
         texts = [plot.title, plot.unit, *_texts(plot.signals), *_texts(plot.labels)]
         if not all(isinstance(text, str) for text in texts):
-            raise validate.fail("plot", "has a value that is no text", "give title, unit, and lists of signals, labels")
+            raise validate.fail("plot", "has a value that is not text", "give title, unit, signals and labels")
         scale = validate.number("plot", "scale", plot.scale)
         return dataclasses.replace(plot, scale=scale)
 
@@ -323,7 +323,7 @@ class _Loader:
             if key not in found:
                 continue
             if not isinstance(found[key], dict):
-                rule = f"{found[key]!r:.60} is no mapping"
+                rule = f"{found[key]!r:.60} is not a mapping"
                 raise Located(line(found, key), str(validate.fail(key, rule, "give 'label: [[time, value], ...]'")))
             tables = {}
             for label, points in found[key].items():

@@ -32,7 +32,7 @@ def load_model(path: str | Path, **options: Any) -> tuple[ModelBuilder, ImportRe
         ModelError: gpusim cannot read this type of file, or the importer raised an error.
     """
     if Path(path).suffix.lower() not in SUFFIXES:
-        raise ModelError(f"model file {str(path)!r} is no {', '.join(SUFFIXES)} file; name one of these kinds")
+        raise ModelError(f"model file {str(path)!r} is not a {', '.join(SUFFIXES)} file; name one of these kinds")
     if SUFFIXES is _ALL:
         load = importlib.import_module(_FRONT_DOOR).load
     else:

@@ -173,7 +173,7 @@ class Values:
         if "in" not in given:
             return found
         if not isinstance(given["in"], Transform):
-            raise validate.fail("pose", f"in = {given['in']!r:.60} is no pose", "give '= NAME' of a pose in values")
+            raise validate.fail("pose", f"in = {given['in']!r:.60} is not a pose", "give '= NAME' of a pose in values")
         return given["in"] * found
 
     def call(self, what: str, function: Callable[..., Any], given: Any, first: int) -> Any:
@@ -191,7 +191,7 @@ class Values:
         if given is None:
             given = {}
         if not isinstance(given, dict):
-            raise validate.fail(what, f"its arguments {given!r:.60} are no mapping", "give '{name: value}'")
+            raise validate.fail(what, f"its arguments {given!r:.60} are not a mapping", "give '{name: value}'")
         parameters = dict(list(inspect.signature(function).parameters.items())[first:])
         kinds = {p.kind for p in parameters.values()}
         many = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)

@@ -215,7 +215,7 @@ class ArmCylinder:
 def spool_of(element: str, spool: Any) -> Spool:
     """Return ``spool``, or raise a ModelError if ``spool`` is not a Spool."""
     if not isinstance(spool, Spool):
-        raise validate.fail(element, f"spool = {spool!r} is no Spool", "give gpusim.machines.Spool(flow)")
+        raise validate.fail(element, f"spool = {spool!r} is not a Spool", "give gpusim.machines.Spool(flow)")
     return spool
 
 
@@ -307,7 +307,7 @@ def add_arm_cylinders(
         ModelError: a number is invalid, a cylinder cannot reach the initial pose, or a hinge has no cylinder.
     """
     if isinstance(cylinders, ArmCylinder) or not cylinders or not all(isinstance(c, ArmCylinder) for c in cylinders):
-        rule = f"cylinders = {cylinders!r} are no ArmCylinders"
+        rule = f"cylinders = {cylinders!r} are not ArmCylinders"
         raise validate.fail(arm.element, rule, "give a list of gpusim.machines.ArmCylinder(label, start, end, pins)")
     offsets = {}
     known = list(arm.mechanism.rams)
@@ -346,7 +346,7 @@ def _join(arm: BoomArm, c: ArmCylinder) -> float:
     if any(ram.name == c.label for ram in arm.mechanism.rams):
         raise validate.fail(element, "is there twice", "give each cylinder its own label")
     if not isinstance(c.pins, tuple | list) or len(c.pins) != 2:
-        raise validate.fail(element, f"pins = {c.pins!r} are no two pins", "give ((x, z), (x, z)) on both parts")
+        raise validate.fail(element, f"pins = {c.pins!r} are not two pins", "give ((x, z), (x, z)) on both parts")
     pins = [complex(*validate.numbers(element, "pin", pin, 2)) for pin in c.pins]
     ram = Ram(c.label, c.start, c.end, (pins[0], pins[1]))
     places = arm.places()

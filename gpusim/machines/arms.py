@@ -202,7 +202,7 @@ def add_boom_arm(
     if not isinstance(at, Transform):
         at = Transform(tuple(validate.numbers(element, "at", at, 3)))
     if isinstance(links, Link) or not links or not all(isinstance(link, Link) for link in links):
-        rule = f"links = {links!r} are no Links"
+        rule = f"links = {links!r} are not Links"
         raise validate.fail(element, rule, "give a list of gpusim.machines.Link(label, length, mass)")
     host = Transform() if base == WORLD else b.bodies[base].xform
     pull = (host * at).inverse().rotate(b.gravity)
@@ -250,13 +250,13 @@ def add_bucket_linkage(
         ModelError: a number is invalid, or the loop does not close at every angle within the bucket's limits.
     """
     if not isinstance(bucket, Link):
-        rule = f"bucket = {bucket!r} is no Link"
+        rule = f"bucket = {bucket!r} is not a Link"
         raise validate.fail(f"{arm.element}: bucket linkage", rule, "give gpusim.machines.Link(label, length, mass)")
     element = f"bucket linkage '{arm.label_prefix}{bucket.label}'"
     bucket.check(element)
     carrier = list(arm.links)[-1] if stick is None else stick
     if carrier not in arm.links:
-        raise validate.fail(element, f"stick = {stick!r} is no link of the arm", f"give one of {list(arm.links)}")
+        raise validate.fail(element, f"stick = {stick!r} is not a link of the arm", f"give one of {list(arm.links)}")
     pivot = complex(*validate.numbers(element, "at", at if np.ndim(at) else (at, 0.0), 2))
     pin = complex(*validate.numbers(element, "ear", ear, 2))
     lengths = list(validate.positives(element, rocker=rocker, link=link).values())

@@ -65,14 +65,14 @@ class Corner:
     def center(self, hub: Hub) -> Array:
         """Check the hub and return the wheel's center."""
         if not isinstance(hub, Hub):
-            raise validate.fail(self.element, f"hub = {hub!r} is no Hub", "give gpusim.machines.Hub(center, mass)")
+            raise validate.fail(self.element, f"hub = {hub!r} is not a Hub", "give gpusim.machines.Hub(center, mass)")
         return validate.numbers(self.element, "hub.center", hub.center, 3)
 
     def ends(self, name: str, arm: Arm) -> tuple[Array, Array]:
         """Check an arm and return its inner and outer point."""
         if not isinstance(arm, Arm):
             raise validate.fail(
-                self.element, f"{name} = {arm!r} is no Arm", "give gpusim.machines.Arm(inner, outer, mass)"
+                self.element, f"{name} = {arm!r} is not an Arm", "give gpusim.machines.Arm(inner, outer, mass)"
             )
         return arm.ends(self.element, name)
 
@@ -136,7 +136,7 @@ class Corner:
         if tie_rod is None:
             return None
         if not isinstance(tie_rod, TieRod):
-            rule = f"tie_rod = {tie_rod!r} is no TieRod"
+            rule = f"tie_rod = {tie_rod!r} is not a TieRod"
             raise validate.fail(self.element, rule, "give gpusim.machines.TieRod(inner, outer)")
         if tie_rod.rack is not None:
             self.b.check_body(self.element, "tie_rod.rack", tie_rod.rack)
@@ -199,7 +199,7 @@ class Corner:
         two_points(self.element, "spring", ("top", spring.top), ("foot", spring.foot))
         if spring.on is not None and spring.on not in parts:
             words = " or ".join(f"'{part}'" for part in parts)
-            raise validate.fail(self.element, f"spring.on = {spring.on!r} is no part that moves", f"give {words}")
+            raise validate.fail(self.element, f"spring.on = {spring.on!r} is not a moving part", f"give {words}")
         return replace(spring, on=spring.on or parts[0])
 
     def springs(self, plan: Plan, bodies: dict[str, int], joint: int) -> tuple[int, ...]:

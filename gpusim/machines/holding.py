@@ -74,7 +74,7 @@ class HoldingValve:
     def check(self, element: str) -> None:
         """Raise a ModelError if a number is invalid."""
         if self.chamber not in ("a", "b"):
-            raise validate.fail(element, f"holding.chamber = {self.chamber!r} is none", 'give "a" or "b"')
+            raise validate.fail(element, f"holding.chamber = {self.chamber!r} is unknown", 'give "a" or "b"')
         for name in ("pressure", "opening_range"):
             validate.positive(element, f"holding.{name}", getattr(self, name))
         for name in ("pilot_ratio", "pilot_time", "time_constant"):
@@ -85,7 +85,7 @@ def holding_valves(element: str, holding: Any) -> tuple[HoldingValve, ...]:
     """Check the holding valves (at most one per chamber) and return them as a tuple."""
     valves = (holding,) if isinstance(holding, HoldingValve) else holding
     if not isinstance(valves, tuple | list) or not all(isinstance(one, HoldingValve) for one in valves):
-        rule = f"holding = {holding!r} is no HoldingValve"
+        rule = f"holding = {holding!r} is not a HoldingValve"
         raise validate.fail(element, rule, "give gpusim.machines.HoldingValve(pressure), or a list of them")
     for one in valves:
         one.check(element)

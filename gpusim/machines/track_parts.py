@@ -35,7 +35,7 @@ class Checked:
             elif field.name == "at":
                 validate.numbers(element, f"{name}.at", value, 2)
             elif field.name == "material" and value is not None and not isinstance(value, Material):
-                rule = f"{name}.material = {value!r} is no Material"
+                rule = f"{name}.material = {value!r} is not a Material"
                 raise validate.fail(element, rule, "give gpusim.Material(...)")
 
 

@@ -406,7 +406,7 @@ def _checked(
     parts += [(f"rollers[{k}]", wheel, Roller) for k, wheel in enumerate(_listed(element, "rollers", rollers))]
     for name, part, kind in parts:
         if not isinstance(part, kind):
-            rule = f"{name} = {part!r} is no {kind.__name__}"
+            rule = f"{name} = {part!r} is not of type {kind.__name__}"
             raise validate.fail(element, rule, f"give gpusim.machines.{kind.__name__}(...)")
         part.check(element, name)
     _check_arms(element, road)
@@ -430,7 +430,7 @@ def _checked(
 
 def _listed(element: str, name: str, value: Any) -> Sequence[Any]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise validate.fail(element, f"{name} = {value!r} is no list", "give a list of wheels")
+        raise validate.fail(element, f"{name} = {value!r} is not a list", "give a list of wheels")
     return value
 
 
@@ -440,7 +440,7 @@ def _check_arms(element: str, road: Sequence[RoadWheel]) -> None:
             continue
         from_gpusim = "give gpusim.machines.TorsionArm(...), or None"
         if not isinstance(wheel.arm, TorsionArm):
-            raise validate.fail(element, f"road[{k}].arm = {wheel.arm!r} is no TorsionArm", from_gpusim)
+            raise validate.fail(element, f"road[{k}].arm = {wheel.arm!r} is not a TorsionArm", from_gpusim)
         wheel.arm.check(element, f"road[{k}].arm")
 
 

@@ -183,7 +183,7 @@ def add_wheel(
     m, torque = validate.positive(element, "mass", mass), validate.not_negative(element, "brake", brake)
     options = _shape_options(element, shape, r, w, edge_radius)
     if drive is not None and not isinstance(drive, WheelDrive):
-        rule = f"drive = {drive!r} is none"
+        rule = f"drive = {drive!r} is not a drive"
         raise validate.fail(element, rule, "give gpusim.machines.DcMotor, SpeedDrive or TorqueDrive")
     place = (Transform() if carrier == WORLD else b.bodies[carrier].xform) * (xform or Transform())
     turning = _ring(m, r, w) if inertia is None else validate.body_inertia(element, inertia, m)
@@ -304,7 +304,7 @@ def add_drive_train(
     spins = _paired_spins(element, left, right)
     for name, motor in (("drive", drive), ("turn", turn)):
         if not isinstance(motor, WheelDrive) and not (motor is None and name == "turn"):
-            rule = f"{name} = {motor!r} is none"
+            rule = f"{name} = {motor!r} is not a drive"
             raise validate.fail(element, rule, "give gpusim.machines.DcMotor, SpeedDrive or TorqueDrive")
     torque = validate.positive(element, "clutch", clutch, infinite=turn is None)
     mass = validate.positive(element, "shaft_mass", shaft_mass)
@@ -325,10 +325,10 @@ def _paired_spins(element: str, left: Sequence[Wheel], right: Sequence[Wheel]) -
     """Check the wheels of both sides, and return their joints."""
     for name, side in (("left", left), ("right", right)):
         if not isinstance(side, Sequence) or not all(isinstance(wheel, Wheel) for wheel in side):
-            raise validate.fail(element, f"{name} = {side!r} are no wheels", "give what add_wheel returns, in a list")
+            raise validate.fail(element, f"{name} = {side!r} are not wheels", "give what add_wheel returns, in a list")
     spins = [wheel.spin for wheel in left], [wheel.spin for wheel in right]
     if len(left) != len(right) or not left:
-        rule = f"{len(left)} wheels on the left and {len(right)} on the right are no pairs"
+        rule = f"{len(left)} wheels on the left and {len(right)} on the right do not form pairs"
         raise validate.fail(element, rule, "give as many on both sides, at least one")
     if len(set(spins[0] + spins[1])) != 2 * len(left):
         raise validate.fail(element, "a wheel is given twice", "give each once")

@@ -109,7 +109,7 @@ def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
             _Sheet(vertices, triangles, Paint(), _at_corners(element, "normals", normals, vertices, triangles, 3), uv)
         ]
     raise validate.fail(
-        element, f"{type(mesh).__name__} is no mesh", "give the path of a file, or (vertices, triangles) as arrays"
+        element, f"{type(mesh).__name__} is not a mesh", "give the path of a file, or (vertices, triangles) as arrays"
     )
 
 
@@ -146,7 +146,7 @@ def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]
         points, corners = np.array(vertices, dtype=np.float64), np.array(triangles)
     except (TypeError, ValueError, OverflowError):
         raise validate.fail(
-            element, "its mesh is no numbers", "give vertices (n, 3) in m and triangles (m, 3)"
+            element, "its mesh is not an array of numbers", "give vertices (n, 3) in m and triangles (m, 3)"
         ) from None
     if points.ndim != 2 or points.shape[1] != 3 or corners.ndim != 2 or corners.shape[1] != 3:
         raise validate.fail(

@@ -29,7 +29,7 @@ def texture_of(element: str, value: Any) -> Texture:
             raise
         raise ModelError(f"{element}: {error}") from None
     except (TypeError, ValueError):
-        rule = f"texture {value!r:.60} is no picture"
+        rule = f"texture {value!r:.60} is not a picture"
         raise validate.fail(element, rule, "give a Texture, a path, or pixels (rows, columns, 3)") from None
 
 

@@ -180,13 +180,13 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("residual_now", (), "real", "m/s", "residual of this solve"),
     Field("largest_change", (), "real", "N s", "maximum change of an impulse in this sweep"),
     Field("last_change", (), "real", "N s", "maximum change of an impulse in the previous sweep"),
-    Field("contact_left", (), "real", "-", "maximum change in the last sweep divided by the maximum normal impulse"),
+    Field("contact_residual_now", (), "real", "-", "maximum change in the last sweep per maximum normal impulse"),
     Field("mode", ("axes",), "int", "-", "mode of the axis rows in this substep"),
     Field("wanted_mode", ("axes",), "int", "-", "mode to which an axis row switches"),
     *(
         Field(name, (), "int", "-", doc)
         for name, doc in (
-            ("passes_left", "remaining passes"),
+            ("passes_remaining", "remaining passes"),
             ("correcting", "1: the world takes part in this pass"),
             ("closing", "1: the world takes part in this correction of positions"),
             ("stressed", "1: axis rows of a loop would switch their modes"),

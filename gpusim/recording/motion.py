@@ -317,7 +317,7 @@ def _good_frames(motion: Motion) -> int:
 
 def _no_recording(file: Path, what: str) -> ModelError:
     return ModelError(
-        f"{str(file)!r} is no recording of gpusim: {what}; give a file that 'gpusim view SCENE --record' has written"
+        f"{str(file)!r} is not a recording of gpusim: {what}; give a file that 'gpusim view SCENE --record' has written"
     )
 
 
@@ -346,7 +346,7 @@ def _load_finished(file: Path) -> Motion:
     if not is_zipfile(file):
         with open(file, "rb") as stream:
             cut = stream.read(len(_ZIP)) == _ZIP
-        raise _no_recording(file, "it was cut off" if cut else "it is no archive of arrays (NPZ)")
+        raise _no_recording(file, "it was cut off" if cut else "it is not an archive of arrays (NPZ)")
     try:
         with np.load(file, allow_pickle=False) as archive:
             if "header" not in archive.files:

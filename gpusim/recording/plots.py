@@ -149,7 +149,7 @@ def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.n
         return [(label, samples)]
     flat = samples.reshape(samples.shape[0], samples.shape[1], -1)
     size = flat.shape[2]
-    # The components of a long wire are no quaternion or wrench. A wire may contain, for example, one number per joint.
+    # The components of a long wire are not a quaternion or wrench. They may be, for example, one number per joint.
     known = {} if signal.startswith("diagram.") and size > 3 else _COMPONENTS
     names: Sequence[Any] = known.get(size, range(size))
     return [(label if size == 1 else f"{label} {names[k]}", flat[:, :, k]) for k in range(size)]

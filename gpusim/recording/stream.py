@@ -240,7 +240,7 @@ def record(
             missing, or the rate is above the step rate.
     """
     if not hasattr(sim, "runtime"):
-        raise validate.fail("recording", f"sim = {sim!r} is no simulation", "give a gpusim.Simulation")
+        raise validate.fail("recording", f"sim = {sim!r} is not a simulation", "give a gpusim.Simulation")
     return SteppedRecorder(sim, path, signals, rate, worlds, dtype)
 
 

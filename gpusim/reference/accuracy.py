@@ -40,8 +40,8 @@ def measure(w: StepBuffers) -> None:
             state[name][:] = np.maximum(state[name], _worst(counts, errors))
         parted = w.loop_gap > limits["loop_gap_limit"]
         state["loop_open"][:] = np.where(parted, state["loop_open"] + 1, 0)
-    state["contact_residual"][:] = w.contact_left
-    going = w.contact_left > limits["contact_residual_limit"]
+    state["contact_residual"][:] = w.contact_residual_now
+    going = w.contact_residual_now > limits["contact_residual_limit"]
     state["contact_streak"][:] = np.where(going, state["contact_streak"] + 1, 0)
     opened = state["joint_drift_peak"] > limits["joint_drift_limit"]
     opened |= state["joint_tilt_peak"] > limits["joint_tilt_limit"]

@@ -65,7 +65,7 @@ def solve(w: StepBuffers) -> None:
     if not w.topology.num_constraints:
         w.mode = w.state.arrays["axis_mode"]
         w.residual_now = np.zeros(w.num_worlds)
-        w.contact_left = np.zeros(w.num_worlds, w.real)
+        w.contact_residual_now = np.zeros(w.num_worlds, w.real)
         w.rate_next = w.rate
         contact_push.start_contacts(w)
         contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool), w.config.iterations)

@@ -111,7 +111,7 @@ class StepBuffers:
     mode: Array
     residual_now: Array
     last_change: Array
-    contact_left: Array
+    contact_residual_now: Array
     condensed_count: Array
     condensed_fits: Array
     sweeps: Array

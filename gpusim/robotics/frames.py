@@ -68,7 +68,7 @@ def quaternion_from_matrix(r: Array) -> Array:
 def find_frame(model: Model, nodes: dict[str, int], frame: str) -> Frame:
     """Return the frame with a name (see :meth:`gpusim.robotics.Tree.frame`). ``nodes`` maps body labels to nodes."""
     if not isinstance(frame, str):
-        raise validate.fail("robotics.Tree", f"frame {frame!r} is no label", "give that of a body or of a site")
+        raise validate.fail("robotics.Tree", f"frame {frame!r} is not a label", "give the label of a body or site")
     space, _, rest = frame.partition(".")
     sites = {site.label: site for site in model.sites}
     if rest and space in ("body", "site"):

@@ -244,7 +244,7 @@ def _check_tasks(tasks: Sequence[Task]) -> None:
     for task in tasks:
         if not isinstance(task, Task):
             raise validate.fail(
-                "robotics.IK", f"{task!r} is no task", "give PoseTask, PointTask, ComTask or PostureTask"
+                "robotics.IK", f"{task!r} is not a task", "give PoseTask, PointTask, ComTask or PostureTask"
             )
         if task.name in names:
             raise validate.fail("robotics.IK", f"two tasks are named '{task.name}'", "give one of them a name=")

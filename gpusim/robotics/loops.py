@@ -71,10 +71,10 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
     for joint, axis, _ in terms:
         if (joint, axis) not in scalars:
             spec = model.joints[joint]
-            rule = f"adds a coordinate of joint '{spec.label}', which is none of the tree's own"
+            rule = f"adds a coordinate of joint '{spec.label}', which is not in the tree"
             hint = "add that joint to the model before those that close its loop, or leave it out of the coupling"
             if model.coordinates[joint][axis].kind == DISTANCE:
-                rule = f"adds the length of '{spec.label}', which is no coordinate of a tree of joints"
+                rule = f"adds the length of '{spec.label}', which is not a coordinate of a tree of joints"
                 hint = "couple joints instead, or leave out the coupling"
             raise validate.fail(element, rule, hint)
     places = np.array([scalars[joint, axis] for joint, axis, _ in terms], np.int64)

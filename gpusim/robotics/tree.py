@@ -72,7 +72,9 @@ class Tree(NamesMoved):
 
     def __init__(self, model: Model, base: str | None = None) -> None:
         if not isinstance(model, Model):
-            raise validate.fail("robotics.Tree", f"{model!r} is no model", "give what ModelBuilder.finalize returned")
+            raise validate.fail(
+                "robotics.Tree", f"{model!r} is not a model", "give what ModelBuilder.finalize returned"
+            )
         self.model = model
         self.forest = spanning_forest(model, base)
         self.masks = Masks(self.forest)

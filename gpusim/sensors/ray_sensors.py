@@ -70,5 +70,5 @@ def _names(element: str, groups: Any) -> tuple[str, ...] | None:
         return None
     listed = isinstance(groups, Sequence) and not isinstance(groups, str) and len(groups) > 0
     if not listed or not all(isinstance(name, str) and name for name in groups):
-        raise validate.fail(element, f"groups = {groups!r} is no list of names", 'give one, such as ["terrain"]')
+        raise validate.fail(element, f"groups = {groups!r} is not a list of names", 'give a list such as ["terrain"]')
     return tuple(groups)

@@ -142,7 +142,7 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
 
 def _group_name(element: str, name: Any) -> str:
     if not isinstance(name, str) or not name or any(c.isspace() for c in name):
-        raise validate.fail(element, f"group {name!r} is no name of a group", 'give a word, such as "left_track"')
+        raise validate.fail(element, f"group {name!r} is not a valid group name", 'give a word, such as "left_track"')
     return name
 
 
@@ -177,7 +177,7 @@ def _can_move(builder: ModelBuilder, body: int) -> bool:
 
 def _check_material(element: str, material: Any) -> Material | None:
     if not isinstance(material, Material | None):
-        raise validate.fail(element, f"material {material!r} is no Material", "give gpusim.Material(...)")
+        raise validate.fail(element, f"material {material!r} is not a Material", "give gpusim.Material(...)")
     return material
 
 

@@ -85,7 +85,7 @@ class ControlMap(MutableMapping[str, Any]):
 
     def _column(self, label: str) -> int:
         if not isinstance(label, str):
-            raise validate.fail("sim.control", f"{label!r} is no label", "give that of a command, such as 'motor'")
+            raise validate.fail("sim.control", f"{label!r} is not a label", "give a command's label, such as 'motor'")
         if label not in self._columns:
             raise unknown_name("command", label, self._columns)
         return self._columns[label]

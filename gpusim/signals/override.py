@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import validate
-from gpusim.builder.commands import APPLIED, command_steering
+from gpusim.builder.commands import APPLIED, command_hints
 from gpusim.description.ui_hints import UiHints
 from gpusim.model.state import OVERRIDE
 from gpusim.signals.control_map import command_values
@@ -52,7 +52,7 @@ class Override:
     def _given(self, values: Mapping[str, Any], count: int) -> tuple[Array, Array]:
         """Return the values (n, commands), and the columns of the commands."""
         if not isinstance(values, Mapping):
-            rule = f"values = {values!r} is no dict"
+            rule = f"values = {values!r} is not a dict"
             raise validate.fail(ELEMENT, rule, "give {'boom': 0.0}, or None for all; worlds=... chooses worlds")
         columns, given = [], []
         for pattern, value in values.items():
@@ -104,7 +104,7 @@ def safe_commands(runtime: Runtime) -> Array:
     is the default value.
     """
     values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
-    for label, hints in command_steering(runtime.model).items():
+    for label, hints in command_hints(runtime.model).items():
         values[:, runtime.model.controls[label]] = safe_value(hints, runtime)
     return values
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.arrays import on_host
-from gpusim.builder.commands import command_steering
+from gpusim.builder.commands import command_hints
 from gpusim.description.program import Program
 from gpusim.description.program_clock import (
     BASE,
@@ -175,7 +175,7 @@ def start_programs(runtime: Runtime) -> dict[str, str]:
         Dict from the label of a command to the label of the diagram that sets the command.
     """
     model, dt = runtime.model, runtime.config.dt
-    commands = {label: ui_hints.unit for label, ui_hints in command_steering(model).items()}
+    commands = {label: ui_hints.unit for label, ui_hints in command_hints(model).items()}
     commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
     late = delays(model, dt)
     if model.diagrams or late:

@@ -90,7 +90,7 @@ class _Rollout:
         self._every = validate.count(_FUNCTION, "every", every, 1, 10**15)
         self._observation = Observation(runtime, runtime.signal_list(record))
         if commands is not None and not isinstance(commands, Mapping):
-            raise validate.fail(_FUNCTION, f"commands = {commands!r:.80} is no dict", "give {'lift': values}")
+            raise validate.fail(_FUNCTION, f"commands = {commands!r:.80} is not a dict", "give {'lift': values}")
         self._tables = [self._table(name, value) for name, value in (commands or {}).items()]
 
     def _table(self, name: str, value: Any) -> tuple[Command, Any]:

@@ -290,7 +290,7 @@ CONTACT_PHASES = (
     Phase(
         "end_contact_sweep",
         reads="since_factor",
-        writes="contact_change contact_left done largest_change largest_load sweep_change sweep_count",
+        writes="contact_change contact_residual_now done largest_change largest_load sweep_change sweep_count",
     ),
     Phase("start_push", "bodies * 6", writes="displacement"),
     Phase("start_push_row", "rows", writes="delta"),

@@ -144,9 +144,9 @@ _TABLE = (
     Phase(
         "start_passes",
         reads="spinning",
-        writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias "
-        "load_error passes_left refactor refreshes since_factor softening softens stale stalled switches unconverged "
-        "weak worst worst_change",
+        writes="bias_fits changed contact_residual_now factor_damping first_axis first_error guard_action hold_bias "
+        "load_error passes_remaining refactor refreshes since_factor softening softens stale stalled switches "
+        "unconverged weak worst worst_change",
     ),
     Phase("let_axis_go", "axes", reads="response", writes="gamma"),
     Phase("judge_pivots", writes="softening softens weak"),
@@ -197,7 +197,7 @@ _TABLE = (
     Phase(
         "end_passes",
         reads="hold_bias since_factor switches",
-        writes="bias_fits correcting first_error guard_action load_error passes_left worst worst_change",
+        writes="bias_fits correcting first_error guard_action load_error passes_remaining worst worst_change",
     ),
     Phase(
         "sum_plain_energy",
@@ -210,13 +210,14 @@ _TABLE = (
     Phase(
         "guard",
         reads="energy plain_energy spinning",
-        writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
+        writes="factor_damping first_energy guard_action hold_bias passes_remaining refactor refreshes since_factor "
+        "stalled",
     ),
     Phase(
         "guard_loops",
         reads="first_energy first_error jacobian load_error momentum_kicked rotation softening solved spinning twist "
         "twist_kicked",
-        writes="factor_damping guard_action hold_bias passes_left refactor refreshes since_factor",
+        writes="factor_damping guard_action hold_bias passes_remaining refactor refreshes since_factor",
     ),
     Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
     Phase("guard_bias", "rows", reads="guard_action", writes="bias kept_bias"),
@@ -245,7 +246,7 @@ _TABLE = (
     ),
     Phase("weigh_stress", "rows", reads="delta diagonal solved", writes="load_size self_stress"),
     Phase("drop_stress", "rows", reads="factor_damping load_size self_stress", writes="delta solved"),
-    Phase("count_pass", writes="changed first_axis passes_left refactor since_factor stale"),
+    Phase("count_pass", writes="changed first_axis passes_remaining refactor since_factor stale"),
     Phase(
         "want_mode",
         "axes",
@@ -268,7 +269,7 @@ _TABLE = (
         "law_slope response switches velocity_lower velocity_upper wanted_mode",
         writes="gamma mode stale target",
     ),
-    Phase("end_refit", reads="changed spinning stale", writes="refactor passes_left since_factor switches"),
+    Phase("end_refit", reads="changed spinning stale", writes="refactor passes_remaining since_factor switches"),
     Phase("plan_bias", reads="since_factor spinning", writes="hold_bias refreshes"),
     Phase("keep_factor", writes="refactor"),
     Phase("hold_bias", writes="hold_bias"),
@@ -291,8 +292,8 @@ _TABLE = (
     Phase("warm_body", "body_items(w)", bound="bodies * 6", reads="mass_jacobian solved", writes="twist"),
     Phase(
         "start_sweeps",
-        writes="contact_change contact_left done greatest_impulse largest_change largest_load sweeps unconverged "
-        "wanted_change worst",
+        writes="contact_change contact_residual_now done greatest_impulse largest_change largest_load sweeps "
+        "unconverged wanted_change worst",
     ),
     Phase(
         "sweep_overflow",
@@ -313,17 +314,17 @@ _TABLE = (
     ),
     Phase(
         "end_sweep",
-        writes="contact_change contact_left done largest_change largest_load last_change sweeps unconverged",
+        writes="contact_change contact_residual_now done largest_change largest_load last_change sweeps unconverged",
     ),
     Phase(
-        "left_row",
+        "swept_residual",
         "rows",
         reads="bias clamped_bound clamped_impulse clamped_slope coupled_gamma coupled_target inverse jacobian "
         "law_friction law_impulse law_slope response solved twist velocity_lower velocity_upper",
         writes="greatest_impulse wanted_change worst",
     ),
     Phase("end_swept", reads="greatest_impulse wanted_change", writes="unconverged"),
-    Phase("skip_solve", writes="contact_left residual_now unconverged worst"),
+    Phase("skip_solve", writes="contact_residual_now residual_now unconverged worst"),
     Phase("split_row", "rows", reads="coupling_value element_value", writes="rhs"),
     Phase("split_body", "bodies", reads="delta mass_jacobian pushing", writes="displacement"),
     Phase("clear_displacement", "bodies * 6", reads="pushing", writes="displacement"),
@@ -374,15 +375,15 @@ _TABLE = (
         writes="sensed_contact",
     ),
     Phase(
-        "left_joint",
+        "joint_residual",
         "constraints",
         reads="coupling_value element_value posed step_last",
         writes="joint_drift_peak joint_tilt_peak loop_gap",
     ),
     Phase(
         "store_times",
-        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak jump_peak loop_gap mode "
-        "pair_points residual_now spin_peak step_last touching twist twist_before unconverged void_peak",
+        reads="color_first color_member contact_residual_now jacobian joint_drift_peak joint_tilt_peak jump_peak "
+        "loop_gap mode pair_points residual_now spin_peak step_last touching twist twist_before unconverged void_peak",
         writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open manifold not_converged "
         "posed residual sensed_substeps sensed_time step_before time",
     ),
@@ -404,7 +405,7 @@ _TABLE = (
     Phase(
         "resume_passes",
         reads="spinning",
-        writes="refactor changed first_axis hold_bias passes_left refreshes since_factor stale",
+        writes="refactor changed first_axis hold_bias passes_remaining refreshes since_factor stale",
     ),
     Phase(
         "store_velocity",
@@ -470,7 +471,7 @@ _TABLE = (
         "conclude",
         reads="angular_momentum cause linear_velocity loop_gap orientation position twist_before",
     ),
-    Phase("publish_active", reads="passes_left"),
+    Phase("publish_active", reads="passes_remaining"),
     *CONTACT_PHASES,
 )
 PHASES = {phase.name: phase for phase in _TABLE}

@@ -89,7 +89,7 @@ CONDENSING = Condition(
 AT_ONCE = Condition("at_once", "condenses_at_once(w)", CONDENSABLE.host, True, CONDENSING.build)
 UNCONDENSED = Condition("uncondensed", "*w.condensed_fits() == 0", CONDENSABLE.host, True, CONDENSING.build)
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
-PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
+PASSES_REMAINING = Condition("passes_remaining", "*w.passes_remaining() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 ROTORS = Condition("rotors", "w.rotors()", lambda s: s["rotors"] > 0)
 SPINNING = Condition("spinning", "*w.spinning() != 0", ROTORS.host, True)
@@ -117,8 +117,8 @@ ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_wor
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
-    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
-    CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING,
+    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_REMAINING, REFACTOR, SOFTENS, SOFTENED,
+    FREE_BIAS, CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING,
     AT_ONCE, UNCONDENSED, SPINNING, SWITCHING,
 )  # fmt: skip
 """Conditions that each world evaluates."""
@@ -268,8 +268,8 @@ CONDENSE_AGAIN = (If(CONDENSABLE, run("forget_condensed")),)
 DROP_SELF_STRESS = Routine("drop_self_stress", (
     *run("start_stress respond_body load_row"), SOLVE_FACTORED, *run("weigh_stress drop_stress"),
 ))  # fmt: skip
-DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
-    If(PASSES_LEFT, (
+DIRECT_PASSES = Routine("direct_passes", (While(PASSES_REMAINING, (
+    If(PASSES_REMAINING, (
         If(REFACTOR, (FACTORIZE, If(ARTICULATED, (*run("solve_path respond_path"), *CONDENSE_AGAIN)))),
         If(FREE_BIAS, (CURVATURE,)),
         *run("residual_row"),
@@ -325,7 +325,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
     DIRECT_PASSES,
     If(UNBENT, (CURVATURE, *run("residual_row"))),
     *run("next_rate"),
-    If(SWEPT, run("left_row end_swept")),
+    If(SWEPT, run("swept_residual end_swept")),
     *run("end_solve"),
 ))  # fmt: skip
 # Solve joints and contacts, color by color.
@@ -341,7 +341,7 @@ COLORED_SOLVE = Routine("colored_solve", (
     If(TOUCHING, (WARM_START_CONTACTS,)),
     *run("start_sweeps"),
     SWEEPS,
-    *run("next_rate left_row end_swept end_solve"),
+    *run("next_rate swept_residual end_swept end_solve"),
 ))  # fmt: skip
 # Solve a world without joints.
 FREE_SOLVE = Routine("free_solve", (
@@ -368,7 +368,7 @@ DRIFT = Stage("drift", (
     If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),
     *run("store_row store_axis"),
     If(TOUCHING, run("slip_pair")),
-    *run("left_joint store_times"),
+    *run("joint_residual store_times"),
 ))  # fmt: skip
 # Solve the velocities again, starting from the current impulses.
 RESOLVE = Routine("resolve", (

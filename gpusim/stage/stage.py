@@ -92,7 +92,7 @@ class Stage:
 
     def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True, visuals: bool = True) -> None:
         if not isinstance(model, Model):
-            raise validate.fail("Stage", f"model = {model!r:.80} is no model", "give sim.model")
+            raise validate.fail("Stage", f"model = {model!r:.80} is not a model", "give sim.model")
         self.model = model
         self.num_worlds = validate.count("Stage", "num_worlds", num_worlds)
         self.up = up_of(model)
@@ -163,7 +163,7 @@ class Stage:
     def _check(self, poses: Poses) -> None:
         """Raise a ModelError if there are fewer poses than worlds."""
         if not isinstance(poses, Poses):
-            raise validate.fail("Stage", f"poses = {poses!r:.80} are no Poses", "give Poses.of(sim)")
+            raise validate.fail("Stage", f"poses = {poses!r:.80} are not Poses", "give Poses.of(sim)")
         if len(poses.position) < self.num_worlds:
             rule = f"{len(poses.position)} poses do not fit a stage of {self.num_worlds} worlds"
             raise validate.fail("Stage", rule, "give Poses.of(sim, worlds) with one for each")

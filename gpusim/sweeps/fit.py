@@ -100,11 +100,11 @@ def fit(
     from scipy.optimize import least_squares
 
     if not isinstance(trace, Recording):
-        raise validate.fail("fit", f"trace = {trace!r} is no recording", "give load_recording(path)")
+        raise validate.fail("fit", f"trace = {trace!r} is not a recording", "give load_recording(path)")
     optional = {"commands": commands, "scale": scale, "start": start}
     for name, given in {"parameters": parameters, **optional}.items():
         if not isinstance(given, Mapping) and (given is not None or name not in optional):
-            raise validate.fail("fit", f"{name} = {given!r} is no dict", "give a dict by name")
+            raise validate.fail("fit", f"{name} = {given!r} is not a dict", "give a dict by name")
     names = list(trace.signals) if signals is None else matching("recorded signal", signals, trace.signals)
     search = _Search(model, trace, names, dict(parameters), commands or {}, scale, config, backend)
     found = least_squares(

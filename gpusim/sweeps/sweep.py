@@ -70,7 +70,7 @@ def sweep(
         UnknownNameError: a scene, parameter or signal does not exist.
     """
     if not isinstance(scene, str) and not callable(scene):
-        raise validate.fail("sweep", f"scene = {scene!r} is no scene", "give its name, or a function that returns one")
+        raise validate.fail("sweep", f"scene = {scene!r} is not a scene", "give a name, or a function that makes one")
     _check_axes(scene, parameters)
     for name, given in (("duration", duration), ("rate", rate)):
         if given is not None:
@@ -89,12 +89,12 @@ def sweep(
 
 def _check_axes(scene: Any, parameters: Any) -> None:
     if not isinstance(parameters, Mapping):
-        raise validate.fail("sweep", f"parameters = {parameters!r} is no dict", "give values by name")
+        raise validate.fail("sweep", f"parameters = {parameters!r} is not a dict", "give values by name")
     for name, values in parameters.items():
         if not isinstance(name, str):
-            raise validate.fail("sweep", f"parameter {name!r} is no name", "give a dict by name")
+            raise validate.fail("sweep", f"parameter {name!r} is not a name", "give a dict by name")
         if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
-            raise validate.fail("sweep", f"parameter '{name}' = {values!r} is no list", "give a list of values")
+            raise validate.fail("sweep", f"parameter '{name}' = {values!r} is not a list", "give a list of values")
     if callable(scene):
         try:
             inspect.signature(scene).bind(**parameters)
@@ -134,7 +134,7 @@ def run_sweep(
     """Run the given points, see :func:`sweep`. The ".part" folder stores ``name`` to recognize the scene."""
     validate.count("sweep", "together", together)
     if progress is not None and not callable(progress):
-        raise validate.fail("sweep", f"progress = {progress!r} is no function", "give a function of two numbers")
+        raise validate.fail("sweep", f"progress = {progress!r} is not a function", "give a function of two numbers")
     path: Path | None = None if out is None else check_output_file(out, (".parquet",), "sweep")
     files = SweepFiles(path, points)
     groups, digest = grouped(build, points, together)

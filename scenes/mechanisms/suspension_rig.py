@@ -64,7 +64,7 @@ def build(
         travel_down: maximum downward travel of the wheel, m, above 0.
     """
     hinged = kind != "sliding_pillar"
-    require(hinged or spring == "coil", NAME, "spring", spring, "needs a hinge, which a sliding pillar has not")
+    require(hinged or spring == "coil", NAME, "spring", spring, "must be 'coil' for a sliding pillar")
     given = parts(kind, spring, load, stiffness, damping, (-travel_down, travel_up))
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     chassis, susp = _add_rig(b, ADD[kind], steered, payload * load, given)

@@ -54,7 +54,7 @@ UPDATES = {
     "prepare_contacts": "pair_guess",
     "relax": "twist solved linear_velocity angular_momentum axis_velocity axis_velocity_before velocity_lower "
     "velocity_upper actuator_term overflow_change law_impulse law_slope mode bias part_change last_change sweeps "
-    "law_friction rate_next substep unconverged contact_left",
+    "law_friction rate_next substep unconverged contact_residual_now",
     "solve": "pushing",
     "split_impulses": "displacement",
     "drift": "substep",
@@ -190,7 +190,7 @@ class ContactWalk(Walk):
 
 def check(outcome: Outcome, dtype: str) -> str:
     apart, own = difference(outcome).max(initial=0.0), greatest(outcome.expected).max(initial=0.0)
-    if outcome.name == "contact_left":
+    if outcome.name == "contact_residual_now":
         own = np.inf if outcome.stage == "relax" else 1.0
     if outcome.name == "residual_now":  # a difference of rates of about 1 m/s
         own = max(own, 1.0)

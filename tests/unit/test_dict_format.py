@@ -181,7 +181,7 @@ def _set(data: dict[str, Any], path: list[Any], value: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "named"),
     [
-        (["format"], "mjcf", "no model"),
+        (["format"], "mjcf", "ModelBuilder.from_dict"),
         (["version"], 99, "version = 99"),
         (["bodys"], [], "bodies"),
         (["gravity"], "down", "gravity"),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, UnknownNameError
-from gpusim.builder.commands import command_steering
+from gpusim.builder.commands import command_hints
 from gpusim.control import Diagram
 from gpusim.scene import load_scene
 from gpusim.viewer.operator import Operator
@@ -97,7 +97,7 @@ def test_panels_reach_what_the_schedule_commands(name: str) -> None:
     """rtk_m drives its sprockets with 3.49 rad/s, and the biped is pushed with 40 N."""
     scene = load_scene(name)
     sim = Simulation(scene.builder.finalize(), config=scene.config)
-    hints = command_steering(sim.model)
+    hints = command_hints(sim.model)
     assert scene.schedule is not None
     for k in range(200):
         scene.schedule(sim, k * scene.duration / 200)

@@ -237,14 +237,14 @@ def test_velocities_are_projected_onto_a_locked_rope() -> None:
 
 
 WRONG: list[tuple[str, Any]] = [
-    ("no Wrap", lambda b: b.add_joint_wrapped_rope(-1, 0, 0.3)),
+    ("around = 0.3 gpusim.Wrap", lambda b: b.add_joint_wrapped_rope(-1, 0, 0.3)),
     ("radius of its Wrap", lambda b: b.add_joint_wrapped_rope(-1, 0, Wrap(-1, 0.0))),
     ("'ring'", lambda b: b.add_joint_wrapped_rope(-1, 0, Wrap(-1, 0.1, shape="ring"))),
     ("side_body without", lambda b: b.add_joint_wrapped_rope(-1, 0, Wrap(-1, 0.1, side_body=0))),
     ("body of its Wrap", lambda b: b.add_joint_wrapped_rope(-1, 0, Wrap(7, 0.1))),
     ("constant", lambda b: b.add_joint_wrapped_rope(0, 0, Wrap(0, 0.1))),
     ("max_length = -1", lambda b: b.add_joint_wrapped_rope(-1, 0, Wrap(-1, 0.1), max_length=-1.0)),
-    ("no list", lambda b: b.add_spatial_tendon(0)),
+    ("path = 0", lambda b: b.add_spatial_tendon(0)),
     ("(body, point)", lambda b: b.add_spatial_tendon([0, 1])),
     ("follows no point", lambda b: b.add_spatial_tendon([Wrap(-1, 0.1), (0, (0, 0, 0))])),
     ("another one follows", lambda b: b.add_spatial_tendon([(-1, (0, 0, 0)), Wrap(-1, 0.1), Wrap(-1, 0.1)])),

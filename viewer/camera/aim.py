@@ -47,7 +47,7 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
         return closest(wide, corners, aspect)
     if not isinstance(camera, Camera):
         raise ViewerError(
-            f"camera {camera!r} is no camera; give PinholeCamera(position, target) or a view: {', '.join(VIEWS)}"
+            f"camera {camera!r} is not a camera; give PinholeCamera(position, target) or a view: {', '.join(VIEWS)}"
         )
     up = tuple(stage.up.tolist())
     return fitted(PinholeCamera(camera.position, camera.target, up=up), corners, aspect)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim import validate
-from gpusim.builder.commands import command_steering, first_command
+from gpusim.builder.commands import command_hints, first_command
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.program import OperatorInput
 from gpusim.description.ui_hints import UiHints
@@ -86,7 +86,7 @@ def command_inputs(model: Model) -> dict[str, Input]:
     Each actuator type declares the range and the unit of its commands.
     """
     found: dict[str, Input] = {}
-    hints = command_steering(model)
+    hints = command_hints(model)
     driven = {label for diagram in model.diagrams for label in diagram.driven}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)

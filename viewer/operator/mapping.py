@@ -140,7 +140,7 @@ class InputMapping:
                 rule = f"'{binding.command}' is a switch, and it has two keys or an axis"
                 raise validate.fail(element, rule, "give one key or a button")
             if not switch and (len(binding.keys) == 1 or binding.button):
-                rule = f"'{binding.command}' is no switch, and it has one key or a button"
+                rule = f"'{binding.command}' is not a switch, and it has one key or a button"
                 raise validate.fail(element, rule, "give two keys or an axis")
 
 
@@ -174,7 +174,7 @@ def load_mapping(path: str | os.PathLike[str]) -> InputMapping:
         raise validate.fail(element, str(unknown_name("entry", sorted(strange)[0], known)), "correct or remove it")
     entries = table.get("binding", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise validate.fail(element, "'binding' is no list of tables", "write [[binding]] before each one")
+        raise validate.fail(element, "'binding' is not a list of tables", "write [[binding]] before each one")
     try:
         bindings = tuple(_binding(entry, number) for number, entry in enumerate(entries, start=1))
         return InputMapping(str(table.get("name", file.stem)), bindings, str(table.get("stop_button", STOP_BUTTON)))
@@ -189,9 +189,9 @@ def _binding(entry: Mapping[str, Any], number: int) -> Binding:
         if name not in known:
             raise validate.fail(element, str(unknown_name("entry", name, known)), "correct or remove it")
         if name in ("command", "axis", "button", "mode") and not isinstance(value, str):
-            raise validate.fail(element, f"{name} = {value!r} is no text", 'write it in quotes: "..."')
+            raise validate.fail(element, f"{name} = {value!r} is not text", 'write it in quotes: "..."')
         if name == "keys" and not isinstance(value, list):
-            raise validate.fail(element, f"keys = {value!r} are no list", 'give e.g. ["A", "D"]')
+            raise validate.fail(element, f"keys = {value!r} is not a list", 'give e.g. ["A", "D"]')
     if not entry.get("command"):
         raise validate.fail(element, "it names no command", 'give e.g. command = "boom"')
     values = dict(entry)

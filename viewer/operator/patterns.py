@@ -103,7 +103,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
             found.append(Binding(item.name, keys=item.keys[:1], button=item.axis))
             continue
         if len(item.keys) == 1:
-            rule = f"it has one key, {item.keys[0]!r}, and is no switch"
+            rule = f"it has one key, {item.keys[0]!r}, and is not a switch"
             raise validate.fail(f"input '{item.name}'", rule, "give two (less, more), or switch = True")
         binding = Binding(item.name, keys=item.keys, axis=item.axis)
         found.append(replace(binding, dead_zone=0.0, expo=0.0) if item.shaped else binding)

@@ -117,7 +117,7 @@ class OperatorRecording:
         try:
             text = bounded_text(path)
         except UnicodeDecodeError:
-            raise validate.fail(element, "it is no text", "give a file that a viewer has recorded") from None
+            raise validate.fail(element, "it is not text", "give a file that a viewer has recorded") from None
         except OSError as error:
             reason = error.strerror or error
             raise validate.fail(element, f"it cannot be read ({reason})", "check path and permissions") from None
@@ -200,7 +200,7 @@ def _parsed(element: str, number: int, line: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise validate.fail(element, f"line {number} is broken ({error})", "record it again") from None
     if not isinstance(table, dict):
-        raise validate.fail(element, f"line {number} is no table", "record it again")
+        raise validate.fail(element, f"line {number} is not a table", "record it again")
     return table
 
 

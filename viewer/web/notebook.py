@@ -58,9 +58,9 @@ def notebook(
         UnknownNameError: the camera is unknown.
     """
     if not hasattr(sim, "runtime"):
-        raise ViewerError(f"notebook: sim = {sim!r:.80} is no simulation; give a gpusim.Simulation")
+        raise ViewerError(f"notebook: sim = {sim!r:.80} is not a simulation; give a gpusim.Simulation")
     if not isinstance(scene, Scene | None):
-        raise ViewerError(f"notebook: scene = {scene!r:.80} is no Scene; give load_scene(name)")
+        raise ViewerError(f"notebook: scene = {scene!r:.80} is not a Scene; give load_scene(name)")
     if scene is None:
         from gpusim.builder.builder import ModelBuilder
 

@@ -61,7 +61,7 @@ def _in_use(port: int) -> ViewerError:
 def _free_port(host: str, port: int) -> int:
     """Return the port if a server can use it."""
     if not isinstance(host, str):
-        raise ViewerError(f"host {host!r} is no name; give e.g. {LOCAL} or 0.0.0.0")
+        raise ViewerError(f"host {host!r} is not a name; give e.g. {LOCAL} or 0.0.0.0")
     if not isinstance(port, int) or not 0 <= port <= _MOST:
         raise ViewerError(f"port {port} is not between 0 and {_MOST}; give e.g. {PORT}")
     try:
@@ -78,5 +78,5 @@ def _free_port(host: str, port: int) -> int:
         if error.errno == errno.EADDRINUSE:
             raise _in_use(port) from None
         if error.errno == errno.EADDRNOTAVAIL:
-            raise ViewerError(f"host {host!r} is no address of this computer; give e.g. {LOCAL} or 0.0.0.0") from None
+            raise ViewerError(f"host {host!r} is not an address of this computer; give {LOCAL} or 0.0.0.0") from None
         raise ViewerError(f"port {port} of {host!r} cannot be opened ({error.strerror}); give another one") from None

@@ -51,7 +51,7 @@ class HydraulicCircuit:
         actuators = self._builder.actuators
         known = isinstance(index, int) and 0 <= index < len(actuators)
         if not known or (spec := actuators[index]).kind != OilNode.name or spec.params["circuit"] != self.index:
-            rule = f"{name} = {index!r} is no node of circuit '{self._spec.label}'"
+            rule = f"{name} = {index!r} is not a node of circuit '{self._spec.label}'"
             raise validate.fail(element, rule, "give a result of its add_node, or its tank")
         return index
 

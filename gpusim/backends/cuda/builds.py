@@ -40,7 +40,7 @@ def way_of_building() -> str:
     """
     way = os.environ.get(ENVIRONMENT) or "auto"
     if way not in WAYS:
-        rule = f"{ENVIRONMENT} = {way!r} is no way to build kernels"
+        rule = f"{ENVIRONMENT} = {way!r} is unknown"
         raise validate.fail("cuda backend", rule, f"set it to one of {', '.join(WAYS)}")
     return way
 

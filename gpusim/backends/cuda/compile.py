@@ -121,7 +121,7 @@ def nvrtc_options(defines: dict[str, str], arch: str, fast: bool = False) -> lis
 def _check_arch(nvrtc: Nvrtc, arch: str) -> None:
     match = _ARCH.fullmatch(arch)
     if match is None:
-        raise CompileError(f"arch {arch!r} is no GPU architecture; write it as 'sm_90'")
+        raise CompileError(f"arch {arch!r} is not a GPU architecture; write it as 'sm_90'")
     if int(match[1]) in nvrtc.archs:
         return
     hint = "install gpusim[cuda12]" if int(match[1]) < min(nvrtc.archs) else "install a newer CuPy and NVRTC"

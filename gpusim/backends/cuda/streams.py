@@ -25,7 +25,7 @@ def on_stream(stream: Any) -> Iterator[None]:
     """
     address = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
     if isinstance(address, bool) or not isinstance(address, int):
-        rule = f"stream {stream!r:.80} is no CUDA stream"
+        rule = f"stream {stream!r:.80} is not a CUDA stream"
         raise validate.fail("on_stream", rule, "give torch.cuda.current_stream() or a CuPy stream")
     device = max(getattr(stream, "device_index", getattr(stream, "device_id", 0)), 0)
     cupy = load_cupy(device)

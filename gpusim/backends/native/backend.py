@@ -36,7 +36,7 @@ def thread_count() -> int:
     given = os.environ.get("GPUSIM_THREADS", "")
     if given:
         if not given.isdigit() or int(given) < 1:
-            raise validate.fail("GPUSIM_THREADS", f"{given!r} is no whole number of at least 1", "correct or unset it")
+            raise validate.fail("GPUSIM_THREADS", f"{given!r} is not a whole number of at least 1", "give 1 or more")
         return int(given)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

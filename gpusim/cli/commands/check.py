@@ -99,7 +99,9 @@ def check_target(options: CheckOptions) -> int:
     if options.against not in (None, "mujoco"):
         raise OptionError(f"--against {options.against!r} is unknown; give mujoco")
     if options.against and options.run.kind() != MODEL:
-        raise OptionError(f"--against is for model files, and {options.run.target!r} is none; drop the option")
+        raise OptionError(
+            f"--against is for model files, and {options.run.target!r} is not a model file; drop the option"
+        )
     result = examine(options)
     print(_json(result) if options.json else "\n".join(_lines(result)))
     return FAILED if result.failures else DONE

@@ -125,7 +125,7 @@ class Division(Product):
 
 
 @block("minmax")
-class Extreme(Counted):
+class Minmax(Counted):
     """Minimum ("min") or maximum ("max") of the inputs a, b, ..."""
 
     which: str = "max"
@@ -220,7 +220,7 @@ class Atan2(Block):
 
 
 @block("mux")
-class Pack(Counted):
+class Mux(Counted):
     """Vector that joins the numbers and vectors a, b, c, ... in this order."""
 
     count: int = 2
@@ -237,7 +237,7 @@ class Pack(Counted):
 
 
 @block("select_element")
-class Component(Block):
+class SelectElement(Block):
     """Component ``index`` of a vector, counted from 0. A list of indices selects several components."""
 
     index: int | Sequence[int] = 0
@@ -246,7 +246,9 @@ class Component(Block):
         """Check that each index is an integer of at least 0."""
         listed = list(self.index) if isinstance(self.index, list | tuple) else [self.index]
         if not listed or not all(isinstance(k, int) and not isinstance(k, bool) and k >= 0 for k in listed):
-            raise validate.fail(element, f"index = {self.index!r} is no whole number of at least 0", "give one")
+            raise validate.fail(
+                element, f"index = {self.index!r} is not a whole number of at least 0", "give 0 or more"
+            )
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the size of the output, and the unit of the input."""

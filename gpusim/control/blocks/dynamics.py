@@ -141,7 +141,7 @@ class Linear(Block):
         linear(c, whole[:n, :n], whole[:n, n], given["in"])
 
 
-class LowPass(Linear):
+class LowPassFilter(Linear):
     """Base class of low-pass filters."""
 
     initial: float
@@ -158,7 +158,7 @@ class LowPass(Linear):
 
 
 @block("lowpass")
-class Filter(LowPass):
+class Lowpass(LowPassFilter):
     """First-order low-pass: 1 / (time s + 1), with ``time`` in seconds. The output starts at ``initial``."""
 
     time: Positive
@@ -170,7 +170,7 @@ class Filter(LowPass):
 
 
 @block("lowpass2")
-class Filter2(LowPass):
+class Lowpass2(LowPassFilter):
     """Second-order low-pass: w^2 / (s^2 + 2 ``damping`` w s + w^2) with w = 2 pi ``frequency`` (Hz)."""
 
     frequency: Positive = 1.0

@@ -48,10 +48,10 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
     Each joint is a dict with "place" (7,), "axis" (3,), "kind" and optional keys. ``more``: additional optional keys.
     """
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
-        raise validate.fail(element, f"joints = {joints!r} are none", "take them from gpusim.control.chain(...)")
+        raise validate.fail(element, f"joints = {joints!r} is not a list", "take them from gpusim.control.chain(...)")
     for joint in joints:
         if not isinstance(joint, dict) or set(joint) - {*_KNOWN, *more}:
-            raise validate.fail(element, f"{joint!r} is no joint", "take joints from gpusim.control.chain(...)")
+            raise validate.fail(element, f"{joint!r} is not a joint", "take joints from gpusim.control.chain(...)")
         validate.numbers(element, "place", joint.get("place"), 7)
         validate.direction(element, "axis", joint.get("axis"))
         validate.number(element, "start", joint.get("start", 0.0))
@@ -262,7 +262,7 @@ class FromFrame(Framed):
 
 
 @block("rotate")
-class Turned(Block):
+class Rotate(Block):
     """Product of a 3x3 matrix (row by row, 9 numbers) and a vector (3,). ``transposed`` transposes the matrix."""
 
     transposed: bool = False

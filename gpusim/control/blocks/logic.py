@@ -134,7 +134,7 @@ class Select(Counted):
 
 
 @block("sr_latch")
-class Latch(Logic):
+class SrLatch(Logic):
     """SR latch: ``set`` switches the output to 1, and ``reset`` switches the output to 0. ``reset`` has priority."""
 
     initial: bool = False
@@ -150,7 +150,7 @@ class Latch(Logic):
 
 
 @block("sample_hold")
-class Hold(Block):
+class SampleHold(Block):
     """Sample-and-hold: the output follows the input while ``sample`` is above one half, and is constant otherwise."""
 
     initial: float = 0.0
@@ -171,7 +171,7 @@ class Hold(Block):
 
 
 @block("edge_detector")
-class Edge(Logic):
+class EdgeDetector(Logic):
     """Edge detector: 1 if the input becomes true ("rising"), becomes false ("falling"), or changes ("both"), else 0."""
 
     which: str = "rising"
@@ -263,14 +263,14 @@ class StateMachine(Block):
         """Check the states and transitions."""
         listed = [] if isinstance(self.states, str) else list(self.states)
         if not listed or not all(s.isidentifier() for s in listed):
-            raise validate.fail(element, f"states = {self.states!r} are no names", 'give names, as ["idle", "run"]')
+            raise validate.fail(element, f"states = {self.states!r} are not names", 'give names, as ["idle", "run"]')
         taken = [s for s in listed if s in ("state", "time")]
         if taken:
             raise validate.fail(element, f"the state {taken[0]!r} has the name of another output", "rename it")
         if self.initial and self.initial not in listed:
-            raise validate.fail(element, f"initial = {self.initial!r} is no state", f"give one of {', '.join(listed)}")
+            raise validate.fail(element, f"initial = {self.initial!r} is unknown", f"give one of {', '.join(listed)}")
         if not isinstance(self.transitions, list | tuple):
-            rule = f"transitions = {self.transitions!r} are no list"
+            rule = f"transitions = {self.transitions!r} is not a list"
             raise validate.fail(element, rule, 'give one, as [["idle", "run", "start"], ["run", "idle", 2.5]]')
         for transition in self.transitions:
             self._check_transition(element, transition, listed)
@@ -283,11 +283,13 @@ class StateMachine(Block):
             raise validate.fail(element, rule, "give three entries")
         for state in transition[:2]:
             if state not in listed:
-                rule = f"transition {list(transition)!r} names {state!r}, which is no state"
+                rule = f"transition {list(transition)!r} names {state!r}, which is not a state"
                 raise validate.fail(element, rule, f"give one of {', '.join(listed)}")
         if isinstance(transition[2], str):
             if not transition[2].isidentifier():
-                raise validate.fail(element, f"the port {transition[2]!r} is no name", "give a word")
+                raise validate.fail(
+                    element, f"the port {transition[2]!r} is not a valid name", "give letters, digits and _"
+                )
         else:
             validate.positive(element, "seconds of a transition", transition[2])
 

@@ -22,7 +22,7 @@ def _rates(kind: Kind) -> dict[str, Kind]:
 
 
 @block("point_to_point")
-class Move(Block):
+class PointToPoint(Block):
     """Move from the current position to each new value of ``target`` in ``duration`` seconds, then stop there.
 
     The move is a cubic (``order`` 3) or a quintic polynomial (``order`` 5). The quintic polynomial starts with the
@@ -175,7 +175,7 @@ class Sine(Source):
 
 
 @block("project")
-class Along(Block):
+class Project(Block):
     """Projection of a vector on a direction. ``along``: the projection. ``across``: the perpendicular part (3,)."""
 
     inputs = ("in", "direction")

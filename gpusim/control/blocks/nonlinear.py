@@ -65,7 +65,7 @@ class Backlash(Block):
 
 
 @block("quantizer")
-class Quantiser(Block):
+class Quantizer(Block):
     """Nearest multiple of ``step``."""
 
     step: Positive
@@ -101,7 +101,7 @@ class Relay(Block):
 
 
 @block("lookup")
-class Table(Block):
+class Lookup(Block):
     """Piecewise linear curve through points (x, y).
 
     Outside the points, the curve is constant. With ``extend``, the block extrapolates the curve.
@@ -125,7 +125,7 @@ class Table(Block):
 
 
 @block("lookup2d")
-class Table2(Block):
+class Lookup2d(Block):
     """Bilinear table ``z`` over ``x`` (columns) and ``y`` (rows). Outside the range, the value is constant."""
 
     x: Sequence[float]

@@ -8,7 +8,7 @@ from gpusim.errors import ModelError
 
 
 @block("inport")
-class Inlet(Source):
+class Inport(Source):
     """Input of a subsystem. The name of the block is the name of the input."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
@@ -24,7 +24,7 @@ class Inlet(Source):
 
 
 @block("outport")
-class Outlet(Block):
+class Outport(Block):
     """Output of a subsystem. The name of the block is the name of the output."""
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

@@ -151,7 +151,7 @@ def check_rising(element: str, name: str, given: Any, least: int) -> None:
     """Check that a list has at least ``least`` numbers and that the numbers increase."""
     count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
     if count < least:
-        raise validate.fail(element, f"{name} = {given!r} has not {least} numbers or more", "give as many")
+        raise validate.fail(element, f"{name} = {given!r} has fewer than {least} numbers", f"give at least {least}")
     numbers = validate.numbers(element, name, given, count)
     if not np.all(np.diff(numbers) > 0.0):
         raise validate.fail(element, f"{name} do not rise from each to the next", "sort them, each once")
@@ -209,7 +209,7 @@ class Input(Source):
         if self.switch and len(self.keys) > 1:
             raise validate.fail(element, f"it is a switch with two keys, {', '.join(self.keys)}", "give one")
         if not self.switch and len(self.keys) == 1:
-            rule = f"it has one key, {self.keys[0]!r}, and is no switch"
+            rule = f"it has one key, {self.keys[0]!r}, and is not a switch"
             raise validate.fail(element, rule, "give two (less, more), or switch = True")
         check_part(element, "button" if self.switch else "axis", self.axis)
 
@@ -328,6 +328,6 @@ def check_names(element: str, what: str, given: Any, hint: str) -> None:
     """Check that ``given`` is a name or a list of names. Names of commands must differ."""
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if not listed or not all(isinstance(name, str) and name for name in listed):
-        raise validate.fail(element, f"{what} = {given!r} is no name", hint)
+        raise validate.fail(element, f"{what} = {given!r} is not a name", hint)
     if what == "command" and len(set(listed)) < len(listed):
         raise validate.fail(element, "a command is given twice", "name each once")

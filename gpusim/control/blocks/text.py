@@ -77,7 +77,7 @@ class Expression(Block):
     def check(self, element: str) -> None:
         """Check the syntax and the names of the formula."""
         if self._tree is None:
-            rule = f"text = {shortened(self.text)} is no formula"
+            rule = f"text = {shortened(self.text)} is not a formula"
             raise validate.fail(element, rule, "correct it, as 'a * (b - 1)'")
         if _deeper(self._tree, MOST_DEPTH):
             rule = f"text = {shortened(self.text)} has more than {MOST_DEPTH} operations within each other"
@@ -136,17 +136,17 @@ class _Reader:
                 if part.id in FUNCTIONS and part.id not in self._names and id(part) not in called:
                     raise ModelError(f"the function {part.id!r} has no values; write them in brackets behind it")
                 if part.id not in self._names and part.id not in _CONSTANTS and part.id not in FUNCTIONS:
-                    raise ModelError(f"the name {part.id!r} is no input; give it in names, or leave names out")
+                    raise ModelError(f"the name {part.id!r} is not an input; give it in names, or leave names out")
             elif isinstance(part, ast.Constant):
                 if not isinstance(part.value, bool | int | float):
-                    raise ModelError(f"{part.value!r} is no number; give one")
+                    raise ModelError(f"{part.value!r} is not a number; give one")
                 if not abs(part.value) <= MOST_NUMBER:
                     raise ModelError(f"a number is above {MOST_NUMBER:g}; give less")
             elif not isinstance(
                 part, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.operator | ast.unaryop
                 | ast.cmpop | ast.boolop | ast.expr_context
             ):  # fmt: skip
-                raise ModelError(f"{ast.unparse(part)!r} is no arithmetic; use numbers, names and functions")
+                raise ModelError(f"{ast.unparse(part)!r} is not arithmetic; use numbers, names and functions")
             if isinstance(part, _UNKNOWN_SIGNS):
                 rule = f"the sign of {type(part).__name__} is unknown"
                 raise ModelError(f"{rule}; use + - * / % **, comparisons, and, or, not")

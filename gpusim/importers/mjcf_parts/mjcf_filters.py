@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
-from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.compiler.adjacent_bodies import adjacent_bodies
 from gpusim.contact.material import Material, combine
 from gpusim.description.specs import WORLD
 from gpusim.importers.mjcf_parts.mjcf_context import Context
@@ -181,7 +181,7 @@ def _joined(builder: ModelBuilder, bodies: Array) -> Array:
     """Return a mask (n, n), True for pairs of shapes that do not collide because a joint connects their bodies."""
     found = np.zeros((bodies.size, bodies.size), bool)
     place = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
-    for a, b in joined_bodies(builder.joints, {b for b in place if b >= 0}):
+    for a, b in adjacent_bodies(builder.joints, {b for b in place if b >= 0}):
         if a in place and b in place:
             found[np.ix_(place[a], place[b])] = found[np.ix_(place[b], place[a])] = True
     return found

@@ -85,7 +85,7 @@ def _compiled(
     if spec is not None and isinstance(source, spec):
         return _quoting("MjSpec", source.compile), "MjSpec"
     if not isinstance(source, str | os.PathLike) or not str(source).strip():
-        raise ModelError(f"load_mjcf: {source!r} is no MJCF model; give a path, MJCF text, an MjModel or an MjSpec")
+        raise ModelError(f"load_mjcf: {source!r} is not an MJCF model; give a path, MJCF text, an MjModel or an MjSpec")
     is_text = isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
     name = "MJCF text" if is_text else Path(source).name
     if not is_text and not os.path.isfile(source):  # Path.is_file raises an error for very long names
@@ -127,7 +127,7 @@ def _checked_assets(assets: Mapping[str, bytes] | None) -> Mapping[str, bytes]:
     if assets is None:
         return {}
     if not isinstance(assets, Mapping) or not all(isinstance(data, bytes) for data in assets.values()):
-        raise ModelError("load_mjcf: assets is no dictionary of bytes; give the contents of files by name")
+        raise ModelError("load_mjcf: assets is not a dictionary of bytes; give the contents of files by name")
     return assets
 
 

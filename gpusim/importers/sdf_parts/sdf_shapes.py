@@ -164,7 +164,7 @@ def _heightmap(
         raise UnreadableError("<heightmap> on a link that moves")
     uri = shape.words("uri")
     if not uri.lower().endswith(".png"):
-        raise UnreadableError(f"<heightmap> {uri!r} is no PNG file; use add_terrain")
+        raise UnreadableError(f"<heightmap> {uri!r} is not a PNG file; use add_terrain")
     x, y, z = shape.vector("size", (1.0, 1.0, 1.0))
     place = xform * Transform(shape.vector("pos", (0.0, 0.0, 0.0)))
     path = search.need(uri, link.folder)

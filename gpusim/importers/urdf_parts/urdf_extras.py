@@ -72,7 +72,7 @@ def value_of(document: Document, owner: str, element: Element) -> float | None:
     if math.isfinite(number):
         return number
     shown = text if len(text) < 40 else text[:37] + "..."
-    document.warn(f'{owner}: <{local_name(element)}> "{shown}" is no number; it is ignored')
+    document.warn(f'{owner}: <{local_name(element)}> "{shown}" is not a number; it is ignored')
     return None
 
 
@@ -169,7 +169,7 @@ def _gazebo_color(document: Document, extras: Extras, link: str, item: Element) 
         try:
             r, g, b = (min(max(float(word), 0.0), 1.0) for word in (diffuse.text or "").split()[:3])
         except ValueError:
-            document.warn(f"link {link!r}: <diffuse> of <gazebo> is no color; it is ignored", "look")
+            document.warn(f"link {link!r}: <diffuse> of <gazebo> is not a color; it is ignored", "look")
             return
         extras.colors[link] = (r, g, b)
     elif name and (color := named_color(name)) is not None:

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
-from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.compiler.adjacent_bodies import adjacent_bodies
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import ShapeSpec
 from gpusim.importers.report import ImportReport
@@ -38,11 +38,11 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together
         return
     excluded = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
     low, high = (dict(zip(posed, ends, strict=True)) for ends in _bounds(list(posed.values())))
-    joined = joined_bodies(builder.joints, {shape.body for owned in shapes.values() for shape in owned})
+    adjacent = adjacent_bodies(builder.joints, {shape.body for owned in shapes.values() for shape in owned})
     for one, other in combinations(shapes, 2):
         a, b = sorted((shapes[one][0].body, shapes[other][0].body))
         first = frozenset((report.shapes[one][0], report.shapes[other][0]))
-        if a == b or (a, b) in joined or first in excluded:
+        if a == b or (a, b) in adjacent or first in excluded:
             continue
         close = [
             _overlap(posed[p.label], posed[q.label])

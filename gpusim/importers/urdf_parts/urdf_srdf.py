@@ -67,12 +67,12 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
             result.roots[name] = root
             continue
         if label not in document.joint_labels:
-            # Unknown joints are no error, since SRDF files have virtual joints and often describe several robots.
+            # Unknown joints are not an error, since SRDF files have virtual joints and often describe several robots.
             document.warn(f"pose {name!r}: {unknown_name('joint', label, document.joint_labels)}; it is ignored")
             continue
         values = [_number(word) for word in text.split()]
         if document.joint_labels[label] not in movable:
-            document.warn(f"pose {name!r}: joint {label!r} is no joint with one axis; its position is ignored")
+            document.warn(f"pose {name!r}: joint {label!r} is not a joint with one axis; its position is ignored")
         elif len(values) != 1 or values[0] is None:
             raise source.error(f'group_state {name!r}: joint {label!r}: value="{text}" must be one number', joint)
         else:

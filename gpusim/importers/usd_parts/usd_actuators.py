@@ -168,7 +168,7 @@ class Actuators:
         element = f"actuator '{prim.GetName()}'"
         found = [(joint, axis) for joint in self.joints for axis, dof in enumerate(joint.dofs) if dof.path == target]
         if not found:
-            what = f"acts on {target}, which is no joint with one axis"
+            what = f"acts on {target}, which is not a joint with one axis"
             self.stage.report.add("motion", element, what, "it is left out", "add it to the builder")
             return
         if len(found) > 1:
@@ -272,7 +272,7 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
                 continue
             path, coefficients, radians = found
             if path not in places:
-                what = f"follows {path}, which is no joint with one axis"
+                what = f"follows {path}, which is not a joint with one axis"
                 stage.report.add("motion", joint.element, what, "it is free")
                 continue
             leader, leader_axis, other = places[path]

@@ -237,11 +237,11 @@ def _existing(path: str | os.PathLike[str], assets: Mapping[str, bytes] | None, 
     if assets and name in assets:
         return str(Path(scratch) / name)
     if "\n" in name:
-        raise ModelError("load_usd: the text is no USD; begin it with '#usda 1.0', or give a path")
+        raise ModelError("load_usd: the text is not USD; begin it with '#usda 1.0', or give a path")
     if not os.path.isfile(name):
         raise ModelError(f"load_usd: there is no file {name!r}; give the path of a {', '.join(SUFFIXES)} file")
     if not name.lower().endswith(SUFFIXES):
-        raise ModelError(f"load_usd: {name!r} is no USD file; give one that ends in {', '.join(SUFFIXES)}")
+        raise ModelError(f"load_usd: {name!r} is not a USD file; give one that ends in {', '.join(SUFFIXES)}")
     return name
 
 

@@ -164,7 +164,7 @@ def _whole_chunks(path: Path) -> Iterator[Any]:
     """Yield the chunks of a file."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
-            raise ValueError("it is no RRD file")
+            raise ValueError("it is not an RRD file")
     whole = _whole(path)
     if whole == path.stat().st_size:
         yield from _chunks(path)

@@ -335,10 +335,10 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
     square = p.square
     last = square / real.type(NEWTON_SLOW)
     bound = np.max(NEWTON_GAIN * np.abs(p.missed) / s.scale, axis=1) + np.max(np.abs(before) / s.scale, axis=1)
-    for left in range(NEWTON_PASSES + 1)[::-1]:
+    for remaining in range(NEWTON_PASSES + 1)[::-1]:
         load = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
         wanted, enough = np.maximum(NEWTON_SETTLED[real] * load, tolerance), CONVERGED[real] * load
-        stalls = (damping > real.type(NEWTON_MOST_DAMPING)) | (left == 0)
+        stalls = (damping > real.type(NEWTON_MOST_DAMPING)) | (remaining == 0)
         slow = stalls | (square > real.type(NEWTON_SLOW) * last)
         solved |= going & ((square <= wanted * wanted) | (slow & (square <= enough * enough)))
         going &= ~solved & ~stalls
@@ -378,14 +378,14 @@ def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
         A mask of the solved worlds, the distances from the projections (N s), and the greatest normal impulses (N s),
         each (num_worlds,). In all other worlds, the impulses do not change.
     """
-    solved, left, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
+    solved, change, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
     if not worlds.any():
-        return solved, left, load
+        return solved, change, load
     s = find_space(w, worlds)
     w.condensed_fits |= worlds
     before = s.impulse
     done, distance = iterate(s, w.config.impulse_tolerance)
-    solved[s.world], left[s.world] = done, distance
+    solved[s.world], change[s.world] = done, distance
     load[s.world] = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
     at = np.zeros(s.world.size, np.int64)
     for part, rows, own in s.parts:
@@ -403,4 +403,4 @@ def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
         wrench = np.where(done[own][:, None], wrench, w.real.type(0))
         contact_solve.move_sides(m, wrench, w.twist, shared=False)
         w.delta[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, wrench)
-    return solved, left, load
+    return solved, change, load

@@ -46,7 +46,7 @@ def solve(w: StepBuffers) -> None:
     contact_push.start_contacts(w, follow)
     done = np.zeros(w.num_worlds, bool)
     w.sweeps = np.zeros(w.num_worlds, np.int64)
-    w.last_change, w.contact_left = np.zeros((2, w.num_worlds), w.real)
+    w.last_change, w.contact_residual_now = np.zeros((2, w.num_worlds), w.real)
     _run_sweeps(w, done)
     _find_rate_next(w)
     w.unconverged = ~done if w.config.impulse_tolerance > 0.0 else np.zeros(w.num_worlds, bool)
@@ -103,7 +103,7 @@ def _sweep(w: StepBuffers, batches: list[ColorBatch], mode: Array, done: Array) 
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
         moved, load = contact_solve.sweep_lists(w, ~done)
-        w.contact_left = np.where(done, w.contact_left, accuracy.share(w, moved, load))
+        w.contact_residual_now = np.where(done, w.contact_residual_now, accuracy.share(w, moved, load))
         np.maximum(change, moved, out=change)
     # Do not change converged worlds while other worlds continue.
     w.solved = np.where(done[:, None, None], before[0], w.solved)

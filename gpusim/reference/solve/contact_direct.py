@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_LEAST, PUSH_YIELD_JOINED, TANGENT_FLOOR
-from gpusim.reference.accuracy import share as share_left
+from gpusim.reference.accuracy import share as residual_share
 from gpusim.reference.contacts import contact_laws, contact_newton, contact_rows, contact_solve, contact_tire
 from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.manifolds import SOLVED, Manifolds
@@ -137,12 +137,12 @@ def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
     """Solve the contacts of ``worlds`` by Newton's method."""
     if not worlds.any():
         return live
-    solved, left, load = contact_newton.solve(w, worlds)
+    solved, change, load = contact_newton.solve(w, worlds)
     assert w.contacts is not None
     count = w.contacts.sweep_count[solved]
-    w.contacts.sweep_change[solved, count] = left[solved]
+    w.contacts.sweep_change[solved, count] = change[solved]
     w.contacts.sweep_count[solved] = count + 1
-    w.contact_left = np.where(solved, share_left(w, left, load), w.contact_left)
+    w.contact_residual_now = np.where(solved, residual_share(w, change, load), w.contact_residual_now)
     return live & ~solved
 
 
@@ -153,7 +153,7 @@ def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]
     change, load = contact_solve.sweep_lists(w, live)
     for part in w.touch.articulated:
         _sweep_articulated(w, part, live, change, load)
-    w.contact_left = np.where(live, share_left(w, change, load), w.contact_left)
+    w.contact_residual_now = np.where(live, residual_share(w, change, load), w.contact_residual_now)
     return np.maximum(joints, change), load
 
 

@@ -120,7 +120,7 @@ class Passes:
         worlds = w.num_worlds
         self.most = np.where(w.spinning, rotors.PASSES, PASSES)
         self.most_refreshes = np.where(w.spinning, rotors.PASSES, MOST_REFRESHES)
-        self.left = self.most.copy()
+        self.remaining = self.most.copy()
         self.since = np.zeros(worlds, np.int64)
         self.switches = np.zeros(worlds, np.int64)
         self.refreshes = np.zeros(worlds, np.int64)
@@ -134,7 +134,7 @@ class Passes:
     @property
     def active(self) -> Array:
         """Return a mask of the worlds with remaining passes."""
-        return self.left > 0
+        return self.remaining > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
         """End the passes in worlds without residual, if their bias matches the velocities."""
@@ -142,7 +142,7 @@ class Passes:
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
         self.error = np.where(self.keeps, error, self.error)
-        self.left[active & refreshed & (change <= SETTLED[w.real])] = 0
+        self.remaining[active & refreshed & (change <= SETTLED[w.real])] = 0
         second = active & (self.since == 2) & (error > ROUNDING[w.real])
         far = self.error > FAR_SHARE * self.load_error
         self.restores = second & far & (error > CONTRACTION * self.error)
@@ -179,7 +179,7 @@ class Passes:
             if w.touch is not None:
                 w.touch.keep(keeps)
         self.stalled |= back & ~self.released
-        self.left[back & ~self.released] = 0
+        self.remaining[back & ~self.released] = 0
         if back.any():
             w.twist, w.solved = (_choose(back, a, b) for a, b in zip(self.saved[:2], now[:2], strict=True))
             if w.touch is not None:
@@ -200,13 +200,14 @@ class Passes:
         w.solved = w.solved - impulse
         w.twist = _choose(worlds, w.twist + w.apply_impulse(-impulse), w.twist)
         w.bias = _choose(worlds, self.saved[2], w.bias)
-        self.since[worlds], self.refreshes[worlds], self.hold[worlds], self.left[worlds] = 0, 0, True, self.most[worlds]
+        self.since[worlds], self.refreshes[worlds] = 0, 0
+        self.hold[worlds], self.remaining[worlds] = True, self.most[worlds]
 
     def restart(self, worlds: Array) -> None:
         """Reset the counters of worlds that the solver factors again."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
-        self.left[worlds] = self.most[worlds]
+        self.remaining[worlds] = self.most[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
         """Decide whether the next pass keeps the curvature bias, in the worlds of a mask."""
@@ -215,7 +216,7 @@ class Passes:
 
     def resume(self, worlds: Array) -> None:
         """Allow more passes for ``worlds``. The passes start from the current solution."""
-        self.left = np.where(worlds, RELAX_PASSES, 0)
+        self.remaining = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = self.most_refreshes
         self.hold[:] = True
@@ -275,7 +276,7 @@ def solve(w: StepBuffers) -> None:
     w.unconverged, w.factor_damping, w.softening = (np.zeros(w.num_worlds, kind) for kind in (bool, float, w.real))
     w.factor = factor_worlds(w, blocks, rows.gamma, own, np.arange(w.num_worlds))
     swept = bool(t.swept.any())
-    w.contact_left = np.zeros(w.num_worlds, w.real)
+    w.contact_residual_now = np.zeros(w.num_worlds, w.real)
     w.condensed_count, w.condensed_fits = contact_newton.condensed_count(w), np.zeros(w.num_worlds, bool)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
@@ -373,7 +374,7 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
         pick = active[:, None, None]
         w.solved, w.twist = np.where(pick, w.solved + change, w.solved), np.where(pick, twist, w.twist)
     w.active = active[:, None]
-    passes.left -= active
+    passes.remaining -= active
     passes.since += active
     return active
 

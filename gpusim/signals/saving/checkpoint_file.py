@@ -220,7 +220,7 @@ def _arrays_of(name: str, data: bytes) -> dict[str, Array]:
     """Check that the bytes are a complete checkpoint file, and return its arrays."""
     archive, fix = data[: -_SEAL - 2] + bytes(2), "give a file of Simulation.save"
     if not data.startswith(b"PK"):
-        raise ModelError(f"file {name!r} is no checkpoint; {fix}")
+        raise ModelError(f"file {name!r} is not a checkpoint; {fix}")
     if _sealed(archive) != data:
         raise ModelError(f"checkpoint {name!r} is damaged, incomplete, or of another program; {fix}")
     with np.load(io.BytesIO(data), allow_pickle=False) as found:

@@ -87,7 +87,7 @@ class LiveState(State):
         """Set worlds to a snapshot. The worlds continue with bit-identical results. See :meth:`Simulation.restore`."""
         kept = other.copy() if isinstance(other, LiveState) else other
         if not isinstance(kept, Snapshot):
-            raise validate.fail(ELEMENT, f"{_named(kept)} is no snapshot", "give what sim.snapshot() returned")
+            raise validate.fail(ELEMENT, f"{_named(kept)} is not a snapshot", "give what sim.snapshot() returned")
         chosen = chosen_worlds(ELEMENT, worlds, self.num_worlds)
         if source is not None:
             kept = _taken_from(kept, source, chosen, self.num_worlds)

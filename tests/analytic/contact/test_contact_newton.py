@@ -78,7 +78,7 @@ def next_to_a_stack() -> ModelBuilder:
     return b
 
 
-def left_of_load(sim: Simulation, steps: int) -> list[float]:
+def residual_of_load(sim: Simulation, steps: int) -> list[float]:
     slab: Any = sim.backend
     left = []
     for _ in range(steps):
@@ -121,11 +121,11 @@ def test_the_motion_is_that_of_converged_sweeps(name: str, monkeypatch: pytest.M
 @pytest.mark.native
 def test_a_gripper_lifts_a_cube() -> None:
     sim = Simulation(gripper().finalize(), 1, "native", config=SolverConfig(dt=2e-3), threads=1)
-    left = left_of_load(sim, 100)
+    left = residual_of_load(sim, 100)
     for share in np.linspace(0.0, np.pi, 300):
         sim.control["lift"] = 0.05 * (1.0 - np.cos(share))
-        left += left_of_load(sim, 1)
-    left += left_of_load(sim, 100)
+        left += residual_of_load(sim, 1)
+    left += residual_of_load(sim, 100)
     assert np.percentile(left, 99) <= 1e-6
     rise = sim.read("body.finger1.position")[0, 2] - 0.06
     assert rise == pytest.approx(0.1, abs=5e-3)
@@ -137,7 +137,7 @@ def test_a_gripper_lifts_a_cube() -> None:
 @pytest.mark.native
 def test_a_stack_next_to_a_robot_is_solved() -> None:
     sim = Simulation(next_to_a_stack().finalize(), 1, "native", config=SolverConfig(dt=2e-3), threads=1)
-    assert np.percentile(left_of_load(sim, 200), 99) <= 1e-7
+    assert np.percentile(residual_of_load(sim, 200), 99) <= 1e-7
 
 
 @pytest.mark.nightly
@@ -251,6 +251,6 @@ def test_contacts_of_a_moving_robot_are_solved_to_rounding() -> None:
     for step in range(400):
         if step % humanoid.HOLD == 0:
             command(sim, step + 1, True)
-        left += left_of_load(sim, 1)
+        left += residual_of_load(sim, 1)
     assert len(left) > 300
     assert np.percentile(left, 99) <= 1e-8
