@@ -47,7 +47,6 @@ GPUSIM_FN SpreadRow<const real> responses_at(const World& w, int number) {
     return {w.condensed_response() + number, w.condensed_numbers()};
 }
 #endif
-GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 
 // Return the number of impulses of a manifold. If the law is not Coulomb's law, return a number above the capacity.
 GPUSIM_FN int contact_numbers(const World& w, ReadLane r) {

@@ -13,7 +13,6 @@
 #define PATH_ITEMS 1
 #endif
 GPUSIM_FN int articulated_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
-GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_colors() + 1]; }
 // Return the constraint of the k-th pivot on the path of manifold n.
 GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[w.path_start()[n] + k]; }
 GPUSIM_FN int path_constraint(const World& w, int n, int k) { return w.pivot()[path_pivot_at(w, n, k)]; }

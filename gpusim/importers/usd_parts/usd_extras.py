@@ -63,7 +63,6 @@ _DEFAULTS: dict[str, Any] = {
     "mjc:solreflimit": (0.02, 1.0),
 }
 _LIMIT = re.compile(r"(?i)(?!physxLimit:).*(max|limit(?!(stiffness|damping)))")
-_SOFT = ("TetMesh", "BasisCurves", "Points", "ParticleSystem")
 
 
 def _shown(value: Any) -> str:
