@@ -10,7 +10,7 @@ from gpusim.description.contact_record import by_place
 from tests.builds import optimize_as_shipped, optimize_less
 
 from .contact_models import tires
-from .test_team import add_defines, heap, leg
+from .test_team import SPOILED, add_defines, heap, leg
 
 pytestmark = pytest.mark.native
 
@@ -38,7 +38,7 @@ def run(
         elif fitting and dtype == "float32" and launch == "staged":
             optimize_as_shipped(own)
         sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
-    sim.backend.spoil_slab()  # type: ignore[union-attr]
+    sim.backend._slab[:] = SPOILED  # type: ignore[union-attr]
     sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)
     sim.step(STEPS)
     assert sim.health().all()

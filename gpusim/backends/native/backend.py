@@ -61,7 +61,6 @@ LEAST_WIDE = 128
 # Minimum number of world groups for which the backend compiles the kernels for groups. With fewer groups, the kernels
 # save less time than their compilation takes.
 LEAST_GROUPS = 4
-SPOILED = 0xFF
 # Cycles that a thread waits before it sleeps (about 50 us). A phase of a staged step takes less time.
 SPINS = "3000"
 # Maximum total size of the slabs of all groups that run at once (bytes). With larger slabs, worlds run one by one.
@@ -348,11 +347,6 @@ class NativeBackend(KernelBackend):
             return bool(self.active[0])
 
         return any_active
-
-    def spoil_slab(self) -> Array:
-        """Fill the slabs with SPOILED, to test that steps read no old data. Return a flat view of all slabs."""
-        self._slab[:] = SPOILED
-        return self._slab
 
     def slab_array(self, name: str) -> Array:
         """Return a view of a slab array (num_worlds, ...)."""
