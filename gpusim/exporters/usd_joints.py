@@ -324,7 +324,7 @@ def _mapped_limits(spec: ActuatorSpec, lower: float, upper: float) -> tuple[floa
 
 
 def _drive(
-    doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float, gains: tuple[float, float], most: tuple[float, float]
+    doc: UsdDocument, spec: ActuatorSpec, axis: str, gains: tuple[float, float], most: tuple[float, float]
 ) -> Any:
     from pxr import UsdPhysics
 
@@ -362,7 +362,7 @@ def _scaled(axis: str, sign: float, value: float) -> float:
 
 def _tracking(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
     p = spec.params
-    drive = _drive(doc, spec, axis, sign, (float(p["stiffness"]), float(p["damping"])), (p["lower"], p["upper"]))
+    drive = _drive(doc, spec, axis, (float(p["stiffness"]), float(p["damping"])), (p["lower"], p["upper"]))
     if drive is not None:
         drive.CreateTargetPositionAttr(_scaled(axis, sign, _start(doc, spec, "target")))
         drive.CreateTargetVelocityAttr(_scaled(axis, sign, _start(doc, spec, "velocity")))
@@ -374,7 +374,7 @@ def _servo(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None
     p, most = spec.params, float(spec.params["effort_limit"])
     follows = p["follows_velocity"] > 0.5
     gains = (0.0 if follows else float(p["stiffness"]), float(p["damping"]))
-    drive = _drive(doc, spec, axis, sign, gains, (-most, most))
+    drive = _drive(doc, spec, axis, gains, (-most, most))
     if drive is not None:
         create = drive.CreateTargetVelocityAttr if follows else drive.CreateTargetPositionAttr
         create(_scaled(axis, sign, _start(doc, spec, "target")))
@@ -382,7 +382,7 @@ def _servo(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None
 
 def _effort(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
     most = _mapped_limits(spec, float(spec.params["lower"]), float(spec.params["upper"]))
-    if _drive(doc, spec, axis, sign, (0.0, 0.0), most) is not None:
+    if _drive(doc, spec, axis, (0.0, 0.0), most) is not None:
         doc.report.add("info", spec.element, "takes efforts", "it is a drive without gains")
         if _start(doc, spec, "effort"):
             doc.lost(spec.element, "starts with an effort")
@@ -394,7 +394,7 @@ def _motor(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None
         doc.lost(spec.element, "a DC motor, whose torque falls with the speed", "use add_torque_motor or a servo")
         return
     most = float(p["stall_torque"]) * float(p["gear_ratio"])
-    if _drive(doc, spec, axis, sign, (0.0, 0.0), (-most, most)) is not None:
+    if _drive(doc, spec, axis, (0.0, 0.0), (-most, most)) is not None:
         doc.report.add("info", spec.element, f"takes shares of {most:g} N m", "it is a drive without gains, in N m")
 
 

@@ -203,7 +203,7 @@ def add_outrigger(
         b.add_servo(slide, stiffness=jack.stiffness, damping=jack.damping, effort_limit=jack.effort_limit, label=label)
         return Outrigger(*bodies, slide, shape, None)
     pull = float(sole.inverse().rotate(b.gravity)[2]) * sum(masses)
-    drive = _cylinder(b, chassis, bodies[0], sole, tall, travel, jack, pull, label, element)
+    drive = _cylinder(chassis, bodies[0], sole, tall, travel, jack, pull, label, element)
     return Outrigger(*bodies, slide, shape, drive)
 
 
@@ -239,7 +239,7 @@ def _bar_moments(mass: float, length: float, radius: float) -> tuple[float, floa
 
 
 def _cylinder(
-    b: ModelBuilder, chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
+    chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
     pull: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
     """Add the hydraulic cylinder along the leg, down to the sole."""

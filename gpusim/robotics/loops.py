@@ -30,7 +30,7 @@ Scalars = dict[tuple[int, int], tuple[int, int]]
 """Scalar coordinates: (joint, coordinate) -> (index in the posture, index in the velocities)."""
 
 
-def scalar_coordinates(model: Model, forest: Forest) -> Scalars:
+def scalar_coordinates(forest: Forest) -> Scalars:
     """Return the scalar coordinates of all joints in the forest."""
     found: Scalars = {}
     for node in forest.nodes:

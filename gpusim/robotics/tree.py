@@ -81,7 +81,7 @@ class Tree(NamesMoved):
         self.size, self.freedoms = self.forest.size, self.forest.freedoms
         self.bodies = [model.bodies[node.body].label for node in self.forest.nodes]
         self._nodes = {label: i for i, label in enumerate(self.bodies)}
-        self._scalars = loops.scalar_coordinates(model, self.forest)
+        self._scalars = loops.scalar_coordinates(self.forest)
         self._table = coordinates(model)
         self.carriers = [self._carrier_label(i) for i in range(len(self.forest.nodes))]
         self.names, self.rates = self._names(), self._rate_names()

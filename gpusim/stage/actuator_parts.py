@@ -100,7 +100,7 @@ def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec)
         span(1.12 * bore, PIN, (0.0, 0.0), (0.5 * bore, 0.0), base),
         span(rod, CHROME, (-(longest - 0.8 * barrel), 1.0), (0.0, 1.0), owner),
     ]
-    axis = _across(model, machine, a, b)
+    axis = _across(model, a, b)
     for body, point in ((a, point_a), (b, point_b)):
         local = axis if body == WORLD else model.bodies[body].xform.inverse().rotate(axis)
         pieces.append(cylinder_part(body, point, local, 0.7 * bore, 1.3 * bore, PIN))
@@ -113,7 +113,7 @@ def _buried(machine: MachineParts, body: int, point: Array) -> float:
     return float(solid.half.min()) if solid is not None and solid.holds(point) else 0.0
 
 
-def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
+def _across(model: Model, a: int, b: int) -> Array:
     """Return the direction of a hydraulic cylinder's pins in the world frame."""
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):

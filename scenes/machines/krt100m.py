@@ -99,7 +99,7 @@ def build(
     rack, corners, wheels = _add_robot(b, ground, trailer, travel, stiffness, damping)
     limits = {f"joint.{corner.label}_lower.position": corner.limits for corner in corners}
     if trailer:
-        _add_trailer(b, ground, travel)
+        _add_trailer(b, travel)
     held = m.SpeedDrive(torque=TORQUE, gain=TORQUE / GIVES_WAY)
     chassis = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")
     m.add_drive_train(
@@ -270,7 +270,7 @@ def _add_robot(
     return rack, corners, wheels
 
 
-def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float) -> None:
+def _add_trailer(b: gpusim.ModelBuilder, travel: float) -> None:
     """Add a trailer with one axle."""
     load = axle_loads()[2]
     # hitch height of the robot, for level frames

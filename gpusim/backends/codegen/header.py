@@ -335,11 +335,11 @@ def _world(kinds: Kinds) -> Iterable[str]:
     value = f"mapped_command({given}, command_map() + 4 * column)"
     yield _member("double", "control", "int column", value, "what the actuator takes")
     for actuator in kinds:
-        yield from _actuator_accessors(actuator, kinds)
+        yield from _actuator_accessors(actuator)
     yield "};"
 
 
-def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
+def _actuator_accessors(kind: ActuatorType) -> Iterable[str]:
     """Yield one accessor for each parameter, variable, command and scratch number of an actuator kind."""
     n = f"{kind.name}_count()"
     axis = f"in_global(args()->{kind.name}_axis)"

@@ -77,7 +77,7 @@ def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step
     if outputs is None and not scene.plots:
         raise OptionError(f"{scene.name!r} names no signals; name the outputs with --outputs")
     config = dataclasses.replace(scene.config, **run.config_changes())
-    sim = make_simulation(run, scene, config, scene.builder.finalize())
+    sim = make_simulation(run, config, scene.builder.finalize())
     write_fmu(
         sim, out, scene.signals() if outputs is None else outputs, names["inputs"], names["parameters"] or [],
         step=step, stop_time=scene.duration, description=scene.description,

@@ -83,7 +83,7 @@ def render(options: RenderOptions) -> None:
         or replay is not None
     )
     if needed or options.picture.overlay_names():
-        _simulate(options, scene, make_simulation(options.run, scene, config, model), replay)
+        _simulate(options, scene, make_simulation(options.run, config, model), replay)
         return
     with _painter(options, scene, model, range(1)) as painter:
         _aim(options, scene, painter)

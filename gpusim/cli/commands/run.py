@@ -55,7 +55,7 @@ def run(options: RunOptions) -> None:
         replay.check(options, scene)
         duration = replay.duration
     steps = _count_steps(options, duration, config.dt)
-    sim = make_simulation(options, scene, config, scene.builder.finalize())
+    sim = make_simulation(options, config, scene.builder.finalize())
     steps = _count_steps(options, duration, sim.config.dt)  # the checkpoint may have another step size
     operator = replay.operator(sim, scene) if replay is not None else None
     plots = _plots(options, scene, sim)
@@ -134,7 +134,7 @@ def check_backend(options: RunOptions) -> None:
         choose_backend(options.backend)
 
 
-def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model) -> Simulation:
+def make_simulation(options: RunOptions, config: Any, model: Model) -> Simulation:
     """Build the simulation for a command line, in its initial state or in the state of ``--resume``."""
     # Import after the cheap checks, because the solver and its compiled loops load slowly.
     with notes_instead_of_warnings():

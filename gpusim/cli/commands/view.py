@@ -150,7 +150,7 @@ class _Maker:
         scene = load_target(run, still=True)
         config = dataclasses.replace(scene.config, **run.config_changes())
         variable = None if self._max_dt is None else AdaptiveStep(config.dt, self._max_dt)
-        self.live = Live(make_simulation(run, scene, config, scene.builder.finalize()), scene, run.start_pose())
+        self.live = Live(make_simulation(run, config, scene.builder.finalize()), scene, run.start_pose())
         self.live.variable = variable
         self.parameters = wanted
         if self.operator is not None:

@@ -212,11 +212,11 @@ class Assembly:
                 self.report.base_joint = next((item.label for item in at_world if item.kind == "fixed"), None)
                 self.report.fixed_base = fix or base.static or bool(at_world)
             if fix and first is not None:
-                self._fix(first, model)
+                self._fix(first)
         if self.world.node.get("name"):
             self.report.robot_name = clean(self.world.node.get("name"))
 
-    def _fix(self, link: Link, model: Scope) -> None:
+    def _fix(self, link: Link) -> None:
         label = f"world_to_{link.label}"
         while any(joint.label == label for joint in self.joints):
             label += "_"

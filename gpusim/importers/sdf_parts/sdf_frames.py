@@ -178,7 +178,7 @@ def _read_models(scope: Scope, search: Search, report: ImportReport, depth: int)
         if inner is None:
             continue
         if node.get("merge") in ("true", "1") and scope.is_model:
-            merged += _merged(inner, scope)
+            merged += _merged(inner)
             continue
         if inner.name in scope.models and node.tag == "include":
             _rename(inner, scope, report)
@@ -272,7 +272,7 @@ def file_in(folder: Path) -> Path | None:
     return files[0] if files else None
 
 
-def _merged(inner: Scope, scope: Scope) -> list[Node]:
+def _merged(inner: Scope) -> list[Node]:
     """Return the elements of a model that is included with ``merge``."""
     frame = f"_merged__{inner.name}__model__"
     pose, source = inner.pose_node, inner.node.source

@@ -129,7 +129,7 @@ def _add_shape(
             raise UnreadableError("<plane> on a link that moves")
         return [builder.add_shape_plane(WORLD, xform * _plane_pose(shape), label=label, **options)]
     if shape.tag == "mesh":
-        mesh, scale = _mesh(shape, link.folder, search, report)
+        mesh, scale = _mesh(shape, link.folder, search)
         if link.body == WORLD:  # no convex hull, since buildings and terrain are hollow
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # hides the warning about triangles without area
@@ -183,7 +183,7 @@ def _plane_pose(shape: Node) -> Transform:
     return Transform.from_axis_angle((0, 0, 0), tuple(axis) if np.any(np.abs(axis) > 1e-12) else (1, 0, 0), angle)
 
 
-def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tuple[Any, tuple[float, ...]]:
+def _mesh(shape: Node, folder: Path, search: Search) -> tuple[Any, tuple[float, ...]]:
     """Return the path of a mesh (or the triangles of a submesh), and the mesh's scale."""
     uri, scale = shape.words("uri"), shape.vector("scale", (1.0, 1.0, 1.0))
     if not uri:
@@ -307,7 +307,7 @@ def _add_visual(
     if shape.tag in SOLIDS:
         return builder.add_visual(link.body, shape.tag, *_sizes(shape), **options)
     if shape.tag == "mesh":
-        return builder.add_visual(link.body, "mesh", *_mesh(shape, link.folder, search, report), **options)
+        return builder.add_visual(link.body, "mesh", *_mesh(shape, link.folder, search), **options)
     if shape.tag in ("plane", "heightmap") and link.body == WORLD or shape.tag == "empty":
         return None  # the viewer draws the collision shape
     raise UnreadableError(f"<{shape.tag}> is none of {', '.join((*SOLIDS, 'mesh'))}")

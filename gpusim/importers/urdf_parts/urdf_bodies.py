@@ -148,7 +148,7 @@ def _make_light(tree: Tree, body: Body, carried: MassProperties) -> None:
     body.added_mass, moment = light_link(carried.mass, carried.inertia)
     body.mass = MassProperties(body.added_mass, body.mass.com, moment * np.eye(3))
     text = f"has no mass, but every body needs one; {LIGHT:g} of the mass that it carries put instead"
-    tree.warn(f"{_title(tree, body)}: {text}")
+    tree.warn(f"{_title(body)}: {text}")
 
 
 def _severity(result: Bodies, link: str) -> str:
@@ -175,7 +175,7 @@ def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProper
 
 def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> None:
     """Give a massless body the mass ``substitute`` (kg), and repair an impossible inertia."""
-    title, mass, inertia = _title(tree, body), body.mass.mass, body.mass.inertia
+    title, mass, inertia = _title(body), body.mass.mass, body.mass.inertia
     if not (mass <= GREATEST and np.all(np.abs(inertia) <= GREATEST)):
         rule = f"its mass {mass:g} kg or its inertia is not below {GREATEST:g}"
         raise ModelError(f"{title}: {rule}; correct it in the file")
@@ -203,7 +203,7 @@ def _is_a_point(tree: Tree, body: Body) -> bool:
     return bool(points) and largest < least_moment(body.mass.mass) / ROUND_OFF
 
 
-def _title(tree: Tree, body: Body) -> str:
+def _title(body: Body) -> str:
     others = [name for name in body.frames if name != body.name]
     if not others:
         return f"link {body.name!r}"

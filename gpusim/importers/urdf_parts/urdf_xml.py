@@ -124,7 +124,7 @@ def parse_xml(
     try:
         return etree.fromstring(content, etree.XMLParser(**options)), source, warnings
     except etree.XMLSyntaxError as error:
-        root = _recovered(content, etree.XMLParser(recover=True, **options), source, warnings)
+        root = _recovered(content, etree.XMLParser(recover=True, **options), warnings)
         if root is None:
             raise source.error(f"not well-formed XML ({error.msg}); fix the text there") from None
         return root, source, warnings
@@ -142,7 +142,7 @@ _HARMLESS = {
 }
 
 
-def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
+def _recovered(content: bytes, parser: Any, warnings: list[tuple[str, str]]) -> Element | None:
     """Return the root element if the XML has only harmless errors, else None."""
     from lxml import etree
 

@@ -324,7 +324,7 @@ def filter_pairs(
     """Apply collision groups, filtered pairs, self-collision settings, and joints whose two bodies may collide."""
     silent = _without_self_collisions(stage, bodies, self_collisions)
     _set_groups(stage, builder, colliders, silent)
-    owned = _shapes_under(bodies, colliders)
+    owned = _shapes_under(colliders)
     pairs = [(c.path, other) for c in colliders.values() for other in c.filtered]
     for kind in ("RigidBody", "Articulation"):
         pairs += [(path, str(other)) for path, item in stage.of(kind) for other in item.filteredCollisions]
@@ -368,7 +368,7 @@ def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int])
                 listed.add(frozenset((a, b)))
 
 
-def _shapes_under(bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider]) -> Any:
+def _shapes_under(colliders: Mapping[str, Collider]) -> Any:
     def owned(path: str) -> list[int]:
         inside = (c for c in colliders.values() if (c.path + "/").startswith(path + "/") or c.body == path)
         return [shape for collider in inside for shape in collider.shapes]
