@@ -124,6 +124,13 @@ class Transform:
         return f"Transform({tuple(map(float, self.position))}, {tuple(map(float, self.rotation))})"
 
 
+def homogeneous_matrix(pose: Transform) -> Array:
+    """Return a pose as a homogeneous matrix (4, 4)."""
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = pose.matrix(), pose.position
+    return matrix
+
+
 def _numbers(what: str, value: Vector, count: int) -> Array:
     try:
         array = np.array(value, dtype=float)

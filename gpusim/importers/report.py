@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.sensor_info import SensorInfo
-from gpusim.transform import Transform
+from gpusim.transform import Transform, homogeneous_matrix
 
 SEVERITIES = ("motion", "contact", "look", "info")
 
@@ -214,8 +214,7 @@ class ImportReport(Findings):
 
     def displace(self, pose: Transform) -> None:
         """Move sensors and links by ``pose`` if the file attaches them to the world."""
-        place = np.eye(4)
-        place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
+        place = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
             self.link_frames[link] = place @ self.link_frames[link]
         self.sensors = {name: sensor.moved("", pose) for name, sensor in self.sensors.items()}

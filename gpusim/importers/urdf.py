@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
-
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError, unknown_name
@@ -30,7 +28,7 @@ from gpusim.importers.urdf_parts.urdf_visuals import add_visuals, read_visuals
 from gpusim.importers.urdf_parts.urdf_xacro import expand
 from gpusim.importers.urdf_parts.urdf_xml import read_document
 from gpusim.renamed import checks_old_names
-from gpusim.transform import Transform
+from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Vector
 
 
@@ -139,7 +137,7 @@ def load_urdf(
         report.ignored = document.ignored
         origin = xform or Transform()
         root = semantics.roots.get(pose) if isinstance(pose, str) and not report.fixed_base else None
-        base = _pose(origin if root is None else origin * root)
+        base = homogeneous_matrix(origin if root is None else origin * root)
         bodies = emit(tree, groups, builder, base, report)
         _add_sites(builder, report)
         found = read_collisions(document) if collisions else []
@@ -219,9 +217,3 @@ def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os
         return given
     inside = [folder / given for folder in folders if not Path(given).is_absolute() and os.path.isfile(folder / given)]
     return inside[0] if inside else given
-
-
-def _pose(xform: Transform) -> np.ndarray:
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = xform.matrix(), xform.position
-    return pose

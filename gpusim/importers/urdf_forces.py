@@ -8,7 +8,6 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.importers.report import ImportReport
-from gpusim.importers.sdf_parts.sdf_bodies import matrix_of
 from gpusim.importers.sdf_parts.sdf_joints import JOINT_TYPES, Placed, clean, describe, emit, read_axes
 from gpusim.importers.sdf_parts.sdf_views import add_sensor
 from gpusim.importers.sdf_parts.sdf_xml import Node
@@ -16,7 +15,7 @@ from gpusim.importers.urdf_parts.urdf_bodies import Bodies
 from gpusim.importers.urdf_parts.urdf_extras import Extras
 from gpusim.importers.urdf_parts.urdf_tree import Tree, zero_poses
 from gpusim.importers.urdf_parts.urdf_xml import Document, Element, local_name
-from gpusim.transform import Transform
+from gpusim.transform import Transform, homogeneous_matrix
 
 
 def add_forces(
@@ -59,7 +58,7 @@ def _close_loop(
         return
     poses = zero_poses(tree)
     pose = node.find("pose")
-    at = poses[child] @ (np.eye(4) if pose is None else matrix_of(pose.pose()))
+    at = poses[child] @ (np.eye(4) if pose is None else homogeneous_matrix(pose.pose()))
 
     def rotation(name: str) -> np.ndarray:
         frame = np.eye(4) if name == "__model__" else poses.get(document.link_labels.get(name, ""))

@@ -34,7 +34,7 @@ from gpusim.importers.usd_parts.usd_tree import (
 )
 from gpusim.importers.usd_parts.usd_views import add_cameras, add_lights, body_frame
 from gpusim.importers.usd_parts.usd_visuals import add_visuals
-from gpusim.transform import Transform
+from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Vector
 
 MESHES = ("hull", "decompose")
@@ -227,9 +227,7 @@ class _Import:
         default = self.stage.stage.GetDefaultPrim()
         report.robot_name = default.GetDisplayName() or default.GetName() if default else Path(report.source).stem
         for body in bodies.values():
-            frame = np.eye(4)
-            frame[:3, :3], frame[:3, 3] = body.offset.matrix(), body.offset.position
-            report.link_frames[body.label] = frame
+            report.link_frames[body.label] = homogeneous_matrix(body.offset)
             if body.host != body.path:
                 report.merged[body.label] = host_of(bodies, body).label
         if tree.roots:

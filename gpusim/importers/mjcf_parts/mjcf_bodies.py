@@ -8,8 +8,8 @@ import numpy as np
 
 from gpusim.description.specs import WORLD
 from gpusim.importers.inertia import MassProperties, combine
-from gpusim.importers.mjcf_parts.mjcf_context import FREE, Context, frame, matrix4, vector
-from gpusim.transform import Transform
+from gpusim.importers.mjcf_parts.mjcf_context import FREE, Context, frame, vector
+from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Array
 from gpusim.validate import least_moment
 
@@ -101,7 +101,7 @@ def _write_report(context: Context, base: int) -> None:
     for b in range(1, m.nbody):
         index, place = context.homes[b]
         name = context.labels.get(b) or context.label("body", context.name("BODY", b))
-        report.link_frames[name] = matrix4(place)
+        report.link_frames[name] = homogeneous_matrix(place)
         if b not in context.labels:
             report.merged[name] = "world" if index == WORLD else context.labels[context.members[index][0]]
 
@@ -114,7 +114,7 @@ def _properties(context: Context, own: list[int]) -> MassProperties:
         if m.body_mass[b] > 0.0 or np.any(m.body_inertia[b]):
             place = context.homes[b][1] * frame(m.body_ipos[b], m.body_iquat[b])
             part = MassProperties(float(m.body_mass[b]), np.zeros(3), np.diag(m.body_inertia[b]))
-            parts.append(part.moved(matrix4(place)))
+            parts.append(part.moved(homogeneous_matrix(place)))
     return combine(parts)
 
 

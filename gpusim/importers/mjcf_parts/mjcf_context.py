@@ -214,10 +214,3 @@ def about(axis: Any, angle: float) -> Transform:
 def shift(offset: Any) -> Transform:
     """Return a translation."""
     return Transform(vector(offset))
-
-
-def matrix4(pose: Transform) -> Array:
-    """Return a pose as a (4, 4) matrix."""
-    found = np.eye(4)
-    found[:3, :3], found[:3, 3] = pose.matrix(), pose.position
-    return found

@@ -11,7 +11,7 @@ from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import unknown_name
 from gpusim.importers.inertia import MassProperties, combine, parallel_axis
 from gpusim.importers.report import ImportReport, JointInfo
-from gpusim.importers.sdf_parts.sdf_bodies import Link, matrix_of, merge, scoped_label
+from gpusim.importers.sdf_parts.sdf_bodies import Link, merge, scoped_label
 from gpusim.importers.sdf_parts.sdf_frames import Scope
 from gpusim.importers.sdf_parts.sdf_joints import (
     JOINT_TYPES,
@@ -29,7 +29,7 @@ from gpusim.importers.sdf_parts.sdf_joints import (
 from gpusim.importers.sdf_parts.sdf_views import add_sensor
 from gpusim.importers.sdf_parts.sdf_xml import Node
 from gpusim.importers.urdf_parts.urdf_bodies import matching
-from gpusim.transform import Transform
+from gpusim.transform import Transform, homogeneous_matrix
 
 AXES_IN_MODEL = (1, 4)
 """Last SDF version (1.4) in which joint axes are in the model's frame by default."""
@@ -248,7 +248,7 @@ class Assembly:
         for index in bodies:
             spec = self.builder.bodies[index]
             own = MassProperties(spec.mass, np.asarray(spec.com), np.asarray(spec.inertia))
-            parts.append(own.moved(matrix_of(spec.xform)))
+            parts.append(own.moved(homogeneous_matrix(spec.xform)))
         total = combine(parts) if parts else MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
         if item.kind == "prismatic":
             return total.mass

@@ -16,7 +16,7 @@ from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_parts.sdf_frames import Scope
 from gpusim.importers.sdf_parts.sdf_joints import WORLD, clean
 from gpusim.importers.sdf_parts.sdf_xml import Node
-from gpusim.transform import Transform
+from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.validate import GREATEST
 
 
@@ -128,14 +128,7 @@ def _mass_of(node: Node, label: str, report: ImportReport, static: bool) -> Mass
     added = inertial.find("fluid_added_mass")
     if added is not None and not static:
         report.add("motion", title, "has <fluid_added_mass>", "left out")
-    return own if pose is None else own.moved(matrix_of(pose.pose()))
-
-
-def matrix_of(pose: Transform) -> np.ndarray:
-    """Return a pose as a (4, 4) matrix."""
-    matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = pose.matrix(), pose.position
-    return matrix
+    return own if pose is None else own.moved(homogeneous_matrix(pose.pose()))
 
 
 def merge(parent: Link, child: Link) -> None:
@@ -152,7 +145,7 @@ def add_bodies(builder: ModelBuilder, links: Iterable[Link], report: ImportRepor
             report.merged[link.label] = "world"
         else:
             groups.setdefault(link.root, []).append(link)
-        report.link_frames[link.label] = matrix_of(link.frame)
+        report.link_frames[link.label] = homogeneous_matrix(link.frame)
     totals = {root: _total(root, members) for root, members in groups.items()}
     known = [total.mass for total in totals.values() if total is not None and total.mass > 0.0]
     substitute = MASSLESS_SHARE * math.fsum(known) / len(known) if known else 1.0
@@ -170,7 +163,7 @@ def _total(root: Link, members: Sequence[Link]) -> MassProperties | None:
     for link in members:
         if link.mass is None:
             return None
-        parts.append(link.mass if link is root else link.mass.moved(matrix_of(link.frame)))
+        parts.append(link.mass if link is root else link.mass.moved(homogeneous_matrix(link.frame)))
     return combine(parts)
 
 

@@ -14,7 +14,7 @@ from gpusim.errors import ModelError
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
 from gpusim.importers.usd_parts.usd_joints import WORLD, UsdJoint
 from gpusim.importers.usd_parts.usd_stage import DEGREE, UsdStage, quaternion
-from gpusim.transform import Transform
+from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Array
 
 DEFAULT_MASS = 1.0
@@ -200,11 +200,5 @@ def _join(bodies: Mapping[str, UsdBody]) -> None:
     for body in bodies.values():
         parts = [other for other in bodies.values() if other.host == body.path]
         if body.host == body.path and len(parts) > 1:
-            old, body.mass = body.mass.com, combine(part.mass.moved(_matrix(part.offset)) for part in parts)
+            old, body.mass = body.mass.com, combine(part.mass.moved(homogeneous_matrix(part.offset)) for part in parts)
             body.linear = body.linear + np.cross(body.angular, body.pose.rotate(body.mass.com - old))
-
-
-def _matrix(pose: Transform) -> Array:
-    matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = pose.matrix(), pose.position
-    return matrix

@@ -12,7 +12,7 @@ from gpusim.importers.inertia import MassProperties, combine, parallel_axis
 from gpusim.importers.report import ImportReport
 from gpusim.importers.usd_parts.usd_bodies import UsdBody
 from gpusim.importers.usd_parts.usd_joints import WORLD, UsdJoint, held_pose, rotation_gap
-from gpusim.transform import Transform
+from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Array
 
 # USD files store positions in single precision. Larger deviations are errors in the file.
@@ -177,7 +177,7 @@ def _check_loop(bodies: Mapping[str, UsdBody], joint: UsdJoint, report: ImportRe
 
 def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassProperties]:
     """Return a dict: path of a body -> mass properties of the body and all its descendants, in the world frame."""
-    total = {path: bodies[path].mass.moved(_matrix(bodies[path].pose)) for path in tree.order}
+    total = {path: bodies[path].mass.moved(homogeneous_matrix(bodies[path].pose)) for path in tree.order}
     for path in reversed(tree.order):
         joint = tree.carrier.get(path)
         if joint is not None:
@@ -223,9 +223,3 @@ def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
         body = bodies[path]
         body.angular = spin
         body.linear = speed + np.cross(spin, body.pose.apply(body.mass.com) - second.position)
-
-
-def _matrix(pose: Transform) -> Array:
-    matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = pose.matrix(), pose.position
-    return matrix
