@@ -10,6 +10,8 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.description.looks import Look
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import VisualSpec
 from gpusim.meshes.materials import Color, Paint, Textures, coat_of
 from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.meshes.polytope import solid
@@ -226,3 +228,10 @@ def _is_closed(corners: Array, count: int) -> bool:
     """Return whether each edge occurs equally often in both directions."""
     start, end = corners.reshape(-1), np.roll(corners, -1, axis=1).reshape(-1)
     return bool(len(corners)) and np.array_equal(np.sort(start * count + end), np.sort(end * count + start))
+
+
+def count_triangles(visual: VisualSpec) -> int:
+    """Return the number of triangles of a visual."""
+    if visual.kind == "mesh":
+        return sum(len(piece.triangles) for piece in visual.params["pieces"])
+    return len(shape_type(visual.kind).mesh(visual.params)[1])

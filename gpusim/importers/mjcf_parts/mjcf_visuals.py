@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.description.shape_kinds import shape_type
-from gpusim.description.specs import WORLD, VisualSpec
+from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
 from gpusim.importers.mjcf_parts.mjcf_context import Context, frame, vector
 from gpusim.importers.mjcf_parts.mjcf_looks import GeomLook, geom_look, mesh_corners, report_looks, site_look
@@ -23,7 +22,7 @@ from gpusim.importers.mjcf_parts.mjcf_shapes import (
     field_sizes,
     vertices,
 )
-from gpusim.meshes.pieces import mesh_pieces
+from gpusim.meshes.pieces import count_triangles, mesh_pieces
 from gpusim.typing import Array
 
 _KINDS = {
@@ -65,7 +64,7 @@ def add_visuals(context: Context) -> None:
     for s in sites:
         _add_site_visual(context, s)
     report_looks(context)
-    context.report.triangles = sum(map(_triangles, context.builder.visuals))
+    context.report.triangles = sum(map(count_triangles, context.builder.visuals))
 
 
 def _add_site_visual(context: Context, s: int) -> None:
@@ -91,12 +90,6 @@ def _needs_visual(context: Context, g: int, look: GeomLook) -> bool:
     """Return whether a geom needs a visual because its collision shape looks different."""
     kind = int(context.m.geom_type[g])
     return kind == MESH or bool(look.options) or (kind == PLANE and not look.is_default)
-
-
-def _triangles(visual: VisualSpec) -> int:
-    if visual.kind == "mesh":
-        return sum(len(piece.triangles) for piece in visual.params["pieces"])
-    return len(shape_type(visual.kind).mesh(visual.params)[1])
 
 
 def _add_visual(context: Context, g: int, body: int, look: GeomLook) -> None:

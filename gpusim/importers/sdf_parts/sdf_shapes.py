@@ -24,8 +24,8 @@ from gpusim.importers.sdf_parts.sdf_joints import WORLD
 from gpusim.importers.sdf_parts.sdf_xml import Node
 from gpusim.importers.urdf_parts.urdf_geometry import FreeLabels
 from gpusim.importers.urdf_parts.urdf_overlaps import keep_overlapping_apart
-from gpusim.importers.urdf_parts.urdf_visuals import count_triangles
 from gpusim.meshes.mesh_files import read_mesh_file
+from gpusim.meshes.pieces import count_triangles
 from gpusim.meshes.textures import texture_of
 from gpusim.transform import Transform
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.shape_kinds import shape_type
-from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport
@@ -25,7 +24,7 @@ from gpusim.importers.urdf_parts.urdf_geometry import (
     read_geometry,
 )
 from gpusim.importers.urdf_parts.urdf_xml import Document, Element, title
-from gpusim.meshes.pieces import Color, Piece, mesh_pieces
+from gpusim.meshes.pieces import Color, Piece, count_triangles, mesh_pieces
 from gpusim.meshes.textures import texture_of
 
 _SEGMENTS = 48
@@ -168,13 +167,6 @@ def add_visuals(
         if body in drawn and link not in report.visuals:
             _show_shapes(builder, link, report)
     report.triangles = sum(map(count_triangles, builder.visuals))
-
-
-def count_triangles(visual: VisualSpec) -> int:
-    """Return the number of triangles of a visual."""
-    if visual.kind == "mesh":
-        return sum(len(piece.triangles) for piece in visual.params["pieces"])
-    return len(shape_type(visual.kind).mesh(visual.params)[1])
 
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:

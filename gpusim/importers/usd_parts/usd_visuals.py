@@ -11,7 +11,6 @@ import numpy as np
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.looks import Look
 from gpusim.description.shape_kinds import shape_type
-from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.usd_parts.usd_bodies import UsdBody, host_of
 from gpusim.importers.usd_parts.usd_joints import WORLD
@@ -19,18 +18,12 @@ from gpusim.importers.usd_parts.usd_looks import Surface, prim_surface
 from gpusim.importers.usd_parts.usd_meshes import Triangles, corner_normals, corner_values, face_surfaces, read_mesh
 from gpusim.importers.usd_parts.usd_shapes import LAID, Collider
 from gpusim.importers.usd_parts.usd_stage import UsdStage
-from gpusim.meshes.pieces import Piece, mesh_pieces
+from gpusim.meshes.pieces import Piece, count_triangles, mesh_pieces
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _TURNED = {"X": (2, 0, 1), "Y": (1, 2, 0), "Z": (0, 1, 2)}
 _NOT_DRAWN = ("Points", "BasisCurves", "NurbsCurves", "NurbsPatch", "HermiteCurves", "TetMesh", "PointInstancer")
-
-
-def _triangles(visual: VisualSpec) -> int:
-    if visual.kind == "mesh":
-        return sum(len(piece.triangles) for piece in visual.params["pieces"])
-    return len(shape_type(visual.kind).mesh(visual.params)[1])
 
 
 def add_visuals(
@@ -56,7 +49,7 @@ def add_visuals(
                 # in the world, the viewer draws both shapes and visuals
                 if path != WORLD or prim not in plain:
                     _add(stage, builder, bodies, path, prim)
-    stage.report.triangles = sum(map(_triangles, builder.visuals))
+    stage.report.triangles = sum(map(count_triangles, builder.visuals))
 
 
 def _is_drawn(stage: UsdStage, prim: Any) -> bool:
