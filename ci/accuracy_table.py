@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import multiprocessing
 import os
 import subprocess
@@ -32,6 +31,7 @@ sys.path.insert(0, str(ROOT))  # the cases are in tests/, which no wheel contain
 
 from accuracy_report import machine, markdown, native_failures, native_markdown, orders  # noqa: E402
 
+from gpusim.output_files import finite_json  # noqa: E402
 from tests.analytic import bars  # noqa: E402
 from tests.analytic.cases import run  # noqa: E402
 
@@ -162,15 +162,6 @@ def command_time() -> float:
     return time.perf_counter() - start
 
 
-def _finite(value: Any) -> Any:
-    """Replace infinity and NaN, which JSON cannot represent, by null."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -233,7 +224,7 @@ def write(folder: Path, name: str, text: str, record: dict[str, Any], jobs: list
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text(text, encoding="utf-8")
     record["runs"] = [asdict(job) for job in jobs]
-    text = json.dumps(_finite(record), indent=1, allow_nan=False) + "\n"
+    text = json.dumps(finite_json(record), indent=1, allow_nan=False) + "\n"
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 

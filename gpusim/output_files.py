@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from gpusim.errors import ModelError
 
@@ -181,3 +184,14 @@ def put_aside(part: Path) -> Path | None:
         if not kept.exists():
             return part.rename(kept)
         number += 1
+
+
+def finite_json(value: Any) -> Any:
+    """Return ``value`` with None instead of infinite numbers and NaN, because JSON has no such numbers."""
+    if isinstance(value, Mapping):
+        return {key: finite_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_json(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.sensor_info import SensorInfo
+from gpusim.output_files import finite_json
 from gpusim.transform import Transform, homogeneous_matrix
 
 SEVERITIES = ("motion", "contact", "look", "info")
@@ -260,7 +261,7 @@ class ImportReport(Findings):
         limits = {label: limit._asdict() for label, limit in self.joint_limits.items()}
         content = asdict(self) | {"link_frames": frames, "overlaps": overlaps, "joint_limits": limits}
         content |= {"exact": self.exact, "ignored": dict(self.ignored)}
-        return json.dumps(_finite(content), indent=2)
+        return json.dumps(finite_json(content), indent=2)
 
     def body_of(self, link: str) -> str:
         """Return the label of the body that contains ``link``, or "world" for a link that is part of the world.
@@ -315,17 +316,6 @@ def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
         elif isinstance(values[0], int | float) and part.name != "fixed_base":
             setattr(made, part.name, sum(values))
     return made
-
-
-def _finite(value: Any) -> Any:
-    """Return ``value`` with None instead of infinite numbers and NaN."""
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # Text that may differ between sentences about the same fact: names, numbers, and text in brackets.

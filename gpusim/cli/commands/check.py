@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpusim.cli.exit_codes import DONE, FAILED, OptionError
 from gpusim.cli.options import RunOptions, check
@@ -17,6 +16,7 @@ from gpusim.cli.summary import parted
 from gpusim.cli.target_files import MODEL
 from gpusim.cli.targets import load_target
 from gpusim.errors import GpusimError
+from gpusim.output_files import finite_json
 
 if TYPE_CHECKING:
     from gpusim.importers import Finding, ImportReport
@@ -208,13 +208,4 @@ def _json(result: CheckResult) -> str:
         "run": dataclasses.asdict(result.run),
         "against": None if result.comparison is None else dataclasses.asdict(result.comparison),
     }
-    return json.dumps(_finite(content), indent=2)
-
-
-def _finite(value: Any) -> Any:
-    """Replace infinite and NaN numbers in a value by None, because JSON has no such numbers."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(finite_json(content), indent=2)
