@@ -13,10 +13,8 @@ from typing import ClassVar
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.actuator_kinds import (
-    JOINT_REFERENCES,
-    ActuatorType,
-    AxisMaker,
     Group,
+    JointActuator,
     Parameter,
     Reading,
     StateReader,
@@ -36,14 +34,13 @@ def read_command(group: Group, now: StateReader) -> Array:
 
 
 @register
-class Brake(ActuatorType):
+class Brake(JointActuator):
     """Dry friction on a joint coordinate."""
 
     name: ClassVar[str] = "brake"
     kernel_file: ClassVar[str] = "brake.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     prefix: ClassVar[str] = "brake"
-    references = JOINT_REFERENCES
     turns: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -69,10 +66,6 @@ class Brake(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings: a pedal from 0 to 1. The builder sets the safe value."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a torque is negative."""

@@ -26,12 +26,10 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
-    JOINT_REFERENCES,
     LAST,
     NEXT,
-    ActuatorType,
-    AxisMaker,
     Group,
+    JointActuator,
     Parameter,
     Reading,
     StateReader,
@@ -97,7 +95,7 @@ def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
 
 
 @register
-class DcMotor(ActuatorType):
+class DcMotor(JointActuator):
     """DC motor, which adds rotor inertia and torque to the force law of the joint's axis row."""
 
     name: ClassVar[str] = "motor"
@@ -105,7 +103,6 @@ class DcMotor(ActuatorType):
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "advance")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("constant", "slope", "known_speed")
     prefix: ClassVar[str] = "motor"
-    references = JOINT_REFERENCES
     picture: ClassVar[str | None] = "motor_can"
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -131,10 +128,6 @@ class DcMotor(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of the voltage command, -1 to 1. Safe value: 0."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a datasheet value or the gear ratio is out of range."""

@@ -18,10 +18,8 @@ from gpusim.actuators.spring import spring_law
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.builder.commands import checked_delay
 from gpusim.description.actuator_kinds import (
-    JOINT_REFERENCES,
-    ActuatorType,
-    AxisMaker,
     Group,
+    JointActuator,
     Parameter,
     Reading,
     StateReader,
@@ -53,22 +51,17 @@ def _force(group: Group, now: StateReader) -> Array:
     return np.asarray(np.clip(effort, p["lower"], p["upper"]))
 
 
-class JointDrive(ActuatorType):
+class JointDrive(JointActuator):
     """Base class of actuators with an effort on a joint coordinate."""
 
     clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "joint_drive.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
-    references = JOINT_REFERENCES
     turns: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Return the initial target of a position command, else 0."""
         return float(spec.params.get(f"first_{name}", 0.0))
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.

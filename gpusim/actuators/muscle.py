@@ -28,11 +28,10 @@ from gpusim.actuators.refitted_law import RefittedLaw
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
-    JOINT_REFERENCES,
     LAST,
     NEXT,
-    AxisMaker,
     Group,
+    JointActuator,
     Parameter,
     Reading,
     StateReader,
@@ -152,7 +151,7 @@ _LENGTH, _RATE = (f"w.muscle_gear(i) * axis_{what}(w, w.muscle_axis()[i])" for w
 
 
 @register
-class Muscle(RefittedLaw):
+class Muscle(JointActuator, RefittedLaw):
     """Muscle on a joint coordinate or a tendon."""
 
     name: ClassVar[str] = "muscle"
@@ -160,7 +159,6 @@ class Muscle(RefittedLaw):
     kernel_file: ClassVar[str] = "muscle.cuh"
     kernel: ClassVar[tuple[str, ...]] = (*RefittedLaw.kernel, "advance")
     prefix: ClassVar[str] = "muscle"
-    references = JOINT_REFERENCES
     commands: ClassVar[tuple[str, ...]] = ("excitation",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("gear", "-", "length per coordinate (m/rad on a rotation)"),
@@ -201,10 +199,6 @@ class Muscle(RefittedLaw):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of the excitation, 0 to 1. Safe value: 0."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0)
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a parameter is out of range."""

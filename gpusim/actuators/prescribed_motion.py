@@ -20,10 +20,8 @@ import numpy as np
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.actuator_kinds import (
-    JOINT_REFERENCES,
-    ActuatorType,
-    AxisMaker,
     Group,
+    JointActuator,
     Parameter,
     Reading,
     StateReader,
@@ -53,7 +51,7 @@ def read_target(group: Group, now: StateReader) -> Array:
 
 
 @register
-class PrescribedMotion(ActuatorType):
+class PrescribedMotion(JointActuator):
     """Motion of a joint coordinate along a commanded path."""
 
     name: ClassVar[str] = "motion"
@@ -61,7 +59,6 @@ class PrescribedMotion(ActuatorType):
     turns: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "prescribed_motion.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "advance")
-    references = JOINT_REFERENCES
     jumps_from: ClassVar[float] = JUMP_SPEED
     commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("slope", "kg m2", "D of the row", signal=False),)
@@ -102,10 +99,6 @@ class PrescribedMotion(ActuatorType):
         size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
         inertia = sum(float(np.trace(body.inertia)) for body in bodies if not body.kinematic) + mass * size * size
         return replace(spec, params=spec.params | {"slope": STIFFNESS * (inertia if spec.params["turns"] else mass)})
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def _jerk(self, group: Group, work: Any) -> Array:
         """Return the jerk j (m/s3 or rad/s3) in the first substep of a step."""

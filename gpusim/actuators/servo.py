@@ -12,12 +12,10 @@ from gpusim.actuators.spring import spring_law
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
-    JOINT_REFERENCES,
     LAST,
     NEXT,
-    ActuatorType,
-    AxisMaker,
     Group,
+    JointActuator,
     Parameter,
     Reading,
     StateReader,
@@ -59,7 +57,7 @@ def read_force(group: Group, now: StateReader) -> Array:
 
 
 @register
-class Servo(ActuatorType):
+class Servo(JointActuator):
     """Servo with the effort ``stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to a limit.
 
     Spring and damper are soft constraint rows (see spring.py), stable for any gain and step size.
@@ -70,7 +68,6 @@ class Servo(ActuatorType):
     kernel_file: ClassVar[str] = "servo.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     prefix: ClassVar[str] = "servo"
-    references = JOINT_REFERENCES
     turns: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("target",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -105,10 +102,6 @@ class Servo(ActuatorType):
         lower, upper = given or _position_range(model, joint, axis, target, _FREE_RANGE.get(kind, math.pi))
         measured, limited = (f"joint.{model.joints[joint].label}.position", axis), given is not None
         return UiHints(lower, upper, safe=None, unit=unit, springs=False, measured=measured, limited=limited)
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain or the limit is negative."""

@@ -21,20 +21,17 @@ from gpusim.builder.anchors import end_point
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
-    JOINT_REFERENCES,
     LAST,
-    LINE_REFERENCES,
     NEXT,
-    ActuatorType,
-    AxisMaker,
     Group,
+    JointActuator,
+    LineActuator,
     Parameter,
     Reading,
     StateReader,
     StepBuffers,
     register,
 )
-from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array, Vector
 
 
@@ -86,14 +83,13 @@ def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, .
 
 
 @register
-class Spring(ActuatorType):
+class Spring(LineActuator):
     """Spring-damper between two points."""
 
     name: ClassVar[str] = "spring"
     kernel_file: ClassVar[str] = "spring.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     prefix: ClassVar[str] = "spring"
-    references = LINE_REFERENCES
     picture: ClassVar[str | None] = "coil"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N/m", "spring constant"),
@@ -103,11 +99,6 @@ class Spring(ActuatorType):
     readings: ClassVar[tuple[Reading, ...]] = _readings(
         "spring", "m", "distance of the two points", "force that pushes the points apart"
     )
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the line between the points."""
-        p = spec.params
-        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a constant is negative."""
@@ -128,11 +119,10 @@ class Spring(ActuatorType):
 
 
 @register
-class TorsionSpring(Spring):
+class TorsionSpring(JointActuator, Spring):
     """Spring-damper on a joint coordinate."""
 
     name: ClassVar[str] = "torsion_spring"
-    references = JOINT_REFERENCES
     turns: ClassVar[bool] = True
     picture: ClassVar[str | None] = "torsion_coil"
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -143,10 +133,6 @@ class TorsionSpring(Spring):
     readings: ClassVar[tuple[Reading, ...]] = _readings(
         "torsion_spring", "rad", "joint coordinate", "torque along the coordinate"
     )
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 
 def line_params(

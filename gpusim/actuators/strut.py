@@ -28,19 +28,17 @@ from gpusim.actuators.refitted_law import RefittedLaw
 from gpusim.actuators.spring import read_length
 from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
-    JOINT_REFERENCES,
     LAST,
-    LINE_REFERENCES,
     NEXT,
-    AxisMaker,
     Group,
+    JointActuator,
+    LineActuator,
     Parameter,
     Reading,
     StateReader,
     StepBuffers,
     register,
 )
-from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array
 
 MOST_POINTS = 16
@@ -194,23 +192,17 @@ def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, .
 
 
 @register
-class Strut(RefittedLaw):
+class Strut(LineActuator, RefittedLaw):
     """Spring, damper and stops between two points."""
 
     name: ClassVar[str] = "strut"
     kernel_file: ClassVar[str] = "strut.cuh"
     prefix: ClassVar[str] = "spring"
-    references = LINE_REFERENCES
     picture: ClassVar[str | None] = "coil"
     parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=False)
     readings: ClassVar[tuple[Reading, ...]] = _readings(
         "strut", "m", "distance of the two points", "force that pushes the points apart"
     )
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the line between the points."""
-        p = spec.params
-        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a constant is negative, a stop's length is not positive, or the stops are swapped."""
@@ -245,18 +237,13 @@ class Strut(RefittedLaw):
 
 
 @register
-class JointStrut(Strut):
+class JointStrut(JointActuator, Strut):
     """Spring, damper and stops on a joint coordinate."""
 
     name: ClassVar[str] = "joint_strut"
-    references = JOINT_REFERENCES
     turns: ClassVar[bool] = True
     picture: ClassVar[str | None] = "torsion_coil"
     parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=True)
     readings: ClassVar[tuple[Reading, ...]] = _readings(
         "joint_strut", "rad", "joint coordinate", "torque along the coordinate"
     )
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])

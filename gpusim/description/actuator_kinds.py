@@ -425,6 +425,27 @@ class ActuatorType:
         return None
 
 
+class JointActuator(ActuatorType):
+    """Base class of kinds that act on a joint coordinate."""
+
+    references: ClassVar[Mapping[str, Reference]] = JOINT_REFERENCES
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """Return the axis row of the joint coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
+
+class LineActuator(ActuatorType):
+    """Base class of kinds that act between two points."""
+
+    references: ClassVar[Mapping[str, Reference]] = LINE_REFERENCES
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """Return the axis row of the line between the points."""
+        p = spec.params
+        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
+
+
 _KINDS: Registry[ActuatorType] = Registry("actuator kind")
 register = _KINDS.register
 

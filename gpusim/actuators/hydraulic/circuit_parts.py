@@ -17,8 +17,9 @@ from gpusim.actuators.hydraulic.hydraulic_cylinder import CUSHION, check_start, 
 from gpusim.actuators.hydraulic.hydraulics import check_overlaps
 from gpusim.description.actuator_kinds import (
     ActuatorType,
-    AxisMaker,
     Group,
+    JointActuator,
+    LineActuator,
     Parameter,
     Reading,
     StateReader,
@@ -374,7 +375,7 @@ class Consumer(ActuatorType):
 
 
 @register
-class OilCylinder(Consumer):
+class OilCylinder(LineActuator, Consumer):
     """Hydraulic cylinder between two pins, with stops and cushions."""
 
     name: ClassVar[str] = "oil_cylinder"
@@ -403,11 +404,6 @@ class OilCylinder(Consumer):
         "oil_cylinder", "m", "force", " - w.oil_cylinder_length_offset(i)"
     )
 
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the line between the pins."""
-        p = spec.params
-        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
-
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
         """Raise ModelError if the initial stroke of a cylinder is not between the stops."""
         for spec in specs:
@@ -432,7 +428,7 @@ class OilCylinder(Consumer):
 
 
 @register
-class OilMotor(Consumer):
+class OilMotor(JointActuator, Consumer):
     """Hydraulic motor on a joint coordinate. ``area_a`` and ``area_b`` are equal to the displacement (m3/rad).
 
     If the inlet cavitates, flow and torque are proportional to the oil-filled fraction of the displacement.
@@ -446,10 +442,6 @@ class OilMotor(Consumer):
     }  # fmt: skip
     parameters: ClassVar[tuple[Parameter, ...]] = _CONSUMER
     readings: ClassVar[tuple[Reading, ...]] = _consumer_readings("oil_motor", "rad", "torque", "")
-
-    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the joint coordinate."""
-        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 
 @dataclass
