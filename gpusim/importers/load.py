@@ -164,7 +164,7 @@ def add_model(
             raise ModelError(f"{rule}; give collisions=False, or mount the model on the world")
     first = {"joint": len(self.joints), "shape": len(self.shapes), "visual": len(self.visuals)}
     self.add_builder(other, xform, label_prefix, body)
-    _move(report, label_prefix, first, "world" if body == WORLD else self.bodies[body].label, xform or Transform())
+    _move(report, label_prefix, first, self.body_label(body), xform or Transform())
     return report
 
 

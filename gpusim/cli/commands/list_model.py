@@ -18,7 +18,7 @@ from gpusim.cli.options import RunOptions
 from gpusim.cli.target_files import MACHINE, MODEL, PYTHON, STILL, XACRO, python_function
 from gpusim.cli.targets import load_target
 from gpusim.description.joint_kinds import joint_type
-from gpusim.description.specs import WORLD, JointSpec
+from gpusim.description.specs import JointSpec
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
@@ -54,7 +54,7 @@ def _joints(model: Model) -> Table | None:
     for joint in model.joints:
         kind = joint_type(joint.kind)
         units = [kind.unit_of(joint, axis) for axis in range(kind.moves(joint))]
-        ends = (_body(model, joint.parent), _body(model, joint.child))
+        ends = (model.body_label(joint.parent), model.body_label(joint.child))
         rows.append((joint.label, joint.kind.replace("_", " "), *ends, _limits(joint), _words(units)))
     return _table("Joints", ("joint", "kind", "parent", "child", "limits", "unit"), rows)
 
@@ -90,14 +90,14 @@ def _commands(model: Model) -> Table | None:
 def _sensors(model: Model) -> Table | None:
     rows = [(s.label, f"{s.kind} sensor") for s in model.sensors]
     rows += [(d.label, "measured") for d in model.diagrams if getattr(d, "senses", False)]
-    rows += [(s.label, f"site on {_body(model, s.body)}") for s in model.sites]
+    rows += [(s.label, f"site on {model.body_label(s.body)}") for s in model.sites]
     return _table("Sensors and sites", ("label", "what"), rows)
 
 
 def _shapes(model: Model) -> Table | None:
     kinds: dict[str, Counter[str]] = {}
     for shape in model.shapes:
-        kinds.setdefault(_body(model, shape.body), Counter())[shape.kind.replace("_", " ")] += 1
+        kinds.setdefault(model.body_label(shape.body), Counter())[shape.kind.replace("_", " ")] += 1
     rows = [(body, ", ".join(f"{n} {kind}" for kind, n in found.items())) for body, found in kinds.items()]
     return _table("Shapes", ("body", "shapes"), rows)
 
@@ -112,10 +112,6 @@ def _parameters(options: RunOptions) -> list[str]:
     from gpusim.machine_files import machine_values
 
     return machine_values(options.target)
-
-
-def _body(model: Model, index: int) -> str:
-    return "world" if index == WORLD else model.bodies[index].label
 
 
 def _words(items: Iterable[str]) -> str:

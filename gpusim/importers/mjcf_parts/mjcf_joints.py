@@ -279,7 +279,7 @@ def _describe(context: Context) -> None:
             label=at.label,
             index=at.index,
             kind=kind,
-            parent="world" if above == WORLD else builder.bodies[above].label,
+            parent=builder.body_label(above),
             child=context.labels[b],
             lower=lower,
             upper=upper,

@@ -190,8 +190,7 @@ class Assembly:
         return Gear(joint.node, joint.label, bodies[0], bodies[1], bodies[2], axes)
 
     def _ends(self, item: Placed) -> tuple[str, str]:
-        parent, child = ("world" if b == WORLD else self.builder.bodies[b].label for b in (item.parent, item.child))
-        return parent, child
+        return self.builder.body_label(item.parent), self.builder.body_label(item.child)
 
     def _roots(self, placed: list[Placed], fix: bool) -> None:
         """Describe the base in the report."""
