@@ -1,4 +1,4 @@
-"""Input text files with a size limit."""
+"""Input text: files with a size limit, and XML text."""
 
 from __future__ import annotations
 
@@ -34,3 +34,8 @@ def bounded_bytes(path: str | os.PathLike[str]) -> bytes:
     if len(data) > MOST_TEXT:
         raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT >> 20} MiB", str(path))
     return data
+
+
+def is_xml_text(given: object) -> bool:
+    """Return True for XML text and False for a path."""
+    return isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<")

@@ -17,7 +17,8 @@ from gpusim.importers.sdf_parts.sdf_frames import Scope, file_in, read_scopes
 from gpusim.importers.sdf_parts.sdf_shapes import add_collisions, add_ground, add_visuals, keep_apart
 from gpusim.importers.sdf_parts.sdf_unread import report_unread
 from gpusim.importers.sdf_parts.sdf_views import add_lights
-from gpusim.importers.sdf_parts.sdf_xml import is_text, read_sdf
+from gpusim.importers.sdf_parts.sdf_xml import read_sdf
+from gpusim.input_files import is_xml_text
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 
@@ -88,7 +89,7 @@ def load_sdf(
     with asset_folder(assets) as folders:
         path = _located(path_or_string, folders)
         root = read_sdf(path, os.fspath(path_or_string))
-        folder = Path.cwd() if is_text(path) else Path(path).resolve().parent
+        folder = Path.cwd() if is_xml_text(path) else Path(path).resolve().parent
         search = Search(folder, [*folders, *map(Path, asset_dirs)])
         report = ImportReport(root.source, "", "", None, bool(fixed_base))
         world = read_scopes(root, folder, search, xform or Transform(), report)
@@ -127,7 +128,7 @@ def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os
     """Return the SDF text or the path of the SDF file."""
     if not isinstance(given, str | os.PathLike):
         raise ModelError(f"load_sdf: {type(given).__name__} is not a path; give a path or SDF text")
-    if is_text(given):
+    if is_xml_text(given):
         return given
     if not os.fspath(given).strip():
         raise ModelError("load_sdf: the path is empty; give a path or SDF text")

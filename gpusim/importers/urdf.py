@@ -27,6 +27,7 @@ from gpusim.importers.urdf_parts.urdf_tree import read_tree
 from gpusim.importers.urdf_parts.urdf_visuals import add_visuals, read_visuals
 from gpusim.importers.urdf_parts.urdf_xacro import expand
 from gpusim.importers.urdf_parts.urdf_xml import read_document
+from gpusim.input_files import is_xml_text
 from gpusim.renamed import checks_old_names
 from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Vector
@@ -200,20 +201,16 @@ def _checked_argument(path_or_string: object) -> str | os.PathLike[str]:
     return path_or_string
 
 
-def _is_text(given: object) -> bool:
-    return isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<")
-
-
 def _folder(given: str | os.PathLike[str]) -> Path:
     try:
-        return Path.cwd() if _is_text(given) else Path(given).resolve().parent
+        return Path.cwd() if is_xml_text(given) else Path(given).resolve().parent
     except (OSError, ValueError):  # for names with a NUL byte, the reader raises an error
         return Path.cwd()
 
 
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
     """Return the URDF text or the path of the URDF file."""
-    if _is_text(given):
+    if is_xml_text(given):
         return given
     inside = [folder / given for folder in folders if not Path(given).is_absolute() and os.path.isfile(folder / given)]
     return inside[0] if inside else given

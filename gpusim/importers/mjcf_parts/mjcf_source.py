@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from gpusim.errors import ModelError
+from gpusim.input_files import is_xml_text
 
 _FILE_NAMES = re.compile(rb"""\b(?:file|file(?:right|left|up|down|front|back))\s*=\s*["']([^"']+)["']""")
 _MISSING = re.compile("pening file|resource not found")
@@ -86,7 +87,7 @@ def _compiled(
         return _quoting("MjSpec", source.compile), "MjSpec"
     if not isinstance(source, str | os.PathLike) or not str(source).strip():
         raise ModelError(f"load_mjcf: {source!r} is not an MJCF model; give a path, MJCF text, an MjModel or an MjSpec")
-    is_text = isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
+    is_text = is_xml_text(source)
     name = "MJCF text" if is_text else Path(source).name
     if not is_text and not os.path.isfile(source):  # Path.is_file raises an error for very long names
         raise ModelError(f"load_mjcf: there is no file {str(source)!r}; give the path of an MJCF file")

@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from gpusim.errors import ModelError
-from gpusim.input_files import bounded_bytes
+from gpusim.input_files import bounded_bytes, is_xml_text
 from gpusim.transform import Transform
 
 UNLIMITED = 1e9
@@ -136,18 +136,13 @@ class Node:
         return Transform.from_rpy(values[:3], [scale * angle for angle in values[3:]])
 
 
-def is_text(given: object) -> bool:
-    """Return True for XML text and False for a path."""
-    return isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<")
-
-
 def read_sdf(path_or_text: str | os.PathLike[str], name: str | os.PathLike[str] = "") -> Node:
     """Return the <sdf> element of a file or of text that starts with "<". Messages show ``name`` instead of the path.
 
     Raises:
         ModelError: the file is missing, is not XML, or has no <sdf>.
     """
-    if is_text(path_or_text):
+    if is_xml_text(path_or_text):
         source, content, encoding = (
             "text",
             str(path_or_text).lstrip("\ufeff \t\r\n").encode("utf-8", "replace"),
