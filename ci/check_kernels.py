@@ -44,9 +44,10 @@ from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E
 
 # First architecture for which NVRTC 12.9 optimizes differently. For a virtual architecture, NVRTC only makes PTX.
 NEWER = "compute_100"
-# The script compiles every build for the last architecture, NEXT_VARIANTS for NEWER, and one build for each other
-# architecture. NVRTC 12 writes the same PTX for all architectures before sm_100. The allowed instructions exist since
-# sm_70.
+# The script compiles every build for the last architecture, NEXT_VARIANTS for NEWER, and the build EVERYWHERE for each
+# other architecture. NVRTC 12 writes the same PTX for all architectures before sm_100. The allowed instructions exist
+# since sm_70.
+EVERYWHERE = "fused colored float64"
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
 # NVRTC of gpusim[cuda13]. The PTX of NVRTC 13 is different, because the optimizer is different.
@@ -250,11 +251,12 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
         full: run ptxas with the optimization level of a full build.
     """
     variants = list(variants)
+    everywhere = next((v for v in variants if v.name == EVERYWHERE), variants[0])
     todo = [
         Job(v.name, v.main, dict(v.generated), dict(v.defines), arch, arch == archs[-1], full, *_linking(v))
-        for number, v in enumerate(variants)
+        for v in variants
         for arch in archs
-        if arch == archs[-1] or not number or (arch == NEWER and v.name in NEXT_VARIANTS)
+        if arch == archs[-1] or v is everywhere or (arch == NEWER and v.name in NEXT_VARIANTS)
     ]
     return _run(todo, jobs)
 
