@@ -134,9 +134,12 @@ def _build(target: Path, make: Callable[[Path], bytes | Path]) -> None:
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Wait while another process builds ``target``. The system releases the lock of a process that ends."""
+    """Wait while another process builds ``target``. The system releases the lock of a process that ends.
+
+    If the file system has no locks, processes build at the same time. A build reports folders that are not writable.
+    """
     with ExitStack() as stack:
-        with suppress(NotImplementedError):  # some network file systems have no locks
+        with suppress(OSError):
             stack.enter_context(FileLock(f"{target}.lock"))
         yield
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import subprocess
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 import gpusim
 from gpusim.backends.codegen import kernel_sources as sources_module
@@ -178,6 +180,14 @@ def test_others_wait_for_a_build(cache: Path) -> None:
         second = pool.submit(cached, "cuda/k.cubin", build)
         assert first.result().read_bytes() == second.result().read_bytes() == b"whole"
     assert len(builds) == 1
+
+
+def test_a_file_system_without_locks_serves(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def acquire(self: FileLock, *_: object, **_options: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(FileLock, "acquire", acquire)
+    assert cached("cuda/k.cubin", lambda scratch: b"whole").read_bytes() == b"whole"
 
 
 @pytest.mark.parametrize("left", [b"", b"who", b"wh0le"])
