@@ -157,7 +157,9 @@ def test_doctor_names_what_is_missing_to_draw(monkeypatch) -> None:
         ("print('no card'); raise SystemExit(3)", "no card"),
     ],
 )
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process that crashes with a code, not a signal")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="needs signals: on Windows, a crashed process has an exit code instead"
+)
 def test_a_driver_that_crashes_leaves_the_doctor_alive(code: str, trouble: str) -> None:
     assert probes.run_child(code)[0] == trouble
 

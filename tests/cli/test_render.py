@@ -151,7 +151,7 @@ def test_a_film_that_is_cut_short_is_playable(tmp_path) -> None:
 
 @pytest.mark.nightly
 @needs_films
-@pytest.mark.skipif(os.name != "posix", reason="a limit on the size of files stands in for a full disk")
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX limit on the size of files, which simulates a full disk")
 def test_a_film_on_a_full_disk_is_no_file(tmp_path) -> None:
     code = (
         "import resource, signal, sys, numpy as np\n"
@@ -357,7 +357,7 @@ def test_a_recording_of_signals_cannot_be_drawn(cli, tmp_path, monkeypatch) -> N
 
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0,
-    reason="root may write into any folder; the next test refuses it by other means",
+    reason="root may write into any folder; the next test raises this error itself",
 )
 def test_a_folder_without_write_permission(render, tmp_path) -> None:
     folder = tmp_path / "locked"

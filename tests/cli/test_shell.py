@@ -39,7 +39,7 @@ def test_bad_input_exits_with_2_and_one_sentence(checkout, arguments: list[str])
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(os.name != "posix", reason="closes streams as POSIX shells do")
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell that closes the output streams of a command")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize("arguments", [["run", SCENE, "--duration", "0.01"], ["list"], ["run", "nowhere"]])
 def test_closed_streams_are_no_traceback(checkout, closed: str, arguments: list[str]) -> None:

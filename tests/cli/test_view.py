@@ -126,7 +126,7 @@ def test_many_worlds_faster_and_paused(view) -> None:
     assert "spinning_top: 0.000 s" in result.output and "b.npz: 1 frames" in result.output
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT and SIGKILL to break a process off with")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the signals SIGINT and SIGKILL, which Windows does not have")
 @pytest.mark.parametrize("how, code", [("SIGINT", 130), ("SIGTERM", 130), ("SIGKILL", -9)])
 def test_a_recording_that_is_broken_off_is_playable(view, cli, tmp_path, how: str, code: int) -> None:
     process = started("double_pendulum", "--record", "a.npz", "--duration", "60", folder=tmp_path)

@@ -16,7 +16,7 @@ from gpusim.typing import Array
 from tests.backends import FASTEST
 
 ON_KERNELS = pytest.mark.skipif(
-    FASTEST != "native", reason="up to 500 steps, with the forces read after each, take minutes on the NumPy backend"
+    FASTEST != "native", reason="needs a C++ compiler: up to 500 steps take minutes on the NumPy backend"
 )
 
 

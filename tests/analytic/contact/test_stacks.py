@@ -53,8 +53,8 @@ def test_heavy_box_on_light_ones_stands(light):
 
 HEAVY_TOP = pytest.mark.xfail(
     strict=True,
-    reason="docs/concepts/limitations.md: 100 kg on 4 or 9 boxes of 1 kg each: 8 sweeps of 4 substeps leave the top "
-    "shaking (0.1 m/s, and aside by 70 mm in 10 s); 64 sweeps hold it, as the test above shows",
+    reason="documented limit (docs/concepts/limitations.md): 8 sweeps do not converge for 100 kg on 4 or 9 boxes of "
+    "1 kg. The top box moves sideways by 70 mm in 10 s. With 64 sweeps, the test above passes.",
 )
 
 
