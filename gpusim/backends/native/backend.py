@@ -121,12 +121,11 @@ class NativeBackend(KernelBackend):
         self.world_lanes = self._lanes_of_worlds(launch)
         if self.world_lanes > 1:
             self.launch_reason = f"launch simd: {self.world_lanes} worlds side by side in the processor's vectors"
-        known = self.direct, self.kinds, bool(specialize), self.world_lanes
+        build = partial(model_variant, main, self.real, self.stored)
+        known = self.direct, self.kinds
         sizes = self.sizes if specialize else general_sizes(self.sizes)
-        self._library = load_library(model_variant(main, self.real, self.stored, sizes, *known))
-        sized = partial(
-            model_variant, main, self.real, self.stored, self.sizes, self.direct, self.kinds, True, self.world_lanes
-        )
+        self._library = load_library(build(sizes, *known, bool(specialize), self.world_lanes))
+        sized = partial(build, self.sizes, *known, True, self.world_lanes)
         self._specialization = Specialization(sized) if specialize is None else None
         self._kept: dict[str, tuple[Array, int]] = {}
         self._slab = np.zeros(0, np.uint8)
