@@ -26,14 +26,14 @@ GPUSIM_FN void body_rotation(const Kept& w, int b, double* out) {
     matrix_from_quaternion(w.orientation() + 4 * b, out);
 }
 
-GPUSIM_FN void turn_from_body(const Kept& w, int b, const double* vector, double* out) {
+GPUSIM_FN void rotate_from_body(const Kept& w, int b, const double* vector, double* out) {
     double rotation[9];
     body_rotation(w, b, rotation);
-    turn3(rotation, vector, out);
+    rotate3(rotation, vector, out);
 }
 GPUSIM_FN void site_position(const Kept& w, int i, double* out) {
     const int b = w.site_body()[i];
-    turn_from_body(w, b, w.site_arm() + 3 * i, out);
+    rotate_from_body(w, b, w.site_arm() + 3 * i, out);
     for (int k = 0; k < 3; ++k) out[k] = w.position()[3 * b + k] + out[k];
 }
 GPUSIM_FN void site_axes(const Kept& w, int i, double* out) {

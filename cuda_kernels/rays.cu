@@ -17,8 +17,8 @@ GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
     double axes[9], offset[3];
     site_axes(w, site, axes);
     site_position(w, site, c.origin);
-    turn3(axes, w.ray_origin() + 3 * ray, offset);
-    turn3(axes, w.ray_direction() + 3 * ray, c.direction);
+    rotate3(axes, w.ray_origin() + 3 * ray, offset);
+    rotate3(axes, w.ray_direction() + 3 * ray, c.direction);
     for (int k = 0; k < 3; ++k) {
         c.origin[k] += offset[k];
         c.normal[k] = 0.0;
@@ -32,7 +32,7 @@ GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ra
     const double radius = w.shape_radius()[shape];
     double rotation[9], near[3];
     body_rotation(w, body, rotation);
-    turn3(rotation, w.shape_center() + 3 * shape, s.center);
+    rotate3(rotation, w.shape_center() + 3 * shape, s.center);
     for (int k = 0; k < 3; ++k) {
         s.center[k] = w.position()[3 * body + k] + s.center[k];
         near[k] = c.origin[k] - s.center[k];
@@ -44,9 +44,9 @@ GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ra
         const double room = NEARBY * radius;
         if (dot3(near, near) > room * room || r.start > room || c.distance < -r.start - room) return false;
     }
-    product33(rotation, w.shape_turn() + 9 * shape, s.turn);
-    turn_back3(s.turn, near, r.origin);
-    turn_back3(s.turn, c.direction, r.direction);
+    product33(rotation, w.shape_frame() + 9 * shape, s.turn);
+    rotate_back3(s.turn, near, r.origin);
+    rotate_back3(s.turn, c.direction, r.direction);
     return true;
 }
 GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
@@ -59,7 +59,7 @@ GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
     if (!(distance < c.distance)) return;
     c.distance = max_(distance, 0.0);
     c.shape = shape;
-    turn3(s.turn, normal, normal);
+    rotate3(s.turn, normal, normal);
     const double length = norm3(normal);
     // If the normal is zero (a disk), use the reverse direction of the ray.
     for (int k = 0; k < 3; ++k) c.normal[k] = length > 0.0 ? normal[k] / length : -c.direction[k];

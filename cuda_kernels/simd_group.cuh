@@ -5,7 +5,7 @@
 #include "step.cuh"
 #include "wide_phases.cuh"
 
-struct GroupPlace {
+struct GroupField {
     long long offset;  // in the slab of a world, in bytes
     int count, size;   // number of entries, and bytes per entry
 };
@@ -95,7 +95,7 @@ struct Group {
     long long spare;   // offset from an array of the group to its backup. Skipped worlds get the backup back
     unsigned running;  // bits of the existing worlds that have not failed
     GroupSet in_worlds, in_vectors;
-    GroupPlace place[64 * GROUP_WORDS];
+    GroupField place[64 * GROUP_WORDS];
 
     template <class F> MEMBER unsigned where(unsigned mask, F holds) const {
         unsigned found = 0;
@@ -151,15 +151,15 @@ struct Group {
 #include "group.cuh"
 
 // Return the size of the vectors of all arrays (bytes). Each array starts at a multiple of the vector size.
-GPUSIM_FN long long vector_bytes(const GroupPlace* place) {
+GPUSIM_FN long long vector_bytes(const GroupField* place) {
     long long numbers = 0;
     for (int k = 0; k < WIDE_ARRAYS; ++k) numbers += place[k].count;
     return 8ll * WORLD_LANES * numbers;
 }
 // Return the size of a group, in bytes: slabs, vectors, backups and parameters.
 GPUSIM_FN long long group_size(const Arguments* a, const World& w) {
-    GroupPlace place[64 * GROUP_WORDS];
-    find_places(w, place);
+    GroupField place[64 * GROUP_WORDS];
+    find_fields(w, place);
     return WORLD_LANES * (a->slab_bytes + 8 * parameter_numbers(w)) + 2 * vector_bytes(place);
 }
 // Make a group of up to WORLD_LANES worlds, starting at world ``first``.
@@ -170,7 +170,7 @@ GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, cha
         g.lane[l] = make_world(a, h, id, base + l * a->slab_bytes, 0, 1);
         if (first + l < a->n_worlds && !a->health[id]) g.running |= 1u << l;
     }
-    find_places(g.lane[0], g.place);
+    find_fields(g.lane[0], g.place);
     g.all.a = a, g.all.h = h, g.spare = vector_bytes(g.place);
     char* at = base + WORLD_LANES * a->slab_bytes;
     for (int k = 0; k < WIDE_ARRAYS; at += 8ll * WORLD_LANES * g.place[k++].count) g.all.array[k] = at;

@@ -78,7 +78,7 @@ constexpr long long LEAST_WORK = 512;
     }
 // Several blocks per world run lists of manifolds (RUN_LISTS) and other phases with tickets.
 #if GPUSIM_GPU
-#define IN_TURNS(name, call)                                                                                   \
+#define WITH_TICKETS(name, call)                                                                                   \
     GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
         (void)level; (void)threads;                                                                            \
         World w = item_world(a, h, int(blockIdx.x) % a->n_worlds);                                             \
@@ -86,23 +86,23 @@ constexpr long long LEAST_WORK = 512;
         w.threads = int(blockDim.x);                                                                           \
         if (!concerns(w, condition)) return;                                                                   \
         call;                                                                                                  \
-        leave_turns(w, int(gridDim.x) / a->n_worlds);                                                          \
+        leave_tickets(w, int(gridDim.x) / a->n_worlds);                                                          \
     }
 // Parts of a launch with tickets. The items of a part wait for all earlier parts.
 struct Parts {
     const World& w;
     int turn, end;
-    MEMBER explicit Parts(const World& world) : w(world), turn(draw_turn(world)), end(0) {}
+    MEMBER explicit Parts(const World& world) : w(world), turn(draw_ticket(world)), end(0) {}
     // A ticket contains one item for each thread of the block.
     template <class F> MEMBER void run(int items, F call) {
         const int first = end;
         end += (items + w.threads - 1) / w.threads;
         while (turn < end) {
-            await_turns(w, first);
+            await_tickets(w, first);
             const int i = (turn - first) * w.threads + w.tid;
             if (i < items) call(i);
-            end_turn(w);
-            turn = draw_turn(w);
+            end_ticket(w);
+            turn = draw_ticket(w);
         }
     }
 };
@@ -111,15 +111,15 @@ struct Parts {
         Parts parts(w);                                                                                        \
         run_lists(parts, w, [&](int list, int i) { name(w, list, i); }, [&](int b) { add(w, b); });            \
     }                                                                                                          \
-    IN_TURNS(name, name##_lists(w))
+    WITH_TICKETS(name, name##_lists(w))
 #else
-#define IN_TURNS(name, call)                                                                                   \
+#define WITH_TICKETS(name, call)                                                                                   \
     GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
         (void)level; (void)threads;                                                                            \
         for (int id = 0; id < a->n_worlds; ++id) {                                                             \
             const World w = item_world(a, h, id);                                                              \
             if (!concerns(w, condition)) continue;                                                             \
-            clear_turns(w);                                                                                    \
+            clear_tickets(w);                                                                                    \
             GPUSIM_PRAGMA(omp parallel num_threads(threads) if (threads > 1)) { call; }                        \
         }                                                                                                      \
     }
@@ -151,7 +151,7 @@ struct Parts {
         }                                                                                                      \
     }
 #endif
-#define TURNS(name) IN_TURNS(name, name(w))
+#define TICKETS(name) WITH_TICKETS(name, name(w))
 // Run a phase over the lists of manifolds: the overflow, the sums over bodies, then one color after another.
 template <class F, class G> GPUSIM_FN void run_lists(Parts& parts, const World& w, F call, G add) {
     parts.run(list_items(w, w.max_colors()), [&](int i) { call(w.max_colors(), i); });
@@ -176,7 +176,7 @@ template <class F, class G> GPUSIM_FN void run_lists(Parts& parts, const World& 
 
 GPUSIM_PHASE void set_forward(const World& w, int trial, int) {
     *w.forward_only() = trial;
-    clear_turns(w);
+    clear_tickets(w);
 }
 // Set the flag ``active`` if a world has remaining passes.
 GPUSIM_PHASE void publish_active(const World& w, int) {

@@ -124,7 +124,7 @@ def sinc(angle_squared: Array) -> Array:
     return value
 
 
-def turn_factors(angle_squared: Array) -> tuple[Array, Array]:
+def rotation_factors(angle_squared: Array) -> tuple[Array, Array]:
     """Return sin(x)/x - 1 and (1 - cos(x))/x^2 for x^2 = ``angle_squared``, without cancellation for small x."""
     s = angle_squared
     sine = s * (-1.0 / 6.0 + s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s * (1.0 / 362880.0))))

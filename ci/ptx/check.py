@@ -55,7 +55,7 @@ TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Tolerance for signals that the host computes.
 TOLERANCE = 1e-12
 KNOWN = {
-    ("unwritten memory read", "place_shape"): "unset boxes can only ask for a search, which then runs",
+    ("unwritten memory read", "locate_shape"): "unset boxes can only ask for a search, which then runs",
 }
 """Harmless findings: kind, function and reason."""
 

@@ -117,7 +117,7 @@ class RawModule:
 def load_module(*parts: Part) -> Module:
     """Return the kernels of a source, or of several linked sources. Compile sources that are not in the cache."""
     module = Module(build(*(make_ptx(*part) for part in parts)))
-    module.place_tables(_kept)
+    module.load_tables(_kept)
     return module
 
 

@@ -302,7 +302,7 @@ class Module:
             self._kernels[kernel.name.decode()] = kernel
         self.number = self._executor.add(self)
 
-    def place_tables(self, place: Callable[[bytes], int]) -> None:
+    def load_tables(self, place: Callable[[bytes], int]) -> None:
         """Set the device address of every initialized array in global memory.
 
         ``place`` returns the address for the bytes.

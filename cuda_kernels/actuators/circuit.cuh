@@ -168,7 +168,7 @@ struct StoreFlow {
         const double poppet = w.oil_edge_poppet(n), pilot = w.oil_edge_node_pilot(n);
         double target;
         if (kind == OIL_COUNTERBALANCE) {
-            const double piloted = pilot >= 0.0 ? p[node_place(w, pilot)] : 0.0;
+            const double piloted = pilot >= 0.0 ? p[index_in_circuit(w, pilot)] : 0.0;
             target = clamped((p[b.i] + w.oil_edge_pilot_ratio(n) * piloted - w.oil_edge_set_pressure(n)) / w.oil_edge_range(n), 0.0, 1.0);
         } else {
             const bool held = poppet < 0.5 && p[b.i] - p[b.j] > w.oil_edge_transition_pressure(n);
@@ -186,8 +186,8 @@ GPUSIM_FN double sensed_load(const World& w, int k, const double* p) {
     double most = 0.0;
     for (int n = 0; n < w.oil_valve_count(); ++n) {
         if (int(w.oil_valve_circuit(n)) != k || !(w.oil_valve_senses(n) > 0.5)) continue;
-        if (w.oil_valve_opened_p_a(n) > 0.0) most = max_(most, p[node_place(w, w.oil_valve_node_a(n))]);
-        if (w.oil_valve_opened_p_b(n) > 0.0) most = max_(most, p[node_place(w, w.oil_valve_node_b(n))]);
+        if (w.oil_valve_opened_p_a(n) > 0.0) most = max_(most, p[index_in_circuit(w, w.oil_valve_node_a(n))]);
+        if (w.oil_valve_opened_p_b(n) > 0.0) most = max_(most, p[index_in_circuit(w, w.oil_valve_node_b(n))]);
     }
     return most;
 }
@@ -217,8 +217,8 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     if (low) settle_balance(w, k, b, p, error, w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES);
     for (int n = 0; n < w.oil_node_count(); ++n)
         if (int(w.oil_node_circuit(n)) == k) {
-            w.oil_node_pressure(n) = stored(p[int(w.oil_node_place(n))]);
-            w.oil_node_void(n) = stored(w.h * error[int(w.oil_node_place(n))]);
+            w.oil_node_pressure(n) = stored(p[int(w.oil_node_index(n))]);
+            w.oil_node_void(n) = stored(w.h * error[int(w.oil_node_index(n))]);
             watch_void(w, w.oil_node_void(n), n);
         }
     StoreFlow store = {p, 0.0};
@@ -230,7 +230,7 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     }
     for (int n = 0; n < w.oil_pump_count(); ++n) {
         if (int(w.oil_pump_circuit(n)) != k) continue;
-        const int at = node_place(w, w.oil_pump_node(n));
+        const int at = index_in_circuit(w, w.oil_pump_node(n));
         w.oil_pump_flow(n) = stored(pump_flow(w, n, p[at], &fall));
         w.oil_pump_pressure_now(n) = stored(p[at]);
         const double before = w.oil_pump_load_pressure(n);

@@ -12,21 +12,21 @@ struct Consumer {
     int number, cylinder, node[2];
     double area[2];
 };
-GPUSIM_FN int node_place(const World& w, double node) { return int(w.oil_node_place(int(node))); }
+GPUSIM_FN int index_in_circuit(const World& w, double node) { return int(w.oil_node_index(int(node))); }
 GPUSIM_SHARED void consumer_at(const World& w, int k, int row, Consumer& c) {
     for (c.number = 0; c.number < w.oil_cylinder_count(); ++c.number)
         if (int(w.oil_cylinder_circuit(c.number)) == k && int(w.oil_cylinder_row(c.number)) == row) break;
     c.cylinder = c.number < w.oil_cylinder_count();
     if (c.cylinder) {
-        c.node[0] = node_place(w, w.oil_cylinder_node_a(c.number));
-        c.node[1] = node_place(w, w.oil_cylinder_node_b(c.number));
+        c.node[0] = index_in_circuit(w, w.oil_cylinder_node_a(c.number));
+        c.node[1] = index_in_circuit(w, w.oil_cylinder_node_b(c.number));
         c.area[0] = w.oil_cylinder_area_a(c.number);
         c.area[1] = w.oil_cylinder_area_b(c.number);
         return;
     }
     for (c.number = 0; int(w.oil_motor_circuit(c.number)) != k || int(w.oil_motor_row(c.number)) != row;) ++c.number;
-    c.node[0] = node_place(w, w.oil_motor_node_a(c.number));
-    c.node[1] = node_place(w, w.oil_motor_node_b(c.number));
+    c.node[0] = index_in_circuit(w, w.oil_motor_node_a(c.number));
+    c.node[1] = index_in_circuit(w, w.oil_motor_node_b(c.number));
     c.area[0] = w.oil_motor_area_a(c.number);
     c.area[1] = w.oil_motor_area_b(c.number);
 }
@@ -57,8 +57,8 @@ GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
     const double infinite = 1.0 / 0.0;
     for (int n = 0; n < w.oil_valve_count(); ++n) {
         if (int(w.oil_valve_circuit(n)) != k) continue;
-        const int p = node_place(w, w.oil_valve_node_p(n)), t = node_place(w, w.oil_valve_node_t(n));
-        const int a = node_place(w, w.oil_valve_node_a(n)), b = node_place(w, w.oil_valve_node_b(n));
+        const int p = index_in_circuit(w, w.oil_valve_node_p(n)), t = index_in_circuit(w, w.oil_valve_node_t(n));
+        const int a = index_in_circuit(w, w.oil_valve_node_a(n)), b = index_in_circuit(w, w.oil_valve_node_b(n));
         const double opened[4] = {w.oil_valve_opened_p_a(n), w.oil_valve_opened_a_t(n), w.oil_valve_opened_p_b(n), w.oil_valve_opened_b_t(n)};
         const int from[4] = {p, a, p, b}, to[4] = {a, t, b, t};
         const bool check = w.oil_valve_load_check(n) > 0.5;
@@ -72,7 +72,7 @@ GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
         if (int(w.oil_edge_circuit(n)) != k) continue;
         const int kind = int(w.oil_edge_kind(n));
         const double gain = w.oil_edge_gain(n);
-        Branch b = {node_place(w, w.oil_edge_node_a(n)), node_place(w, w.oil_edge_node_b(n)), gain, gain, 0.0,
+        Branch b = {index_in_circuit(w, w.oil_edge_node_a(n)), index_in_circuit(w, w.oil_edge_node_b(n)), gain, gain, 0.0,
                     w.oil_edge_transition_pressure(n), infinite, kind == OIL_RELIEF || kind == OIL_LEAK};
         if (kind == OIL_ORIFICE) b.forth = b.back = gain * clamped(double(real(w.oil_edge_opening_now(n))), 0.0, 1.0);
         if (kind == OIL_CHECK || kind == OIL_RELIEF) {
@@ -128,7 +128,7 @@ GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
     double volume[MOST_OIL_NODES], bulk[MOST_OIL_NODES];
     for (int n = 0; n < w.oil_node_count(); ++n) {
         if (int(w.oil_node_circuit(n)) != k) continue;
-        const int at = int(w.oil_node_place(n));
+        const int at = int(w.oil_node_index(n));
         b.nodes = max_(b.nodes, at + 1);
         b.pressure[at] = w.oil_node_pressure(n);
         b.fixed[at] = w.oil_node_fixed(n) > 0.5;
@@ -187,7 +187,7 @@ GPUSIM_SHARED void balance_error(const World& w, int k, const Balance& b, const 
     visit_branches(w, k, add);
     for (int n = 0; n < w.oil_pump_count(); ++n)
         if (int(w.oil_pump_circuit(n)) == k) {
-            const int at = node_place(w, w.oil_pump_node(n));
+            const int at = index_in_circuit(w, w.oil_pump_node(n));
             inflow[at] += pump_flow(w, n, p[at], &fall);
         }
     for (int i = 0; i < b.nodes; ++i)
@@ -201,7 +201,7 @@ GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const
     visit_branches(w, k, add);
     for (int n = 0; n < w.oil_pump_count(); ++n)
         if (int(w.oil_pump_circuit(n)) == k) {
-            const int at = node_place(w, w.oil_pump_node(n));
+            const int at = index_in_circuit(w, w.oil_pump_node(n));
             pump_flow(w, n, p[at], &fall);
             matrix[at * MOST_OIL_NODES + at] += fall;
         }

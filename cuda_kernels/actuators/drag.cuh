@@ -17,7 +17,7 @@ GPUSIM_FN void drag_velocity(const World& w, int body, const double* inverse, do
     const double share = known ? 0.5 * double(h_prev(w)) / kick : 0.0;
     double older[6], spin[3];
     for (int k = 0; k < 6; ++k) older[k] = double(w.velocity_before()[6 * body + k]);
-    turn3(inverse, older + 3, spin);
+    rotate3(inverse, older + 3, spin);
     for (int k = 0; k < 3; ++k) older[3 + k] = spin[k];
     for (int k = 0; k < 6; ++k) {
         last[k] = double(w.twist_before()[6 * body + k]);
@@ -37,20 +37,20 @@ GPUSIM_SHARED void drag_push(const World& w, int n, double* force, double* torqu
     drag_velocity(w, body, inverse, last, change);
     for (int k = 0; k < 3; ++k) last[k] = last[k] - wind[k];
     for (int part = 0; part < 6; part += 3) {
-        turn_back3(box, last + part, v + part);
-        turn_back3(box, change + part, ahead + part);
+        rotate_back3(box, last + part, v + part);
+        rotate_back3(box, change + part, ahead + part);
     }
     const double diameter = (size[0] + size[1] + size[2]) / 3.0, cube = diameter * diameter * diameter;
     for (int k = 0; k < 3; ++k) {
         const double i = size[(k + 1) % 3], j = size[(k + 2) % 3], quartic = i * i * i * i + j * j * j * j;
         const double along[3] = {box[k], box[3 + k], box[6 + k]};
         double response[3];
-        turn3(inverse, along, response);
+        rotate3(inverse, along, response);
         pushed[k] = resistance(3.0 * det::PI * diameter * viscosity, 0.5 * density * i * j, kick * double(w.inverse_mass()[body]), v[k], ahead[k]);
         turned[k] = resistance(det::PI * cube * viscosity, density * size[k] * quartic / 64.0, kick * dot3(along, response), v[3 + k], ahead[3 + k]);
     }
-    turn3(box, pushed, pushed);
-    turn3(box, turned, turned);
+    rotate3(box, pushed, pushed);
+    rotate3(box, turned, turned);
     for (int k = 0; k < 3; ++k) {
         force[k] += pushed[k];
         torque[k] += turned[k];

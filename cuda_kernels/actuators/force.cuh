@@ -3,7 +3,7 @@
 #include "../actuate.cuh"
 
 GPUSIM_FN void in_world_frame(const World& w, int body, bool turns, double scale, double* vector) {
-    if (turns) turn3(w.rotation() + 9 * body, vector, vector);
+    if (turns) rotate3(w.rotation() + 9 * body, vector, vector);
     for (int k = 0; k < 3; ++k) vector[k] = scale * vector[k];
 }
 GPUSIM_FN void force_push(const World& w, int k, double* force, double* torque) {
@@ -14,7 +14,7 @@ GPUSIM_FN void force_push(const World& w, int k, double* force, double* torque) 
     const double scale = mean_command(w, w.force_scale_before(k), w.force_scale_now(k));
     in_world_frame(w, body, w.force_in_body_frame(k) > 0.5, scale, own);
     in_world_frame(w, body, w.force_in_body_frame(k) > 0.5, scale, pair);
-    turn3(w.rotation() + 9 * body, arm, arm);
+    rotate3(w.rotation() + 9 * body, arm, arm);
     cross3(arm, own, turned);
     for (int c = 0; c < 3; ++c) {
         force[c] += own[c];

@@ -151,8 +151,8 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     double middle[3];
     for (int k = 0; k < 3; ++k) middle[k] = 0.5 * (on_a[k] + on_b[k]);
     double world[3];
-    turn3(a.turn, middle, world);
-    turn3(a.turn, n, out.normal);
+    rotate3(a.turn, middle, world);
+    rotate3(a.turn, n, out.normal);
     for (int k = 0; k < 3; ++k) {
         out.a[k] = (a.center[k] + world[k]) - (0.5 * across) * out.normal[k];
         out.b[k] = (a.center[k] + world[k]) + (0.5 * across) * out.normal[k];

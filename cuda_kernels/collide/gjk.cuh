@@ -23,13 +23,13 @@ struct Simplex {
 GPUSIM_SHARED void difference_support(const Shape& a, const Shape& b, const double* offset, const double* d, double* w,
                                       double* point) {
     double local[3], p[3], q[3];
-    turn_back3(a.turn, d, local);
+    rotate_back3(a.turn, d, local);
     core_support(a, local, p);
-    turn3(a.turn, p, point);
-    turn_back3(b.turn, d, local);
+    rotate3(a.turn, p, point);
+    rotate_back3(b.turn, d, local);
     for (int k = 0; k < 3; ++k) local[k] = -local[k];
     core_support(b, local, q);
-    turn3(b.turn, q, q);
+    rotate3(b.turn, q, q);
     for (int k = 0; k < 3; ++k) w[k] = point[k] - (offset[k] + q[k]);
 }
 

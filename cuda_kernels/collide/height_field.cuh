@@ -17,7 +17,7 @@ GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, S
     body = b;
     double d[3];
     subtract3(b.center, field.center, d);
-    turn_back3(field.turn, d, body.center);
+    rotate_back3(field.turn, d, body.center);
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j)
             body.turn[3 * i + j] = field.turn[i] * b.turn[j] + field.turn[3 + i] * b.turn[3 + j]
@@ -120,11 +120,11 @@ GPUSIM_FN void field_merge(FieldScan& s) {
 
 GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
     out.count = 0;
-    turn3(field.turn, n, out.normal);
+    rotate3(field.turn, n, out.normal);
     for (int k = 0; k < 4; ++k) {
         if (!s.best[k].found) continue;
         double b[3];
-        turn3(field.turn, s.best[k].b, b);
+        rotate3(field.turn, s.best[k].b, b);
         for (int c = 0; c < 3; ++c) {
             out.b[3 * out.count + c] = field.center[c] + b[c];
             out.a[3 * out.count + c] = out.b[3 * out.count + c] - s.best[k].gap * out.normal[c];

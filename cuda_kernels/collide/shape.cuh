@@ -64,7 +64,7 @@ GPUSIM_FN void plane_bounds(const Shape& s, double* lower, double* upper) {
 }
 
 // Compute the bounds of the box (+-x, +-y, low to high) in the shape frame.
-GPUSIM_FN void turned_box_bounds(const Shape& s, double x, double y, double low, double high, double* lower,
+GPUSIM_FN void rotated_box_bounds(const Shape& s, double x, double y, double low, double high, double* lower,
                                  double* upper) {
     for (int k = 0; k < 3; ++k) {
         const double* row = s.turn + 3 * k;
@@ -79,7 +79,7 @@ GPUSIM_FN void hull_bounds(const Shape& s, double* lower, double* upper) {
     for (int k = 0; k < 3; ++k) { lower[k] = UNBOUNDED; upper[k] = -UNBOUNDED; }
     for (int i = 0; i < s.num_points; ++i) {
         double x[3];
-        turn3(s.turn, s.points + 3 * i, x);
+        rotate3(s.turn, s.points + 3 * i, x);
         for (int k = 0; k < 3; ++k) {
             lower[k] = min_(lower[k], s.center[k] + x[k]);
             upper[k] = max_(upper[k], s.center[k] + x[k]);
@@ -94,5 +94,5 @@ GPUSIM_FN void height_field_bounds(const Shape& s, double* lower, double* upper)
         high = max_(high, s.points[i]);
     }
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
-    turned_box_bounds(s, x, y, low, high, lower, upper);
+    rotated_box_bounds(s, x, y, low, high, lower, upper);
 }

@@ -9,7 +9,7 @@
 #include "shape.cuh"
 
 #define SMOOTH_STEPS 40
-#define SMOOTH_TURN 1e-9       // converged: the next step rotates the normal by less than this (rad),
+#define SMOOTH_ROTATION 1e-9       // converged: the next step rotates the normal by less than this (rad),
 #define SMOOTH_APART 1e-9      // and the distance of the points from the normal is below this, relative to the size
 #define SMOOTH_STUCK 1e-14     // a smaller rotation (rad) does not change the result
 #define SMOOTH_LONGEST 0.7     // maximum step (rad)
@@ -91,12 +91,12 @@ GPUSIM_SHARED void superellipsoid_form(const double* size, const double* n, cons
 GPUSIM_FN void smooth_support(const Shape& s, const double* n, const double* t, const double* u, double* point,
                               double* form) {
     double local_n[3], local_t[3], local_u[3], local[3];
-    turn_back3(s.turn, n, local_n);
-    turn_back3(s.turn, t, local_t);
-    turn_back3(s.turn, u, local_u);
+    rotate_back3(s.turn, n, local_n);
+    rotate_back3(s.turn, t, local_t);
+    rotate_back3(s.turn, u, local_u);
     if (s.kind == SHAPE_SUPERELLIPSOID) superellipsoid_form(s.size, local_n, local_t, local_u, local, form);
     else ellipsoid_support(s.size, s.kind == SHAPE_SPHERE, local_n, local_t, local_u, local, form);
-    turn3(s.turn, local, point);
+    rotate3(s.turn, local, point);
 }
 
 GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, const double* n, SmoothPoint& p) {
@@ -145,7 +145,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         const double g1 = dot3(p.t1, p.gradient), g2 = dot3(p.t2, p.gradient);
         smooth_step(p, g1, g2, p.step);
         const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
-        if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
+        if (turned < SMOOTH_ROTATION && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
         // Near a flat side, the points move far although f changes very little. Therefore also stop if f changes very
         // little.
@@ -193,7 +193,7 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
     const double size = shape_extent(a) + shape_extent(b);
     double n[3];
-    turn3(a.turn, guess, n);
+    rotate3(a.turn, guess, n);
     if (!(dot3(n, n) > 0.5)) {
         const bool near = !(dot3(d, d) > 1e-24 * size * size);
         for (int k = 0; k < 3; ++k) n[k] = near ? a.turn[3 * k + 2] : d[k];
@@ -210,7 +210,7 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
         }
     }
     if (state == 0) return -1;
-    turn_back3(a.turn, p.n, guess);
+    rotate_back3(a.turn, p.n, guess);
     out.count = 0;
     if (state < 0) return 0;
     // Motion of the points in the next step.

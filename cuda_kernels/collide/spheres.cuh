@@ -40,7 +40,7 @@ GPUSIM_FN int sphere_sphere(const Shape& a, const Shape& b, double margin, Manif
 
 // Set the contact point of a sphere with another shape. `normal` is a unit vector in B's frame.
 GPUSIM_FN int sphere_contact(const Shape& a, const Shape& b, const double* normal, double gap, Manifold& out) {
-    turn3(b.turn, normal, out.normal);
+    rotate3(b.turn, normal, out.normal);
     double on_a[3];
     for (int k = 0; k < 3; ++k) on_a[k] = a.center[k] + a.size[0] * out.normal[k];
     put_point(out, 0, on_a, gap, 0);
@@ -51,7 +51,7 @@ GPUSIM_FN int sphere_contact(const Shape& a, const Shape& b, const double* norma
 GPUSIM_FN void center_in_frame(const Shape& a, const Shape& b, double* c) {
     double d[3];
     subtract3(a.center, b.center, d);
-    turn_back3(b.turn, d, c);
+    rotate_back3(b.turn, d, c);
 }
 
 GPUSIM_SHARED int sphere_box(const Shape& a, const Shape& b, double margin, Manifold& out) {

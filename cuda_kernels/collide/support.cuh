@@ -133,7 +133,7 @@ GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
     } else if (s.kind == SHAPE_HEIGHT_FIELD) {
         height_field_bounds(s, lower, upper);
     } else if (s.kind == SHAPE_BOX || s.kind == SHAPE_SUPERELLIPSOID) {
-        turned_box_bounds(s, s.size[0], s.size[1], -s.size[2], s.size[2], lower, upper);
+        rotated_box_bounds(s, s.size[0], s.size[1], -s.size[2], s.size[2], lower, upper);
     } else {
         for (int k = 0; k < 3; ++k) {
             double below, above;
@@ -147,9 +147,9 @@ GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
 // Compute the support point of the core along a world direction of any length, in the world frame.
 GPUSIM_FN void support(const Shape& s, const double* direction, double* point, int* vertex) {
     double d[3], p[3];
-    turn_back3(s.turn, direction, d);
+    rotate_back3(s.turn, direction, d);
     *vertex = core_support(s, d, p);
-    turn3(s.turn, p, point);
+    rotate3(s.turn, p, point);
     for (int k = 0; k < 3; ++k) point[k] = s.center[k] + point[k];
 }
 
@@ -317,7 +317,7 @@ GPUSIM_FN int capsule_facing(const Shape& s, const double* d, double* polygon, i
 // Like face_polygon, but relative to an origin: out = origin + turn x_shape.
 GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const double* origin, double* polygon, int* ids) {
     double d[3];
-    turn_back3(s.turn, direction, d);
+    rotate_back3(s.turn, direction, d);
     const double length = norm3(d);
     for (int k = 0; k < 3; ++k) d[k] = d[k] / length;
     int count = 1;
@@ -329,7 +329,7 @@ GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const dou
     else if (s.kind == SHAPE_BARREL) count = barrel_facing(s, d, polygon, ids);
     else ids[0] = core_support(s, d, polygon);
     for (int i = 0; i < count; ++i) {
-        turn3(s.turn, polygon + 3 * i, polygon + 3 * i);
+        rotate3(s.turn, polygon + 3 * i, polygon + 3 * i);
         for (int k = 0; k < 3; ++k) polygon[3 * i + k] = origin[k] + polygon[3 * i + k];
     }
     return count;

@@ -42,7 +42,7 @@ GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
 #endif
     if (s.kind != SHAPE_HEIGHT_FIELD) return shape_bounds(s, lower, upper);
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
-    turned_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
+    rotated_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
 }
 // Return the widening of the box of shape i: half the margin plus the motion of its body in a step.
 GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
@@ -51,10 +51,10 @@ GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     copy3(w.linear_velocity() + 3 * b, velocity);
     copy3(w.angular_momentum() + 3 * b, momentum);
     double rate[3];
-    turn_back3(w.rotation() + 9 * b, momentum, rate);
+    rotate_back3(w.rotation() + 9 * b, momentum, rate);
     double inverse[9];
     for (int k = 0; k < 9; ++k) inverse[k] = double(w.inertia_inverse_body()[9 * b + k]);
-    turn3(inverse, rate, rate);
+    rotate3(inverse, rate, rate);
     const double spin = norm3(rate), around = norm3(w.shape_center() + 3 * i) + w.shape_radius()[i];
     const double turning = spin > 0.0 && around < UNBOUNDED ? spin * around : 0.0;
     const double fall = w.dynamic()[b] ? abs_(w.gravity_scale()[b]) * norm3(w.gravity()) * time : 0.0;
@@ -83,12 +83,12 @@ GPUSIM_FN void pose_shape(const World& w, int i) {
     const int b = w.shape_body()[i];
     double arm[3], copy[9], *position = w.shape_position() + 3 * i;
     const double* rotation = own_matrix(w.rotation(), b, copy);
-    turn3(rotation, w.shape_center() + 3 * i, arm);
+    rotate3(rotation, w.shape_center() + 3 * i, arm);
     for (int k = 0; k < 3; ++k) position[k] = w.position()[3 * b + k] + arm[k];
-    product33(rotation, w.shape_turn() + 9 * i, w.shape_rotation() + 9 * i);
+    product33(rotation, w.shape_frame() + 9 * i, w.shape_rotation() + 9 * i);
 }
 // Item: a shape.
-GPUSIM_PHASE void place_shape(const World& w, int i) {
+GPUSIM_PHASE void locate_shape(const World& w, int i) {
     const int b = w.shape_body()[i];
     double *lower = w.shape_lower() + 3 * i, *upper = w.shape_upper() + 3 * i;
     pose_shape(w, i);
@@ -164,17 +164,17 @@ GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
 }
 GPUSIM_PHASE void scan_sums(const World& w, int) {
     int sum = 0;
-    const int parts = min_(SCAN_PARTS, max_(w.places(), w.bucket_places()));  // all other parts are empty
+    const int parts = min_(SCAN_PARTS, max_(w.shape_slots(), w.bucket_slots()));  // all other parts are empty
     for (int part = 0; part < parts; ++part) {
         const int own = w.scan_sum()[part];
         w.scan_sum()[part] = sum;
         sum += own;
     }
 }
-GPUSIM_PHASE void scan_bucket_part(const World& w, int part) { scan_part(w, w.bucket_start(), w.bucket_places(), part); }
-GPUSIM_PHASE void scan_bucket_rest(const World& w, int part) { scan_rest(w, w.bucket_start(), w.bucket_places(), part); }
-GPUSIM_PHASE void scan_pair_part(const World& w, int part) { scan_part(w, w.pair_start(), w.places(), part); }
-GPUSIM_PHASE void scan_pair_rest(const World& w, int part) { scan_rest(w, w.pair_start(), w.places(), part); }
+GPUSIM_PHASE void scan_bucket_part(const World& w, int part) { scan_part(w, w.bucket_start(), w.bucket_slots(), part); }
+GPUSIM_PHASE void scan_bucket_rest(const World& w, int part) { scan_rest(w, w.bucket_start(), w.bucket_slots(), part); }
+GPUSIM_PHASE void scan_pair_part(const World& w, int part) { scan_part(w, w.pair_start(), w.shape_slots(), part); }
+GPUSIM_PHASE void scan_pair_rest(const World& w, int part) { scan_rest(w, w.pair_start(), w.shape_slots(), part); }
 
 // Return the index of b in the sorted list of shape a, or -1.
 GPUSIM_FN int find_in(const int* start, const int* list, int a, int b) {
@@ -190,7 +190,7 @@ GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     return find_in(w.exclude_start(), w.exclude(), a, b) < 0;
 }
 // Return the maximum number of manifolds of a pair. The list of candidates contains one entry for each manifold.
-GPUSIM_FN int pair_places(const World& w, int a, int b) {
+GPUSIM_FN int pair_slots(const World& w, int a, int b) {
     return w.split_pairs() ? max_(w.shape_manifolds()[a], w.shape_manifolds()[b]) : 1;
 }
 // Bounding boxes of shapes in this step, or the wide boxes.
@@ -222,7 +222,7 @@ GPUSIM_FN void insert_partner(Partners& p, int other) {
 }
 GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
     if (!overlap(p.boxes, p.shape, other) || !(w.buckets() == 0 || may_touch(w, p.shape, other))) return;
-    const int places = w.buckets() ? pair_places(w, p.shape, other) : 1;
+    const int places = w.buckets() ? pair_slots(w, p.shape, other) : 1;
     for (int k = 0; k < places; ++k) insert_partner(p, other);
 }
 GPUSIM_FN void search_bucket(const World& w, Partners& p, int bucket, const int* cell) {
@@ -276,7 +276,7 @@ GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     int count = 0;
     for (int other = max_(i + 1, first); other < min_(w.shapes(), first + size); ++other) {
         if (!overlap(boxes, i, other) || !may_touch(w, i, other)) continue;
-        for (int k = pair_places(w, i, other); k > 0; --k, ++count) {
+        for (int k = pair_slots(w, i, other); k > 0; --k, ++count) {
             if (count >= room) continue;
             out[2 * count] = i;
             out[2 * count + 1] = other;

@@ -97,7 +97,7 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
     for (int m = 0; m < count; ++m)
         if (w.manifold_color()[m] != NO_CONTACT) {
             const int list = list_of(w, m), place = first[list] + size[list]++;
-            w.record_place()[m] = place;
+            w.record_index()[m] = place;
             w.color_member()[place] = m;
         }
 }
@@ -150,10 +150,10 @@ GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, i
     return true;
 }
 // Item: a ticket. Each thread of the block colors one manifold. Manifolds without a free color do not wait.
-GPUSIM_PHASE void color_in_turns(const World& w) {
+GPUSIM_PHASE void color_in_order(const World& w) {
     const int count = *w.pair_count(), bits = bits_for(count);
     for (;;) {
-        const long long k = (long long)draw_turn(w) * w.threads + w.tid, places = 1ll << bits;
+        const long long k = (long long)draw_ticket(w) * w.threads + w.tid, places = 1ll << bits;
         if (k - w.tid >= places) break;
         const int m = k < places ? int(mixed(unsigned(k), bits)) : count;
         bool waits = m < count && w.manifold_color()[m] == UNCOLORED;
@@ -195,12 +195,12 @@ GPUSIM_PHASE void start_colors(const World& w, int) {
     }
     w.color_first()[lists] = next;
 }
-GPUSIM_PHASE void place_colors(const World& w, int part) {
+GPUSIM_PHASE void fill_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = min_(count, (part + 1) * size);
     for (int m = part * size; m < last; ++m) {
         if (w.manifold_color()[m] == NO_CONTACT) continue;
         const int list = list_of(w, m), place = w.color_first()[list] + w.color_count()[list * PARTS + part]++;
-        w.record_place()[m] = place;
+        w.record_index()[m] = place;
         w.color_member()[place] = m;
     }
 }

@@ -10,15 +10,15 @@ GPUSIM_PHASE void follow_shape(const World& w, int i) {
 }
 // Transform the components of a vector from the frame ``before`` to the rotated frame. In the world frame, the vector
 // does not change.
-GPUSIM_FN void turn_frame(const real* before, const real* frame, real* part) {
+GPUSIM_FN void rotate_frame(const real* before, const real* frame, real* part) {
     real own[3];
     for (int k = 0; k < 3; ++k) own[k] = before[k] * part[0] + before[3 + k] * part[1] + before[6 + k] * part[2];
-    turn3(frame, own, part);
+    rotate3(frame, own, part);
 }
-GPUSIM_FN void turn_numbers(const real* before, const real* frame, Lane numbers) {
+GPUSIM_FN void rotate_numbers(const real* before, const real* frame, Lane numbers) {
     real part[3];
     take(numbers, 3, part);
-    turn_frame(before, frame, part);
+    rotate_frame(before, frame, part);
     put(part, 3, numbers);
 }
 GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) {
@@ -26,13 +26,13 @@ GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) 
     take(r + AT_FRAME, 9, before);
     set_frame(w, m, r, normal, frame);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
-        turn_numbers(before, frame, point_record(r, k) + AT_IMPULSE);
-        if (!(r[AT_LAW] == real(LAW_TIRE))) turn_numbers(before, frame, point_record(r, k) + AT_SLIP);
+        rotate_numbers(before, frame, point_record(r, k) + AT_IMPULSE);
+        if (!(r[AT_LAW] == real(LAW_TIRE))) rotate_numbers(before, frame, point_record(r, k) + AT_SLIP);
     }
-    turn_numbers(before, frame, r + AT_TORQUE);
+    rotate_numbers(before, frame, r + AT_TORQUE);
     for (int j = 0; j < 3; ++j)
         if (!has_torque(r, pair_law(w, m), j)) r[AT_TORQUE + j] = real(0);
-    turn_frame(before, frame, shear);
+    rotate_frame(before, frame, shear);
     r[AT_SHEAR] = shear[1];
     r[AT_SHEAR + 1] = shear[2];
 }
@@ -40,8 +40,8 @@ GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) 
 // Find the manifold with the normal nearest to the normal of entry m, for a pair with several entries. Return 0 if the
 // manifold is nearer to another entry.
 GPUSIM_SHARED int collide_along(const World& w, int m, const Shape& a, const Shape& b, const double* n, Manifold& out) {
-    const int first = m - places_before(w.pair_shapes(), m);
-    const int places = places_from(w.pair_shapes(), first, *w.pair_count());
+    const int first = m - slots_before(w.pair_shapes(), m);
+    const int places = slots_from(w.pair_shapes(), first, *w.pair_count());
     const double margin = w.shape_margin()[w.pair_shapes()[2 * m]] + w.shape_margin()[w.pair_shapes()[2 * m + 1]];
     Manifold found[MANIFOLDS];
     const int count = collide_field(a, b, margin, places, found);
@@ -60,7 +60,7 @@ GPUSIM_FN int collide_again(const World& w, int m, const double* kept, Manifold&
     take_shape(w, a, shape_a);
     take_shape(w, b, shape_b);
 #if GPUSIM_SHAPES > 1
-    if (pair_places(w, a, b) > 1) {
+    if (pair_slots(w, a, b) > 1) {
         const double normal[3] = {kept[LANES * 24], kept[LANES * 25], kept[LANES * 26]};
         return collide_along(w, m, shape_a, shape_b, normal, found);
     }

@@ -68,7 +68,7 @@ GPUSIM_FN void list_condensed(const World& w) {
 GPUSIM_PHASE void condense_list(const World& w, int) {
     const int size = *w.touching();
     int end = 0;
-    bool fits = articulated_size(w) > 0 && size < w.condensed_places() && !overflow_size(w);
+    bool fits = articulated_size(w) > 0 && size < w.condensed_slots() && !overflow_size(w);
     if (fits) list_condensed(w);
     for (int n = 0; n < size && fits; ++n) {
         w.condensed_start()[n] = end;

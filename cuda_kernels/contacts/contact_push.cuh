@@ -25,7 +25,7 @@ template <class R, class N> GPUSIM_SHARED void push_points(R r, Sweep<N>& s) {
 }
 // Item: manifold i of a list (a color or the overflow).
 GPUSIM_PHASE void push_contact(const World& w, int list, int i) {
-    const int place = list_place(w, list, i);
+    const int place = list_slot(w, list, i);
     Item r = item_at(w, place);
     Sweep<NUMBER(Item)> s;
     start_sweep(r, w.displacement(), s);

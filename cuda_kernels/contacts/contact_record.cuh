@@ -10,13 +10,13 @@
 // Return the number of items of a phase over all records. The last record of a list may have unused lanes.
 GPUSIM_FN int record_items(const World& w) { return w.color_first()[w.max_colors() + 2] / ITEM_LANES; }
 GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) + ITEM_LANES - 1) / ITEM_LANES; }
-GPUSIM_FN int list_place(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
+GPUSIM_FN int list_slot(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
 
-GPUSIM_FN int place_of_record(int place) { return (place / LANES) * (RECORD_SIZE * LANES) + place % LANES; }
-GPUSIM_FN Lane lane_at(const World& w, int place) { return {InSlab<real>::of(w.manifold() + place_of_record(place))}; }
-GPUSIM_FN ReadLane read_lane(const World& w, int place) { return {InSlab<const real>::of(w.manifold() + place_of_record(place))}; }
-GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_place()[m]); }
-GPUSIM_FN ReadLane read_record(const World& w, int m) { return read_lane(w, w.record_place()[m]); }
+GPUSIM_FN int record_offset(int place) { return (place / LANES) * (RECORD_SIZE * LANES) + place % LANES; }
+GPUSIM_FN Lane lane_at(const World& w, int place) { return {InSlab<real>::of(w.manifold() + record_offset(place))}; }
+GPUSIM_FN ReadLane read_lane(const World& w, int place) { return {InSlab<const real>::of(w.manifold() + record_offset(place))}; }
+GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_index()[m]); }
+GPUSIM_FN ReadLane read_record(const World& w, int m) { return read_lane(w, w.record_index()[m]); }
 #if ITEM_LANES == 1
 GPUSIM_FN Item item_at(const World& w, int place) { return lane_at(w, place); }
 #else

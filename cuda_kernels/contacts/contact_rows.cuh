@@ -162,7 +162,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const int place = item * ITEM_LANES;
     Item r = item_at(w, place);
-    place_record(w, place, r);
+    locate_record(w, place, r);
     load_inertia_inverse(w, r);
     choose_passes(r);
     start_impulses(w, r);

@@ -88,7 +88,7 @@ template <class R> GPUSIM_FN NUMBER(R) total_normal(R r) {
     for (int k = 0; k < most_points(r); ++k) sum = sum + point_record(r, k)[AT_IMPULSE];
     return sum;
 }
-template <class R, class N> GPUSIM_FN N turn_response(R r, const N* axis) {
+template <class R, class N> GPUSIM_FN N rotational_response(R r, const N* axis) {
     N sum{};
     for (int i = 0; i < 3; ++i) {
         R row = r + (AT_RESPONSE + 6 * (3 + i) + 3);
@@ -101,36 +101,36 @@ template <class R, class N> GPUSIM_FN void push_torque(R r, const N* axis, N cha
     apply(r, wrench, s);
     note_change(s, change);
 }
-GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) {
+GPUSIM_FN void hold_rotation(Lane r, int axis, real arm, real load, Sweep<real>& s) {
     if (!(arm > real(0))) return;
     const real most = arm * load;
     real about[3];
     take(r + (AT_FRAME + 3 * axis), 3, about);
-    const real old = r[AT_TORQUE + axis], now = clamped(old - dot3(about, s.twist + 3) / turn_response(r, about), -most, most);
+    const real old = r[AT_TORQUE + axis], now = clamped(old - dot3(about, s.twist + 3) / rotational_response(r, about), -most, most);
     r[AT_TORQUE + axis] = now;
     push_torque(r, about, now - old, s);
 }
 GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
-    hold_turn(r, 0, r[AT_SPINNING], load, s);
+    hold_rotation(r, 0, r[AT_SPINNING], load, s);
     if (r[AT_CAMBER + 1] > real(0)) {
         real ahead[3];
         take(r + AT_FRAME + 3, 3, ahead);
-        const real old = r[AT_TORQUE + 1], now = camber_torque(r, load, dot3(ahead, s.twist + 3), turn_response(r, ahead), old);
+        const real old = r[AT_TORQUE + 1], now = camber_torque(r, load, dot3(ahead, s.twist + 3), rotational_response(r, ahead), old);
         r[AT_TORQUE + 1] = now;
         push_torque(r, ahead, now - old, s);
     }
-    hold_turn(r, 2, r[AT_ROLLING], load, s);
+    hold_rotation(r, 2, r[AT_ROLLING], load, s);
 }
 GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     real frame[9];
     take(r + AT_FRAME, 9, frame);
-    hold_turn(r, 0, r[AT_SPINNING], load, s);
+    hold_rotation(r, 0, r[AT_SPINNING], load, s);
     if (!(r[AT_ROLLING] > real(0))) return;
     real now[2], size = real(0);
     const real most = r[AT_ROLLING] * load;
-    const real stiff = max_(turn_response(r, frame + 3), turn_response(r, frame + 6));
+    const real stiff = max_(rotational_response(r, frame + 3), rotational_response(r, frame + 6));
     for (int k = 0; k < 2; ++k) {
         now[k] = r[AT_TORQUE + 1 + k] - dot3(frame + 3 + 3 * k, s.twist + 3) / stiff;
         size += now[k] * now[k];
@@ -158,7 +158,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(LEAST_NUMBER));
     copy3(t, wrench);
     respond(r, wrench, along);
-    const real k = max_(dot3(t, along), real(LEAST_NUMBER)), k_spin = turn_response(r, n);
+    const real k = max_(dot3(t, along), real(LEAST_NUMBER)), k_spin = rotational_response(r, n);
     const real now[3] = {-g * (u1 - k * r[AT_SHEAR]) / (real(1) + k * g), -g * (u2 - k * r[AT_SHEAR + 1]) / (real(1) + k * g),
                          -g_spin * (spin - k_spin * r[AT_TORQUE]) / (real(1) + k_spin * g_spin)};
     const real change[3] = {now[0] - r[AT_SHEAR], now[1] - r[AT_SHEAR + 1], now[2] - r[AT_TORQUE]};
@@ -428,8 +428,8 @@ GPUSIM_FN void add_parts(const World& w, int b, real* velocity) {
 }
 GPUSIM_PHASE void add_contact_parts(const World& w, int b) { add_parts(w, b, w.twist()); }
 // Item: manifold i of a list (a color or the overflow).
-GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_item(w, list_place(w, list, i), list == w.max_colors()); }
-GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w, list_place(w, list, i), list == w.max_colors()); }
+GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_item(w, list_slot(w, list, i), list == w.max_colors()); }
+GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w, list_slot(w, list, i), list == w.max_colors()); }
 
 // Item: records. Make touching points rigid for the solve after the drift. Points with an
 // impact get their impact speed.

@@ -7,8 +7,8 @@ GPUSIM_FN bool is_tire(const double* law) { return int(law[LAW_AT_FRICTION]) == 
 GPUSIM_FN int wheel_side(const World& w, int m) { return w.shape_kind()[w.pair_shapes()[2 * m + 1]] == SHAPE_WHEEL; }
 GPUSIM_FN void wheel_axle(const World& w, int m, double* axle) {
     const int shape = w.pair_shapes()[2 * m + wheel_side(w, m)];
-    const double *turn = w.shape_turn() + 9 * shape, own[3] = {turn[2], turn[5], turn[8]};
-    turn3(w.rotation() + 9 * w.shape_body()[shape], own, axle);
+    const double *turn = w.shape_frame() + 9 * shape, own[3] = {turn[2], turn[5], turn[8]};
+    rotate3(w.rotation() + 9 * w.shape_body()[shape], own, axle);
 }
 // Set the tangents to the directions ahead and across of the wheel.
 GPUSIM_FN void tire_tangents(const World& w, int m, real* frame) {

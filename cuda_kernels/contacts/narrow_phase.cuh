@@ -22,12 +22,12 @@ template <class P> GPUSIM_FN int find_pair(P pairs, int count, int a, int b) {
 template <class P> GPUSIM_FN bool same_pair(P pairs, int m, int n) {
     return pairs[2 * m] == pairs[2 * n] && pairs[2 * m + 1] == pairs[2 * n + 1];
 }
-template <class P> GPUSIM_FN int places_before(P pairs, int m) {
+template <class P> GPUSIM_FN int slots_before(P pairs, int m) {
     int n = 0;
     while (n < m && same_pair(pairs, m, m - n - 1)) ++n;
     return n;
 }
-template <class P> GPUSIM_FN int places_from(P pairs, int m, int count) {
+template <class P> GPUSIM_FN int slots_from(P pairs, int m, int count) {
     int n = 1;
     while (m + n < count && same_pair(pairs, m, m + n)) ++n;
     return n;
@@ -37,7 +37,7 @@ GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     const int count = w.before_count();
     if (w.split_pairs()) {
         const int old = find_pair(w.before_pair_shapes(), count, a, b);
-        return old < 0 ? old : old - places_before(w.before_pair_shapes(), old);
+        return old < 0 ? old : old - slots_before(w.before_pair_shapes(), old);
     }
     if (m < count && w.before_pair_shapes()[2 * m] == a && w.before_pair_shapes()[2 * m + 1] == b) return m;
     return find_pair(w.before_pair_shapes(), count, a, b);
@@ -46,7 +46,7 @@ GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
 GPUSIM_FN void keep_anchor(const World& w, int shape, const double* point, double* out) {
     const int b = w.shape_body()[shape];
     subtract3(point, w.position() + 3 * b, out);
-    if (!w.shape_rolls()[shape]) turn_back3(w.rotation() + 9 * b, out, out);
+    if (!w.shape_rolls()[shape]) rotate_back3(w.rotation() + 9 * b, out, out);
 }
 GPUSIM_FN void clear_point(const World& w, int at) {
     w.contact_age()[at] = 0;
@@ -187,7 +187,7 @@ GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, co
 // Find the manifolds of a pair whose entries start at m.
 GPUSIM_SHARED void find_manifolds(const World& w, int m, int places) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
-    const int known = old < 0 ? 0 : min_(places, places_from(w.before_pair_shapes(), old, w.before_count()));
+    const int known = old < 0 ? 0 : min_(places, slots_from(w.before_pair_shapes(), old, w.before_count()));
     Shape shape_a, shape_b;
     take_shape(w, a, shape_a);
     take_shape(w, b, shape_b);
@@ -210,8 +210,8 @@ GPUSIM_PHASE void find_manifold(const World& w, int m) {
     }
 #if GPUSIM_SHAPES > 1
     if (w.split_pairs()) {
-        if (places_before(w.pair_shapes(), m)) return;
-        const int places = places_from(w.pair_shapes(), m, *w.pair_count());
+        if (slots_before(w.pair_shapes(), m)) return;
+        const int places = slots_from(w.pair_shapes(), m, *w.pair_count());
         if (places > 1) return find_manifolds(w, m, places);
     }
 #endif

@@ -3,9 +3,9 @@
 #include "narrow_phase.cuh"
 
 // Transform a point of the body frame to the frame of a shape.
-GPUSIM_FN void seam_place(const World& w, int tile, const double* x, double* out) {
+GPUSIM_FN void to_tile_frame(const World& w, int tile, const double* x, double* out) {
     subtract3(x, w.shape_center() + 3 * tile, out);
-    turn_back3(w.shape_turn() + 9 * tile, out, out);
+    rotate_back3(w.shape_frame() + 9 * tile, out, out);
 }
 // Cell of a height field, and a position in this cell.
 struct SeamCell {
@@ -35,7 +35,7 @@ GPUSIM_FN double seam_height(const Shape& s, const double* y) {
 GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double space) {
     double y[3];
     Shape s;
-    seam_place(w, tile, x, y);
+    to_tile_frame(w, tile, x, y);
     describe_shape(w, tile, s);
     if (s.kind == SHAPE_PLANE) return y[2] <= space;
     if (s.kind == SHAPE_BOX)
@@ -92,8 +92,8 @@ GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
 GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const double* normal, double space) {
     SeamPlane p;
     Shape s;
-    seam_place(w, tile, x, p.y);
-    turn_back3(w.shape_turn() + 9 * tile, normal, p.n);
+    to_tile_frame(w, tile, x, p.y);
+    rotate_back3(w.shape_frame() + 9 * tile, normal, p.n);
     p.space = space;
     describe_shape(w, tile, s);
     if (s.kind == SHAPE_PLANE) return p.n[2] < 0.0 || sqrt_(p.n[0] * p.n[0] + p.n[1] * p.n[1]) > SEAM_LEAN;
@@ -120,7 +120,7 @@ GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
 // Compute direction k of eight directions perpendicular to a normal, in the body's frame.
 GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, int k, double* out) {
     double n[3], e[3], f[3];
-    turn_back3(w.shape_turn() + 9 * tile, normal, n);
+    rotate_back3(w.shape_frame() + 9 * tile, normal, n);
     int axis = abs_(n[1]) < abs_(n[0]) ? 1 : 0;
     if (abs_(n[2]) < abs_(n[axis])) axis = 2;
     const double along[3] = {axis == 0 ? 1.0 : 0.0, axis == 1 ? 1.0 : 0.0, axis == 2 ? 1.0 : 0.0};
@@ -131,7 +131,7 @@ GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, in
     const double diagonal = 0.70710678118654757, part = k % 2 ? diagonal : 1.0;
     const double p = k % 4 == 2 ? 0.0 : (k < 2 || k == 7 ? part : -part), q = k % 4 == 0 ? 0.0 : (k < 4 ? part : -part);
     for (int j = 0; j < 3; ++j) out[j] = p * e[j] + q * f[j];
-    turn3(w.shape_turn() + 9 * tile, out, out);
+    rotate3(w.shape_frame() + 9 * tile, out, out);
 }
 GPUSIM_FN double seam_look(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
 // Return whether a point of the tile near x is in no neighbor. The points are in the plane perpendicular to n.
@@ -156,7 +156,7 @@ GPUSIM_SHARED bool seam_covers(const World& w, int tile, const double* x, const 
 }
 // Compute the outward normal of the shape on one side, in the frame of its body.
 GPUSIM_FN void seam_normal(const World& w, int m, int side, double* n) {
-    turn_back3(w.rotation() + 9 * w.shape_body()[w.pair_shapes()[2 * m + side]], w.pair_normal() + 3 * m, n);
+    rotate_back3(w.rotation() + 9 * w.shape_body()[w.pair_shapes()[2 * m + side]], w.pair_normal() + 3 * m, n);
     for (int k = 0; k < 3 && side == 1; ++k) n[k] = -n[k];
 }
 GPUSIM_FN const double* seam_point(const World& w, int m, int side, int k) {
@@ -188,9 +188,9 @@ GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, doub
     Shape s;
     describe_shape(w, tile, s);
     double n[3] = {0.0, 0.0, 1.0}, own[3];
-    turn_back3(w.shape_turn() + 9 * tile, p.n, own);
+    rotate_back3(w.shape_frame() + 9 * tile, p.n, own);
     if (s.kind == SHAPE_HEIGHT_FIELD) {
-        seam_place(w, tile, p.x + 3 * seam_highest(p, p.n), own);
+        to_tile_frame(w, tile, p.x + 3 * seam_highest(p, p.n), own);
         seam_slope(s, own, n);
     } else if (s.kind == SHAPE_BOX) {
         int best = abs_(own[1]) > abs_(own[0]) ? 1 : 0;
@@ -202,7 +202,7 @@ GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, doub
             if (dot3(s.face_normal + 3 * f, own) > dot3(s.face_normal + 3 * best, own)) best = f;
         for (int k = 0; k < 3; ++k) n[k] = s.face_normal[3 * best + k];
     }
-    turn3(w.shape_turn() + 9 * tile, n, out);
+    rotate3(w.shape_frame() + 9 * tile, n, out);
 }
 // Return the result of the seam check for points of a tile. The check uses a steeper normal, because the tolerance
 // SEAM_FACE hides small angles.
@@ -218,10 +218,10 @@ GPUSIM_SHARED int seam_verdict(const World& w, int tile, const SeamPoints& p) {
     bool bare = false;
     for (int k = 0; k < p.count; ++k) {
         if (seam_covers(w, tile, p.x + 3 * k, n)) continue;
-        if (!(may_be_lower && dot3(p.x + 3 * k, n) < level)) return SEAM_STAYS;
+        if (!(may_be_lower && dot3(p.x + 3 * k, n) < level)) return SEAM_KEPT;
         bare = true;
     }
-    return leans && bare ? SEAM_TURNS : SEAM_GOES;
+    return leans && bare ? SEAM_CORRECTED : SEAM_DROPPED;
 }
 GPUSIM_FN void seam_points(const World& w, int m, int side, SeamPoints& out) {
     out.count = w.pair_points()[m];
@@ -235,9 +235,9 @@ GPUSIM_FN int seam_pair_verdict(const World& w, int m, int side) {
     return seam_verdict(w, w.pair_shapes()[2 * m + side], p);
 }
 // Replace a world normal by the normal of the tile's face.
-GPUSIM_FN void seam_turn(const World& w, int tile, int side, const SeamPoints& p, double* normal) {
+GPUSIM_FN void seam_face_normal(const World& w, int tile, int side, const SeamPoints& p, double* normal) {
     seam_face(w, tile, p, normal);
-    turn3(w.rotation() + 9 * w.shape_body()[tile], normal, normal);
+    rotate3(w.rotation() + 9 * w.shape_body()[tile], normal, normal);
     for (int k = 0; k < 3 && side == 1; ++k) normal[k] = -normal[k];
 }
 // Return whether neighbors cover all points of a new manifold. If not, correct a normal that is not the face normal.
@@ -247,19 +247,19 @@ GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, Manifold& foun
         if (w.seam_start()[tile] == w.seam_start()[tile + 1]) continue;
         SeamPoints p;
         p.count = found.count;
-        turn_back3(w.rotation() + 9 * w.shape_body()[tile], found.normal, p.n);
+        rotate_back3(w.rotation() + 9 * w.shape_body()[tile], found.normal, p.n);
         for (int k = 0; k < 3 && side == 1; ++k) p.n[k] = -p.n[k];
         for (int k = 0; k < found.count; ++k) keep_anchor(w, tile, (side ? found.b : found.a) + 3 * k, p.x + 3 * k);
         const int verdict = seam_verdict(w, tile, p);
-        if (verdict == SEAM_GOES) return true;
-        if (verdict == SEAM_TURNS) seam_turn(w, tile, side, p, found.normal);
+        if (verdict == SEAM_DROPPED) return true;
+        if (verdict == SEAM_CORRECTED) seam_face_normal(w, tile, side, p, found.normal);
     }
     return false;
 }
 // Return the first entry of the pair of a neighbor and the other shape, or -1.
 GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
     const int k = find_pair(w.pair_shapes(), *w.pair_count(), min_(neighbor, other), max_(neighbor, other));
-    return k < 0 ? k : k - places_before(w.pair_shapes(), k);
+    return k < 0 ? k : k - slots_before(w.pair_shapes(), k);
 }
 // Return bits that mark the common points of pair m and pair k of a neighbor, if the pairs have a soft law.
 GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
@@ -278,7 +278,7 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
         else all = false;
     }
     if (!bits || !(beyond || (all && k < m))) return 0;
-    return seam_pair_verdict(w, k, at) == SEAM_GOES ? 0 : bits;
+    return seam_pair_verdict(w, k, at) == SEAM_DROPPED ? 0 : bits;
 }
 // Return whether the shape on one side rises above the contact plane of pair k by more than 45 degrees.
 GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
@@ -302,12 +302,12 @@ GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     int bits = 0, verdict = -1;
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
         const int neighbor = w.seam()[i], first = seam_pair(w, neighbor, other), at = neighbor < other ? 0 : 1;
-        const int end = first < 0 ? first : first + places_from(w.pair_shapes(), first, *w.pair_count());
+        const int end = first < 0 ? first : first + slots_from(w.pair_shapes(), first, *w.pair_count());
         for (int k = first; k < end; ++k) {
             if (!(w.pair_points()[k] > 0)) continue;
             if (verdict < 0) verdict = seam_pair_verdict(w, m, side);
-            if (verdict != SEAM_GOES) bits |= verdict << side | seam_shared(w, m, side, k, at);
-            else if ((k < m || seam_pair_verdict(w, k, at) != SEAM_GOES) && !seam_towers(w, m, side, k, at)) return 15;
+            if (verdict != SEAM_DROPPED) bits |= verdict << side | seam_shared(w, m, side, k, at);
+            else if ((k < m || seam_pair_verdict(w, k, at) != SEAM_DROPPED) && !seam_towers(w, m, side, k, at)) return 15;
         }
     }
     return bits;
@@ -322,7 +322,7 @@ GPUSIM_PHASE void judge_seam(const World& w, int m) {
 // Return whether an entry of the last step has points. If a pair has several entries, the normal must match entry m.
 GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
     if (!(w.before_pair_points()[old] > 0)) return false;
-    if (pair_places(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;
+    if (pair_slots(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;
     const double* before = w.before_pair_normal() + 3 * old;
     return !(abs_(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
 }
@@ -330,15 +330,15 @@ GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
 GPUSIM_FN void take_over(const World& w, int m) {
     const int *pair = w.pair_shapes() + 2 * m, count = w.before_count(), own = pair_before(w, m, pair[0], pair[1]);
     if (own >= 0) {
-        const int number = places_before(w.pair_shapes(), m);
-        const bool had = number < places_from(w.before_pair_shapes(), own, count);
+        const int number = slots_before(w.pair_shapes(), m);
+        const bool had = number < slots_from(w.before_pair_shapes(), own, count);
         if (had && w.before_pair_points()[own + number] > 0) return;
     }
     for (int side = 0; side < 2; ++side) {
         const int tile = pair[side], other = pair[1 - side];
         for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
             const int n = w.seam()[i], first = pair_before(w, m, min_(n, other), max_(n, other));
-            const int end = first < 0 ? first : first + places_from(w.before_pair_shapes(), first, count);
+            const int end = first < 0 ? first : first + slots_from(w.before_pair_shapes(), first, count);
             for (int old = first; old < end; ++old) {
                 if (!seam_goes_on(w, m, old)) continue;
                 copy_numbers(w.before_contact_impulse() + 12 * old, w.contact_impulse() + 12 * m, 3);
@@ -354,11 +354,11 @@ GPUSIM_PHASE void drop_seam(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     const int bits = w.pair_seam()[m], count = w.pair_points()[m];
     for (int side = 0; side < 2; ++side) {
-        if (!(bits & SEAM_TURNS << side)) continue;
+        if (!(bits & SEAM_CORRECTED << side)) continue;
         SeamPoints p;
         seam_points(w, m, side, p);
         double n[3];
-        seam_turn(w, w.pair_shapes()[2 * m + side], side, p, n);
+        seam_face_normal(w, w.pair_shapes()[2 * m + side], side, p, n);
         for (int k = 0; k < 3; ++k) {
             w.pair_bend()[3 * m + k] += real(n[k] - w.pair_normal()[3 * m + k]);
             w.pair_normal()[3 * m + k] = n[k];

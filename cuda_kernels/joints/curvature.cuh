@@ -8,9 +8,9 @@ GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
     double copy[9];
     const double* rotation = own_matrix(w.rotation(), b, copy);
     subtract3(w.twist() + 6 * b + 3, w.twist_kicked() + 6 * b + 3, change);
-    turn_back3(rotation, change, change);
-    turn3(w.inertia() + 9 * b, change, change);
-    turn3(rotation, change, out);
+    rotate_back3(rotation, change, change);
+    rotate3(w.inertia() + 9 * b, change, change);
+    rotate3(rotation, change, out);
 }
 
 GPUSIM_FN mask is_round(const real* m) {
@@ -23,7 +23,7 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
     skew3(momentum, cross);
     for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
     inverse33(cross, slope);
-    turn3(slope, momentum, rate);
+    rotate3(slope, momentum, rate);
     for (int pass = 1; pass < MIDPOINT_PASSES; ++pass) {
         real t[3], first[3], second[3], error[3];
         for (int k = 0; k < 3; ++k) t[k] = half * rate[k];
@@ -33,13 +33,13 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
         const real factor = real(2) / (real(1) + tangent * tangent * square);
         cross3(t, momentum, first);
         cross3(t, first, second);
-        turn3(inertia, rate, error);
+        rotate3(inertia, rate, error);
         for (int k = 0; k < 3; ++k) error[k] = error[k] - (momentum[k] - factor * (first[k] - second[k]));
-        turn3(slope, error, first);
+        rotate3(slope, error, first);
         for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
     }
 }
-GPUSIM_FN mask is_slow(real angle) { return !(angle > real(SLOW_TURN)); }
+GPUSIM_FN mask is_slow(real angle) { return !(angle > real(SLOW_ROTATION)); }
 GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     double copy[9];
     const double* rotation = own_matrix(w.rotation(), b, copy);
@@ -47,10 +47,10 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
     const mask round = is_round(inertia) | is_slow(real(w.h) * norm3(twist + 6 * b + 3));
     if (all(round)) return copy3(twist + 6 * b + 3, out);
     real rate[3], momentum[3];
-    turn_back3(rotation, twist + 6 * b + 3, rate);
-    turn3(inertia, rate, momentum);
+    rotate_back3(rotation, twist + 6 * b + 3, rate);
+    rotate3(inertia, rate, momentum);
     midpoint_passes(inertia, momentum, half, rate);
-    turn3(rotation, rate, out);
+    rotate3(rotation, rate, out);
     for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
 }
 
@@ -59,7 +59,7 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
 GPUSIM_FN real rotor_spin(const World& w, int b, real* axis) {
     real own[3];
     for (int k = 0; k < 3; ++k) own[k] = real(w.rotor()[4 * b + k]);
-    turn3(w.rotation() + 9 * b, own, axis);
+    rotate3(w.rotation() + 9 * b, own, axis);
     return dot3(w.twist() + 6 * b + 3, axis);
 }
 GPUSIM_FN real nutation(const World& w, int b, real spin) { return abs_(spin) * real(w.h) * real(w.rotor()[4 * b + 3]); }
@@ -80,7 +80,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     real *middle = w.midpoint() + 3 * b, *place = w.turn() + 18 * b, copy[18], *turned = PAIRED ? copy : place;
     real* beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
-    w.turn_angle()[b] = turn_angle_of(w, b);
+    w.rotation_angle()[b] = turn_angle_of(w, b);
     const mask still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
     if (all(still)) {
         for (int k = 0; k < 18; ++k) turned[k] = real(0);
@@ -96,7 +96,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     }
     skew3(theta, turn);
     skew_square3(theta, square);
-    turn_factors(dot3(theta, theta), &sine, &cosine);
+    rotation_factors(dot3(theta, theta), &sine, &cosine);
     skew3(late, beyond);
     for (int k = 0; k < 9; ++k) {
         const real bend = sine * turn[k] + cosine * square[k];
@@ -112,13 +112,13 @@ GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change,
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
     real of_a[3], copy_a[18], copy_b[18];
-    const real *turn_a = own_numbers<18>(w.turn() + 18 * a, copy_a), *turn_b = own_numbers<18>(w.turn() + 18 * b, copy_b);
-    turn3(turn_b, vector_b, change);
-    turn3(turn_a, arm_a, of_a);
+    const real *terms_a = own_numbers<18>(w.turn() + 18 * a, copy_a), *terms_b = own_numbers<18>(w.turn() + 18 * b, copy_b);
+    rotate3(terms_b, vector_b, change);
+    rotate3(terms_a, arm_a, of_a);
     for (int k = 0; k < 3; ++k)
         change[k] = (w.twist()[6 * b + k] - w.twist()[6 * a + k]) * linear + (change[k] - of_a[k]);
-    turn3(turn_b + 9, vector_b, beyond);
-    turn3(turn_a + 9, arm_a, of_a);
+    rotate3(terms_b + 9, vector_b, beyond);
+    rotate3(terms_a + 9, arm_a, of_a);
     subtract3(beyond, of_a, beyond);
 }
 // Compute the sum T^T sep + beyond + E^T change for all dots of a point with axes u in one body. T and E are the
@@ -126,19 +126,19 @@ GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change,
 GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* change, const real* beyond, real* share) {
     real of_u[3], copy[18];
     const real* turn = own_numbers<18>(w.turn() + 18 * w.dot_body_u()[e], copy);
-    turn_back3(turn + 9, sep, share);
-    turn_back3(turn, change, of_u);
+    rotate_back3(turn + 9, sep, share);
+    rotate_back3(turn, change, of_u);
     for (int k = 0; k < 3; ++k) share[k] = (share[k] + beyond[k]) + of_u[k];
 }
 
 // Compute a vector of a body after the step, in the world frame.
-template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V* vector, double* out) {
+template <class V> GPUSIM_FN void rotated_after(const World& w, int body, const V* vector, double* out) {
     double turn[3], spin[4], matrix[9], both[9];
     for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * body + k]);
     quaternion_from_rotation_vector(turn, spin);
     matrix_from_quaternion(spin, matrix);
     product33(matrix, w.rotation() + 9 * body, both);
-    turn3(both, vector, out);
+    rotate3(both, vector, out);
 }
 GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
@@ -158,10 +158,10 @@ GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
 GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     double axis[3], ref_a[3], ref_b[3];
-    turned_after(w, w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
-    turned_after(w, a, w.angle_ref_a() + 3 * k, ref_a);
-    turned_after(w, b, w.angle_ref_b() + 3 * k, ref_b);
-    double change = turned_angle(w.angle_middle()[k], axis, ref_a, ref_b) - w.element_value()[w.dots() + e];
+    rotated_after(w, w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
+    rotated_after(w, a, w.angle_ref_a() + 3 * k, ref_a);
+    rotated_after(w, b, w.angle_ref_b() + 3 * k, ref_b);
+    double change = reference_angle(w.angle_middle()[k], axis, ref_a, ref_b) - w.element_value()[w.dots() + e];
     change -= det::TWO_PI * det::round_even(change / det::TWO_PI);
     real turning[3];
     subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
@@ -172,7 +172,7 @@ GPUSIM_FN real spin_bias(const World& w, int e, const real* u) {
     if (w.spin_component()[e] == 3) return total_rotation_bias(w, e, u);
     const int a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     real axis[3], middle[3], turning[3];
-    turn3(w.turn() + 18 * w.spin_owner()[e], u, axis);
+    rotate3(w.turn() + 18 * w.spin_owner()[e], u, axis);
     for (int k = 0; k < 3; ++k) axis[k] = u[k] + real(0.5) * axis[k];
     subtract3(w.midpoint() + 3 * b, w.midpoint() + 3 * a, middle);
     subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
@@ -183,12 +183,12 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
     const int a = w.line_body_a()[e], b = w.line_body_b()[e];
     const real h = real(w.h), *arm_a = keep, *arm_b = keep + 3, *sep = keep + 6, *unit = keep + 9, length = keep[12];
     real change[3], of_a[3], beyond[3], longer[3];
-    turn3(w.turn() + 18 * b, arm_b, change);
-    turn3(w.turn() + 18 * a, arm_a, of_a);
+    rotate3(w.turn() + 18 * b, arm_b, change);
+    rotate3(w.turn() + 18 * a, arm_a, of_a);
     for (int k = 0; k < 3; ++k)
         change[k] = h * (w.twist()[6 * b + k] - w.twist()[6 * a + k]) + (change[k] - of_a[k]);
-    turn3(w.turn() + 18 * b + 9, arm_b, beyond);
-    turn3(w.turn() + 18 * a + 9, arm_a, of_a);
+    rotate3(w.turn() + 18 * b + 9, arm_b, beyond);
+    rotate3(w.turn() + 18 * a + 9, arm_a, of_a);
     subtract3(beyond, of_a, beyond);
     // |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, without cancellation.
     for (int k = 0; k < 3; ++k) longer[k] = sep[k] + change[k];
@@ -203,7 +203,7 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
 struct LaterPoses {
     const World& w;
     const double* position;
-    template <class V> MEMBER void turn(int body, const V* vector, double* out) const { turned_after(w, body, vector, out); }
+    template <class V> MEMBER void turn(int body, const V* vector, double* out) const { rotated_after(w, body, vector, out); }
     template <class V> MEMBER void place(int body, const V* point, double* out) const {
         turn(body, point, out);
         for (int k = 0; k < 3; ++k) out[k] = position[3 * body + k] + w.h * double(w.twist()[6 * body + k]) + out[k];
@@ -257,7 +257,7 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
     const ElementPart part = element_part(w, item);
     const int dots = w.dots(), spins = w.spins(), first = part.first;
     const real* place = w.element_vectors() + VECTORS * first;
-    const real angle = max_(w.turn_angle()[w.element_body_a()[first]], w.turn_angle()[w.element_body_b()[first]]);
+    const real angle = max_(w.rotation_angle()[w.element_body_a()[first]], w.rotation_angle()[w.element_body_b()[first]]);
 #if GPUSIM_WRAPS
     if (first >= dots + spins && w.line_wrap()[first - dots - spins] >= 0)
         return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, place));

@@ -38,14 +38,14 @@ GPUSIM_FN void dot_point(const World& w, int e, DotVectors& v) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const double linear = w.dot_linear()[e];
     double copy[9];
-    turn3(own_matrix(w.rotation(), a, copy), w.dot_vector_a() + 3 * e, v.arm_a);
-    turn3(own_matrix(w.rotation(), b, copy), w.dot_vector_b() + 3 * e, v.vector_b);
+    rotate3(own_matrix(w.rotation(), a, copy), w.dot_vector_a() + 3 * e, v.arm_a);
+    rotate3(own_matrix(w.rotation(), b, copy), w.dot_vector_b() + 3 * e, v.vector_b);
     for (int k = 0; k < 3; ++k)
         v.sep[k] = linear * (w.position()[3 * b + k] - w.position()[3 * a + k]) + v.vector_b[k] - v.arm_a[k];
 }
 GPUSIM_FN void dot_axis(const World& w, int e, DotVectors& v) {
     double copy[9];
-    turn3(own_matrix(w.rotation(), w.dot_body_u()[e], copy), w.dot_u() + 3 * e, v.u);
+    rotate3(own_matrix(w.rotation(), w.dot_body_u()[e], copy), w.dot_u() + 3 * e, v.u);
 }
 GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, real* keep) {
     dot_axis(w, e, v);
@@ -100,15 +100,15 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
             double frame[9], along[3];
             matrix_from_quaternion(w.spin_frame_a() + 4 * e, frame);
             for (int k = 0; k < 3; ++k) vector[k] = vector[k] / choose(turned, length, double(1.0));
-            turn3(frame, vector, along);
+            rotate3(frame, vector, along);
             for (int k = 0; k < 3; ++k) axis[k] = choose(turned, along[k], axis[k]);
         }
     }
     double copy[9];
-    turn3(own_matrix(w.rotation(), w.spin_owner()[e], copy), axis, u);
+    rotate3(own_matrix(w.rotation(), w.spin_owner()[e], copy), axis, u);
     if (w.spin_component()[e] >= OUTER) {
         const int a = w.spin_body_a()[e], far = w.spin_owner()[e] == a ? w.spin_body_b()[e] : a;
-        turn3(w.rotation() + 9 * far, w.spin_other() + 3 * e, axis);
+        rotate3(w.rotation() + 9 * far, w.spin_other() + 3 * e, axis);
         ordered_direction(w.spin_component()[e] == MIDDLE, u, axis);
     }
     for (int k = 0; k < 3; ++k) {
@@ -130,7 +130,7 @@ struct LineVectors {
 struct CurrentPoses {
     const World& w;
     template <class V> MEMBER void turn(int body, const V* vector, double* out) const {
-        turn3(w.rotation() + 9 * body, vector, out);
+        rotate3(w.rotation() + 9 * body, vector, out);
     }
     template <class V> MEMBER void place(int body, const V* point, double* out) const {
         turn(body, point, out);
@@ -168,8 +168,8 @@ GPUSIM_FN void wrap_line(const World& w, int wrap, LineVectors& v) {
 #endif
 GPUSIM_FN void line_vectors(const World& w, int e, LineVectors& v) {
     const int a = w.line_body_a()[e], b = w.line_body_b()[e];
-    turn3(w.rotation() + 9 * a, w.line_vector_a() + 3 * e, v.arm_a);
-    turn3(w.rotation() + 9 * b, w.line_vector_b() + 3 * e, v.arm_b);
+    rotate3(w.rotation() + 9 * a, w.line_vector_a() + 3 * e, v.arm_a);
+    rotate3(w.rotation() + 9 * b, w.line_vector_b() + 3 * e, v.arm_b);
     for (int k = 0; k < 3; ++k)
         v.sep[k] = w.position()[3 * b + k] + v.arm_b[k] - w.position()[3 * a + k] - v.arm_a[k];
 #if GPUSIM_WRAPS
@@ -223,10 +223,10 @@ GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
 // Return the joint angle between -pi and pi from the rotation matrices.
 GPUSIM_FN double wrapped_angle(const World& w, int k) {
     double axis[3], a[3], b[3], copy[9];
-    turn3(own_matrix(w.rotation(), w.angle_owner()[k], copy), w.angle_axis() + 3 * k, axis);
-    turn3(own_matrix(w.rotation(), w.angle_body_a()[k], copy), w.angle_ref_a() + 3 * k, a);
-    turn3(own_matrix(w.rotation(), w.angle_body_b()[k], copy), w.angle_ref_b() + 3 * k, b);
-    return turned_angle(w.angle_middle()[k], axis, a, b);
+    rotate3(own_matrix(w.rotation(), w.angle_owner()[k], copy), w.angle_axis() + 3 * k, axis);
+    rotate3(own_matrix(w.rotation(), w.angle_body_a()[k], copy), w.angle_ref_a() + 3 * k, a);
+    rotate3(own_matrix(w.rotation(), w.angle_body_b()[k], copy), w.angle_ref_b() + 3 * k, b);
+    return reference_angle(w.angle_middle()[k], axis, a, b);
 }
 // Return the joint angle, including full rotations. The change since the last step is below half a rotation.
 GPUSIM_SHARED double counted_angle(const World& w, int k) {

@@ -23,7 +23,7 @@ GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) 
         }
         for (int k = 0; k < 3; ++k) force[k] = force[k] / kick;
         copy3(w.side_arm() + 3 * side, own);
-        turn3(w.rotation() + 9 * b, own, arm);
+        rotate3(w.rotation() + 9 * b, own, arm);
         const real pull = dot3(arm, force), square = dot3(arm, arm);
         const mask pulls = (pull > real(0)) & (square > real(0));
         if (!any(pulls)) continue;

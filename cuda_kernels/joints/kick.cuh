@@ -12,6 +12,6 @@ GPUSIM_PHASE void kick_body(const World& w, int b) {
         twist[k] = real(w.linear_velocity()[3 * b + k]) + time * (gravity + inverse_mass * w.force()[3 * b + k]);
         momentum[k] = real(w.angular_momentum()[3 * b + k]) + time * (moves ? w.torque()[3 * b + k] : real(0));
     }
-    turn3(w.inertia_inverse() + 9 * b, momentum, twist + 3);
+    rotate3(w.inertia_inverse() + 9 * b, momentum, twist + 3);
     for (int k = 0; k < 6; ++k) w.twist_kicked()[6 * b + k] = twist[k];
 }

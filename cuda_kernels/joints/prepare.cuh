@@ -17,7 +17,7 @@ GPUSIM_PHASE void rotate_body(const World& w, int b) {
     real* twist = w.twist_before() + 6 * b;
     copy3(w.linear_velocity() + 3 * b, twist);
     copy3(w.angular_momentum() + 3 * b, twist + 3);
-    turn3(inverse, twist + 3, twist + 3);
+    rotate3(inverse, twist + 3, twist + 3);
     for (int k = 0; k < 9; ++k) w.inertia_inverse_effective()[9 * b + k] = w.dynamic()[b] ? inverse[k] : real(0);
 }
 
@@ -27,7 +27,7 @@ GPUSIM_FN void store_element(const World& w, int e, const Element& element) {
     w.element_value()[e] = element.value;
     const int row = w.element_row()[e];
     if (row < 0) return;
-    real *first = w.jacobian() + jacobian_place(w, row, 0), *second = w.jacobian() + jacobian_place(w, row, 1);
+    real *first = w.jacobian() + jacobian_offset(w, row, 0), *second = w.jacobian() + jacobian_offset(w, row, 1);
     real copy[12], *a = PAIRED ? copy : first, *b = PAIRED ? copy + 6 : second;
     for (int k = 0; k < 6; ++k) {
         a[k] = real(element.a[k]);
@@ -60,16 +60,16 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
     const int row = w.coupling_row()[c], first = w.coupling_start()[c];
     double value = 0.0;
     for (int s = 0; s < w.slots(); ++s)
-        for (int k = 0; k < 6; ++k) w.jacobian()[jacobian_place(w, row, s) + k] = real(0);
+        for (int k = 0; k < 6; ++k) w.jacobian()[jacobian_offset(w, row, s) + k] = real(0);
     for (int term = first; term < w.coupling_start()[c + 1]; ++term) {
         const int e = w.coupling_element()[term];
         double factor = w.coupling_factor()[term];
         if (term == first && w.coupling_curved()[c]) factor += curve_slope(w, c, w.element_value()[e]);
         Element element;
         evaluate(w, e, element, nullptr);
-        real *a = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[2 * term]);
+        real *a = w.jacobian() + jacobian_offset(w, row, w.coupling_slot()[2 * term]);
         for (int k = 0; k < 6; ++k) a[k] += real(factor * double(real(element.a[k])));
-        real *b = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[2 * term + 1]);
+        real *b = w.jacobian() + jacobian_offset(w, row, w.coupling_slot()[2 * term + 1]);
         for (int k = 0; k < 6; ++k) b[k] += real(factor * double(real(element.b[k])));
         const double own = w.coupling_factor()[term] * w.element_value()[e];
         value = term == first ? own : value + own;

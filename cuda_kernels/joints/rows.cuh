@@ -43,11 +43,11 @@ GPUSIM_FN int coupled_number(const World& w, int c) {
 #endif
 }
 GPUSIM_FN const real* coupled_block(const World& w, int i) { return w.coupled_gamma() + i * w.block() * w.block(); }
-GPUSIM_FN int jacobian_place(const World& w, int row, int slot) {
+GPUSIM_FN int jacobian_offset(const World& w, int row, int slot) {
     const int c = row / w.block();
     return 6 * ((c * w.slots() + slot) * w.block() + row - c * w.block());
 }
-GPUSIM_FN const real* jacobian_row(const World& w, int row, int slot) { return w.jacobian() + jacobian_place(w, row, slot); }
+GPUSIM_FN const real* jacobian_row(const World& w, int row, int slot) { return w.jacobian() + jacobian_offset(w, row, slot); }
 GPUSIM_FN real dot6(const real* a, const real* b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
 }

@@ -17,7 +17,7 @@ GPUSIM_FN void ordered_direction(bool middle, double* u, const double* other) {
 }
 // Return the angle from a to b about the axis, between -pi and pi. All vectors are in the world frame. For the middle
 // rotation, return the elevation of b above the plane perpendicular to a.
-GPUSIM_FN double turned_angle(bool middle, const double* axis, const double* a, const double* b) {
+GPUSIM_FN double reference_angle(bool middle, const double* axis, const double* a, const double* b) {
     double side[3];
     cross3(a, b, side);
     return middle ? det::atan2(dot3(a, b), norm3(side)) : det::atan2(dot3(axis, side), dot3(a, b));

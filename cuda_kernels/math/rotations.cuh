@@ -16,7 +16,7 @@ template <class T> GPUSIM_FN void subtract3(const T* a, const T* b, T* out) {
     out[0] = a[0] - b[0]; out[1] = a[1] - b[1]; out[2] = a[2] - b[2];
 }
 // out = m v. m and v may have different number types, because poses are always double.
-template <class T, class M, class V> GPUSIM_FN void turn3(const M* m, const V* v, T* out) {
+template <class T, class M, class V> GPUSIM_FN void rotate3(const M* m, const V* v, T* out) {
     const T a = T(v[0]), b = T(v[1]), c = T(v[2]);
     const T x = T(m[0]) * a + T(m[1]) * b + T(m[2]) * c;
     const T y = T(m[3]) * a + T(m[4]) * b + T(m[5]) * c;
@@ -24,7 +24,7 @@ template <class T, class M, class V> GPUSIM_FN void turn3(const M* m, const V* v
     out[0] = x; out[1] = y; out[2] = z;
 }
 // out = m^T v.
-template <class T, class M> GPUSIM_FN void turn_back3(const M* m, const T* v, T* out) {
+template <class T, class M> GPUSIM_FN void rotate_back3(const M* m, const T* v, T* out) {
     const T x = T(m[0]) * v[0] + T(m[3]) * v[1] + T(m[6]) * v[2];
     const T y = T(m[1]) * v[0] + T(m[4]) * v[1] + T(m[7]) * v[2];
     const T z = T(m[2]) * v[0] + T(m[5]) * v[1] + T(m[8]) * v[2];
@@ -109,7 +109,7 @@ GPUSIM_FN void rotation_vector_from_quaternion(const double* q, double* out) {
     out[0] = factor * v[0]; out[1] = factor * v[1]; out[2] = factor * v[2];
 }
 // sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x.
-GPUSIM_FN void turn_factors(real s, real* sine, real* cosine) {
+GPUSIM_FN void rotation_factors(real s, real* sine, real* cosine) {
     const mask far = s > real(SERIES_BELOW);
     *sine = s * (real(-1.0 / 6.0) + s * (real(1.0 / 120.0) - s * (real(1.0 / 5040.0) - s * real(1.0 / 362880.0))));
     *cosine = real(0.5) - s * (real(1.0 / 24.0) - s * (real(1.0 / 720.0) - s * real(1.0 / 40320.0)));

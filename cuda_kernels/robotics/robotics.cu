@@ -217,7 +217,7 @@ GPUSIM_FN void move_posture(const Robot& r, const RobotWork& w) {
 GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target, const double* mass) {
     for (int k = 0; k < r.size; ++k) w.before[k] = w.posture[k];
     move_posture(r, w);
-    place_nodes(r, w);
+    move_nodes(r, w);
     weigh_nodes(r, w, mass);
     for (int e = 0; e < r.elements; ++e) w.tried[e] = -element_row(r, w, e, false);
     double place[3], errors[6];
@@ -264,12 +264,12 @@ GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int le
     share = share * kept_share(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
 }
-// Limit the joint rotations that a level adds to max_turn.
+// Limit the joint rotations that a level adds to max_rotation.
 GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
-    double most = r.max_turn;
+    double most = r.max_rotation;
     for (int j = 0; j < r.freedoms; ++j)
-        if (r.rate_turns[j]) most = max_(most, abs_(w.step[j] - w.above[j]));
-    const double share = r.max_turn / most;
+        if (r.rate_rotates[j]) most = max_(most, abs_(w.step[j] - w.above[j]));
+    const double share = r.max_rotation / most;
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
 }
 // Find the free coordinates of a level. All other coordinates are at limits, and the level pushes these coordinates
@@ -332,7 +332,7 @@ GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
     double caution = 1.0;
     for (int number = 0; number < r.iterations; ++number) {
         const int levels = number >= r.iterations - r.without ? r.task_levels : r.levels;
-        place_nodes(r, w);
+        move_nodes(r, w);
         weigh_nodes(r, w, mass);
         find_rows(r, w, target);
         find_pulls(r, w, postures);
@@ -345,7 +345,7 @@ GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
         for (int j = 0; j < r.freedoms; ++j) w.last[j] = w.step[j];
         move_posture(r, w);
     }
-    place_nodes(r, w);
+    move_nodes(r, w);
     weigh_nodes(r, w, mass);
     double greatest = 0.0, gap = 0.0, place[3];
     for (int j = 0; j < r.freedoms; ++j) greatest = max_(greatest, abs_(w.step[j]));

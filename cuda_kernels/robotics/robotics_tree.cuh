@@ -74,9 +74,9 @@ GPUSIM_FN void axis_rotation(const double* u, double angle, double* out) {
 GPUSIM_FN void copy9(const double* a, double* out) {
     for (int k = 0; k < 9; ++k) out[k] = a[k];
 }
-GPUSIM_FN void add_turned(const double* matrix, const double* vector, double* to) {
+GPUSIM_FN void add_rotated(const double* matrix, const double* vector, double* to) {
     double turned[3];
-    turn3(matrix, vector, turned);
+    rotate3(matrix, vector, turned);
     for (int k = 0; k < 3; ++k) to[k] += turned[k];
 }
 
@@ -97,7 +97,7 @@ GPUSIM_FN void turn_freely(const Robot& r, const RobotWork& w, int motion, doubl
     }
     copy9(next, frame);
 }
-GPUSIM_FN void place_nodes(const Robot& r, const RobotWork& w) {
+GPUSIM_FN void move_nodes(const Robot& r, const RobotWork& w) {
     for (int i = 0; i < r.nodes; ++i) {
         const double *before = r.node_before + 12 * i, *after = r.node_after + 12 * i;
         const int parent = r.node_parent[i];
@@ -107,7 +107,7 @@ GPUSIM_FN void place_nodes(const Robot& r, const RobotWork& w) {
             copy9(before + 3, frame);
         } else {
             copy3(w.origin + 3 * parent, point);
-            add_turned(w.rotation + 9 * parent, before, point);
+            add_rotated(w.rotation + 9 * parent, before, point);
             product33(w.rotation + 9 * parent, before + 3, frame);
         }
         for (int m = r.node_motion[i]; m < r.node_motion[i + 1]; ++m) {
@@ -118,7 +118,7 @@ GPUSIM_FN void place_nodes(const Robot& r, const RobotWork& w) {
             const double sign = r.motion_sign[m], value = sign * w.posture[r.motion_at[m]];
             const int rate = r.motion_rate[m];
             double axis[3];
-            turn3(frame, r.motion_axis + 3 * m, axis);
+            rotate3(frame, r.motion_axis + 3 * m, axis);
             if (r.motion_kind[m] == MOTION_SLIDE) {
                 for (int k = 0; k < 3; ++k) point[k] += value * axis[k];
             } else {
@@ -131,7 +131,7 @@ GPUSIM_FN void place_nodes(const Robot& r, const RobotWork& w) {
         }
         product33(frame, after + 3, w.rotation + 9 * i);
         copy3(point, w.origin + 3 * i);
-        add_turned(frame, after, w.origin + 3 * i);
+        add_rotated(frame, after, w.origin + 3 * i);
     }
 }
 // Compute the masses and first moments of the subtree of each node.
@@ -139,7 +139,7 @@ GPUSIM_FN void weigh_nodes(const Robot& r, const RobotWork& w, const double* mas
     for (int i = 0; i < r.nodes; ++i) {
         double center[3];
         copy3(w.origin + 3 * i, center);
-        add_turned(w.rotation + 9 * i, r.node_com + 3 * i, center);
+        add_rotated(w.rotation + 9 * i, r.node_com + 3 * i, center);
         w.mass[i] = mass[i];
         for (int k = 0; k < 3; ++k) w.moment[3 * i + k] = mass[i] * center[k];
     }
@@ -162,18 +162,18 @@ GPUSIM_FN double center_of_mass(const Robot& r, const RobotWork& w, double* out)
     return total;
 }
 
-GPUSIM_FN void node_place(const RobotWork& w, int node, const double* point, double* out) {
+GPUSIM_FN void index_in_circuit(const RobotWork& w, int node, const double* point, double* out) {
     if (node < 0) return copy3(point, out);
     copy3(w.origin + 3 * node, out);
-    add_turned(w.rotation + 9 * node, point, out);
+    add_rotated(w.rotation + 9 * node, point, out);
 }
-GPUSIM_FN void node_turn(const RobotWork& w, int node, const double* vector, double* out) {
+GPUSIM_FN void rotate_from_node(const RobotWork& w, int node, const double* vector, double* out) {
     if (node < 0) return copy3(vector, out);
-    turn3(w.rotation + 9 * node, vector, out);
+    rotate3(w.rotation + 9 * node, vector, out);
 }
 // Compute the velocity of a point of a body due to a unit velocity j on the path of the body.
 GPUSIM_FN void moved_by(const Robot& r, const RobotWork& w, int j, const double* place, double* out) {
-    if (!r.rate_turns[j]) return copy3(w.axis + 3 * j, out);
+    if (!r.rate_rotates[j]) return copy3(w.axis + 3 * j, out);
     double arm[3];
     subtract3(place, w.point + 3 * j, arm);
     cross3(w.axis + 3 * j, arm, out);
@@ -205,7 +205,7 @@ GPUSIM_FN void target_turn(const RobotWork& w, int node, const double* own, cons
 GPUSIM_FN void goal_errors(const Robot& r, const RobotWork& w, int goal, const double* target, double* place, double* out) {
     const int kind = r.goal_kind[goal], node = r.goal_node[goal];
     if (kind == GOAL_COM) center_of_mass(r, w, place);
-    else node_place(w, node, r.goal_point + 3 * goal, place);
+    else index_in_circuit(w, node, r.goal_point + 3 * goal, place);
     subtract3(target, place, out);
     if (kind == GOAL_POSE) target_turn(w, node, r.goal_frame + 4 * goal, target + 3, out + 3);
 }
@@ -227,9 +227,9 @@ GPUSIM_FN void goal_rows(const Robot& r, const RobotWork& w, int goal, const dou
             const double share = w.mass[owner];
             double arm[3];
             for (int k = 0; k < 3; ++k) arm[k] = w.moment[3 * owner + k] - share * w.point[3 * j + k];
-            if (r.rate_turns[j]) cross3(w.axis + 3 * j, arm, moved);
+            if (r.rate_rotates[j]) cross3(w.axis + 3 * j, arm, moved);
             for (int k = 0; k < 3; ++k)
-                set_row(r, w, goal, k, j, (r.rate_turns[j] ? moved[k] : share * w.axis[3 * j + k]) / total);
+                set_row(r, w, goal, k, j, (r.rate_rotates[j] ? moved[k] : share * w.axis[3 * j + k]) / total);
         }
         return;
     }
@@ -238,7 +238,7 @@ GPUSIM_FN void goal_rows(const Robot& r, const RobotWork& w, int goal, const dou
         const int j = r.path[at];
         moved_by(r, w, j, place, moved);
         for (int k = 0; k < 3; ++k) set_row(r, w, goal, k, j, moved[k]);
-        if (kind != GOAL_POSE || !r.rate_turns[j]) continue;
+        if (kind != GOAL_POSE || !r.rate_rotates[j]) continue;
         for (int k = 0; k < 3; ++k) set_row(r, w, goal, 3 + k, j, w.axis[3 * j + k]);
     }
 }
@@ -251,7 +251,7 @@ GPUSIM_FN void add_row(const Robot& r, const RobotWork& w, int row, int node, co
         double moved[3];
         moved_by(r, w, j, place, moved);
         double value = dot3(along, moved);
-        if (r.rate_turns[j]) value += dot3(about, w.axis + 3 * j);
+        if (r.rate_rotates[j]) value += dot3(about, w.axis + 3 * j);
         w.jacobian[j * r.rows + row] += value;
     }
 }
@@ -270,13 +270,13 @@ GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool
     }
     const double none[3] = {0.0, 0.0, 0.0};
     double place_a[3], place_b[3], apart[3], u[3], v[3], back[3];
-    node_place(w, a, r.element_point_a + 3 * e, place_a);
-    node_place(w, b, r.element_point_b + 3 * e, place_b);
+    index_in_circuit(w, a, r.element_point_a + 3 * e, place_a);
+    index_in_circuit(w, b, r.element_point_b + 3 * e, place_b);
     subtract3(place_b, place_a, apart);
-    node_turn(w, kind == ELEMENT_WORLD_GAP ? -1 : a, r.element_u + 3 * e, u);
+    rotate_from_node(w, kind == ELEMENT_WORLD_GAP ? -1 : a, r.element_u + 3 * e, u);
     double value;
     if (kind == ELEMENT_ANGLE) {
-        node_turn(w, b, r.element_w + 3 * e, v);
+        rotate_from_node(w, b, r.element_w + 3 * e, v);
         value = dot3(u, v);
         cross3(v, u, v);
         for (int k = 0; k < 3; ++k) back[k] = -v[k];

@@ -45,9 +45,9 @@ GPUSIM_SHARED void angular_velocity(const Kept& w, int b, double* out) {
     double rotation[9], momentum[3];
     body_rotation(w, b, rotation);
     carried(w, b, 1, momentum);
-    turn_back3(rotation, momentum, momentum);
-    turn3(w.inertia_inverse_body() + 9 * b, momentum, momentum);
-    turn3(rotation, momentum, out);
+    rotate_back3(rotation, momentum, momentum);
+    rotate3(w.inertia_inverse_body() + 9 * b, momentum, momentum);
+    rotate3(rotation, momentum, out);
 #if !GPUSIM_GPU
     if (!w.found) return;
     w.found->turning_of[b % FOUND_BODIES] = b;
@@ -57,7 +57,7 @@ GPUSIM_SHARED void angular_velocity(const Kept& w, int b, double* out) {
 GPUSIM_FN void body_origin(const Kept& w, int b, double* out) {
     double rotation[9];
     body_rotation(w, b, rotation);
-    turn3(rotation, w.body_center() + 3 * b, out);
+    rotate3(rotation, w.body_center() + 3 * b, out);
     subtract3(w.position() + 3 * b, out, out);
 }
 
@@ -66,8 +66,8 @@ struct JointPoints {
 };
 GPUSIM_FN void joint_points(const Kept& w, int c, JointPoints& p) {
     const int a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
-    turn_from_body(w, a, w.coordinate_arm_a() + 3 * c, p.arm_a);
-    turn_from_body(w, b, w.coordinate_arm_b() + 3 * c, p.arm_b);
+    rotate_from_body(w, a, w.coordinate_arm_a() + 3 * c, p.arm_a);
+    rotate_from_body(w, b, w.coordinate_arm_b() + 3 * c, p.arm_b);
     for (int k = 0; k < 3; ++k)
         p.apart[k] = (w.position()[3 * b + k] + p.arm_b[k]) - (w.position()[3 * a + k] + p.arm_a[k]);
 }
@@ -87,10 +87,10 @@ GPUSIM_SHARED double wrapped_now(const Kept& w, int k) {
     const int body_a = w.angle_body_a()[k], body_b = w.angle_body_b()[k];
     body_rotation(w, body_a, rotation_a);
     body_rotation(w, body_b, rotation_b);
-    turn3(w.angle_owner()[k] == body_a ? rotation_a : rotation_b, w.angle_axis() + 3 * k, axis);
-    turn3(rotation_a, w.angle_ref_a() + 3 * k, a);
-    turn3(rotation_b, w.angle_ref_b() + 3 * k, b);
-    return turned_angle(w.angle_middle()[k], axis, a, b);
+    rotate3(w.angle_owner()[k] == body_a ? rotation_a : rotation_b, w.angle_axis() + 3 * k, axis);
+    rotate3(rotation_a, w.angle_ref_a() + 3 * k, a);
+    rotate3(rotation_b, w.angle_ref_b() + 3 * k, b);
+    return reference_angle(w.angle_middle()[k], axis, a, b);
 }
 // Return joint angle k, including full rotations. The rotation since the last substep is below half a rotation.
 GPUSIM_FN double angle_now(const Kept& w, int k) {
@@ -100,7 +100,7 @@ GPUSIM_FN double angle_now(const Kept& w, int k) {
 #if GPUSIM_WRAPS
 struct KeptPoses {
     const Kept& w;
-    MEMBER void turn(int body, const double* vector, double* out) const { turn_from_body(w, body, vector, out); }
+    MEMBER void turn(int body, const double* vector, double* out) const { rotate_from_body(w, body, vector, out); }
     MEMBER void place(int body, const double* point, double* out) const {
         turn(body, point, out);
         for (int k = 0; k < 3; ++k) out[k] = w.position()[3 * body + k] + out[k];
@@ -141,7 +141,7 @@ GPUSIM_SHARED double plain_value(const Kept& w, int c) {
         return wrapped_legs(w, part, in, out, leg_a, leg_b);
     }
 #endif
-    if (kind == ANGLE || kind == OUTER_TURN || kind == MIDDLE_TURN) return angle_now(w, part);
+    if (kind == ANGLE || kind == OUTER_ANGLE || kind == MIDDLE_ANGLE) return angle_now(w, part);
     if (kind == ROTATION || kind == TOTAL_ROTATION) {
         double q[4], vector[3];
         frame_rotation(w, c, q);
@@ -152,29 +152,29 @@ GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     joint_points(w, c, p);
     if (kind == DISTANCE) return norm3(p.apart);
     double axis[3];
-    turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
+    rotate_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
     return dot3(axis, p.apart);
 }
 // Compute the direction d of coordinate c. The rate is d . (relative angular velocity). For most kinds, d is the axis.
-GPUSIM_FN void turn_direction(const Kept& w, int c, double* u) {
+GPUSIM_FN void rotation_direction(const Kept& w, int c, double* u) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], owner = w.coordinate_owner()[c];
-    turn_from_body(w, owner, w.coordinate_axis() + 3 * c, u);
-    if (kind != OUTER_TURN && kind != MIDDLE_TURN) return;
+    rotate_from_body(w, owner, w.coordinate_axis() + 3 * c, u);
+    if (kind != OUTER_ANGLE && kind != MIDDLE_ANGLE) return;
     double other[3];
-    turn_from_body(w, owner == a ? w.coordinate_body_b()[c] : a, w.coordinate_other() + 3 * c, other);
-    ordered_direction(kind == MIDDLE_TURN, u, other);
+    rotate_from_body(w, owner == a ? w.coordinate_body_b()[c] : a, w.coordinate_other() + 3 * c, other);
+    ordered_direction(kind == MIDDLE_ANGLE, u, other);
 }
 GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
 #if GPUSIM_WRAPS
     if (kind == DISTANCE && w.coordinate_part()[c] >= 0) return wrapped_rate(w, w.coordinate_part()[c]);
 #endif
-    double turn_a[3], turn_b[3], axis[3], slip[3];
-    angular_velocity(w, a, turn_a);
-    angular_velocity(w, b, turn_b);
-    turn_direction(w, c, axis);
+    double terms_a[3], terms_b[3], axis[3], slip[3];
+    angular_velocity(w, a, terms_a);
+    angular_velocity(w, b, terms_b);
+    rotation_direction(w, c, axis);
     if (kind != TRANSLATION && kind != DISTANCE) {
-        subtract3(turn_b, turn_a, slip);
+        subtract3(terms_b, terms_a, slip);
         return dot3(axis, slip);
     }
     JointPoints p;
@@ -184,8 +184,8 @@ GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     for (int k = 0; k < 3; ++k) reach[k] = p.arm_a[k] + p.apart[k];
     carried(w, a, 0, move_a);
     carried(w, b, 0, move_b);
-    cross3(turn_b, p.arm_b, slip);
-    cross3(turn_a, reach, of_a);
+    cross3(terms_b, p.arm_b, slip);
+    cross3(terms_a, reach, of_a);
     for (int k = 0; k < 3; ++k) slip[k] = move_b[k] + slip[k] - move_a[k] - of_a[k];
     if (kind == TRANSLATION) return dot3(axis, slip);
     const double length = norm3(p.apart);
@@ -222,14 +222,14 @@ GPUSIM_FN void frame_position(const Kept& w, int c, double* out) {
     matrix_from_quaternion(w.coordinate_frame_a() + 4 * c, frame);
     double rotation[9];
     body_rotation(w, w.coordinate_body_a()[c], rotation);
-    turn_back3(rotation, p.apart, out);
-    turn_back3(frame, out, out);
+    rotate_back3(rotation, p.apart, out);
+    rotate_back3(frame, out, out);
     frame_rotation(w, c, out + 3);
 }
 GPUSIM_FN void frame_twist(const Kept& w, int c, double* out) {
     const int b = w.coordinate_body_b()[c];
     double arm[3], side[3];
-    turn_from_body(w, b, w.coordinate_arm_b() + 3 * c, arm);
+    rotate_from_body(w, b, w.coordinate_arm_b() + 3 * c, arm);
     carried(w, b, 0, out);
     angular_velocity(w, b, out + 3);
     cross3(out + 3, arm, side);
@@ -238,7 +238,7 @@ GPUSIM_FN void frame_twist(const Kept& w, int c, double* out) {
 GPUSIM_FN void site_velocity(const Kept& w, int i, double* out) {
     const int b = w.site_body()[i];
     double arm[3], turning[3], side[3];
-    turn_from_body(w, b, w.site_arm() + 3 * i, arm);
+    rotate_from_body(w, b, w.site_arm() + 3 * i, arm);
     angular_velocity(w, b, turning);
     carried(w, b, 0, out);
     cross3(turning, arm, side);
@@ -248,7 +248,7 @@ GPUSIM_FN void site_rate(const Kept& w, int i, double* out) {
     double axes[9], rate[3];
     site_axes(w, i, axes);
     angular_velocity(w, w.site_body()[i], rate);
-    turn_back3(axes, rate, out);
+    rotate_back3(axes, rate, out);
 }
 // Compute the change of a body's acceleration (part 0) or torque (part 1) between the last kick and t.
 GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double* change, const double* rate, double* out) {
@@ -272,9 +272,9 @@ GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double*
 // Compute the acceleration at an arm due to a torque about the center of mass.
 GPUSIM_FN void tangential(const Kept& w, int b, const double* rotation, const double* torque, const double* arm, double* out) {
     double turning[3];
-    turn_back3(rotation, torque, turning);
-    turn3(w.inertia_inverse_body() + 9 * b, turning, turning);
-    turn3(rotation, turning, turning);
+    rotate_back3(rotation, torque, turning);
+    rotate3(w.inertia_inverse_body() + 9 * b, turning, turning);
+    rotate3(rotation, turning, turning);
     cross3(turning, arm, out);
 }
 // Compute acceleration minus gravity of a site at t, in the axes of the site (gpusim/reference/signals/quantities.py).
@@ -289,7 +289,7 @@ GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     for (int k = 0; k < 6; ++k) change[k] = kick > 0.0 ? change[k] / kick : 0.0;
     angular_velocity(w, b, rate);
     body_rotation(w, b, rotation);
-    turn3(rotation, w.site_arm() + 3 * i, arm);
+    rotate3(rotation, w.site_arm() + 3 * i, arm);
     acceleration_growth(w, b, 0, change, rate, carry);
     acceleration_growth(w, b, 1, change + 3, rate, growth);
     tangential(w, b, rotation, growth, arm, turned);
@@ -306,18 +306,18 @@ GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     const bool smooth = dot3(carry, carry) <= CARRY_ROUGH * CARRY_ROUGH * whole;
     for (int k = 0; k < 3; ++k) side[k] = felt[k] + felt[3 + k] + felt[6 + k] + (smooth ? carry[k] : 0.0);
     site_axes(w, i, axes);
-    turn_back3(axes, side, out);
+    rotate_back3(axes, side, out);
 }
 
 // Compute the sensor's origin relative to the center of mass, and the sensor's z axis.
-GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) {
+GPUSIM_FN void contact_frame(const Kept& w, int i, double* arm, double* normal) {
     const int site = w.contact_sensor_site()[i], body = w.contact_sensor_body()[i];
     double axes[9];
     if (site >= 0) {
-        turn_from_body(w, body, w.site_arm() + 3 * site, arm);
+        rotate_from_body(w, body, w.site_arm() + 3 * site, arm);
         site_axes(w, site, axes);
     } else {
-        turn_from_body(w, body, w.body_center() + 3 * body, arm);
+        rotate_from_body(w, body, w.body_center() + 3 * body, arm);
         for (int k = 0; k < 3; ++k) arm[k] = -arm[k];
         body_rotation(w, body, axes);
     }
@@ -329,7 +329,7 @@ GPUSIM_SHARED void contact_wrench(const Kept& w, int i, double* force, double* t
     const double time = *w.sensed_time();
     double total[6], arm[3], normal[3], moment[3];
     for (int k = 0; k < 6; ++k) total[k] = time > 0.0 ? w.sensed_contact()[6 * i + k] / time : 0.0;
-    contact_place(w, i, arm, normal);
+    contact_frame(w, i, arm, normal);
     cross3(arm, total, moment);
     for (int k = 0; k < 3; ++k) {
         force[k] = total[k];
@@ -339,7 +339,7 @@ GPUSIM_SHARED void contact_wrench(const Kept& w, int i, double* force, double* t
 GPUSIM_FN void pressure_center(const Kept& w, int i, double* out) {
     double force[3], torque[3], arm[3], normal[3], shift[3];
     contact_wrench(w, i, force, torque);
-    contact_place(w, i, arm, normal);
+    contact_frame(w, i, arm, normal);
     const double press = dot3(normal, force);
     cross3(normal, torque, shift);
     for (int k = 0; k < 3; ++k) {

@@ -15,13 +15,13 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
     }
     const double kick = double(kick_time(w)), share = kick / *w.sensed_time();
     for (int k = 0; k < 6; ++k) wrench[k] = kick > 0.0 ? wrench[k] / kick : 0.0;
-    turn3(w.rotation() + 9 * a, w.coordinate_arm_a() + 3 * at, arm);
+    rotate3(w.rotation() + 9 * a, w.coordinate_arm_a() + 3 * at, arm);
     cross3(arm, wrench, turned);
     for (int k = 0; k < 3; ++k) wrench[3 + k] -= turned[k];
     matrix_from_quaternion(w.coordinate_frame_a() + 4 * at, frame);
     for (int part = 0; part < 2; ++part) {
-        turn_back3(w.rotation() + 9 * a, wrench + 3 * part, turned);
-        turn_back3(frame, turned, turned);
+        rotate_back3(w.rotation() + 9 * a, wrench + 3 * part, turned);
+        rotate_back3(frame, turned, turned);
         for (int k = 0; k < 3; ++k) {
             stored& mean = w.sensed_wrench()[6 * i + 3 * part + k];
             const double before = double(mean);

@@ -7,7 +7,7 @@ struct Write {
     double* memory; // REMEMBERED numbers of each body: previous pose (7), velocity change (6), advance (6), impacts (2)
 };
 GPUSIM_FN void center_offset(const Kept& w, int b, double* out) {
-    turn_from_body(w, b, w.body_center() + 3 * b, out);
+    rotate_from_body(w, b, w.body_center() + 3 * b, out);
 }
 GPUSIM_FN void store3(const double* from, stored* to) {
     for (int k = 0; k < 3; ++k) to[k] = stored(from[k]);
@@ -16,9 +16,9 @@ GPUSIM_FN void store3(const double* from, stored* to) {
 GPUSIM_SHARED void momentum_of(const Kept& w, int b, const double* omega, double* out) {
     double rotation[9];
     body_rotation(w, b, rotation);
-    turn_back3(rotation, omega, out);
-    turn3(w.inertia() + 9 * b, out, out);
-    turn3(rotation, out, out);
+    rotate_back3(rotation, omega, out);
+    rotate3(w.inertia() + 9 * b, out, out);
+    rotate3(rotation, out, out);
 }
 // Return component k of a body's acceleration in free fall (part 0) or of the applied torque (part 1).
 GPUSIM_FN double free_fall(const Kept& w, int b, int part, int k) {
@@ -117,22 +117,22 @@ GPUSIM_SHARED void move_body(const Kept& w, const Write& write, int b, double* q
     for (int k = 0; k < 4; ++k) w.orientation()[4 * b + k] = q[k];
     copy3(center, w.position() + 3 * b);
     copy3(w.linear_velocity() + 3 * b, vector);
-    turn3(turn, vector, vector);
+    rotate3(turn, vector, vector);
     store3(vector, w.linear_velocity() + 3 * b);
     copy3(w.angular_momentum() + 3 * b, vector);
-    turn3(turn, vector, vector);
+    rotate3(turn, vector, vector);
     store3(vector, w.angular_momentum() + 3 * b);
 }
 // Write the pose of a joint's child: its rotation and shift relative to the parent's joint frame.
-GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const double* turn, const double* shift) {
+GPUSIM_SHARED void move_child(const Kept& w, const Write& write, int c, const double* turn, const double* shift) {
     const int a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
     double q[4], arm[3], center[3], rotation[9];
     quaternion_product(w.orientation() + 4 * a, turn, q);
     normalize4(q);
     for (int k = 0; k < 3; ++k) arm[k] = w.coordinate_arm_a()[3 * c + k] + shift[k];
-    turn_from_body(w, a, arm, center);
+    rotate_from_body(w, a, arm, center);
     matrix_from_quaternion(q, rotation);
-    turn3(rotation, w.coordinate_arm_b() + 3 * c, arm);
+    rotate3(rotation, w.coordinate_arm_b() + 3 * c, arm);
     for (int k = 0; k < 3; ++k) center[k] += w.position()[3 * a + k] - arm[k];
     move_body(w, write, b, q, center);
 }
@@ -141,7 +141,7 @@ GPUSIM_FN void middle_axis(const Kept& w, int c, double* out) {
     conjugate4(w.coordinate_frame_a() + 4 * c, turn);
     quaternion_product(w.coordinate_frame_b() + 4 * c, turn, turn);
     matrix_from_quaternion(turn, matrix);
-    turn3(matrix, w.coordinate_other() + 3 * c, other);
+    rotate3(matrix, w.coordinate_other() + 3 * c, other);
     cross3(w.coordinate_axis() + 3 * c, other, out);
 }
 GPUSIM_FN void place_coordinates(const Kept& w, const Write& write, int c, int count, const double* value) {
@@ -149,11 +149,11 @@ GPUSIM_FN void place_coordinates(const Kept& w, const Write& write, int c, int c
     for (int n = 0; n < count; ++n) {
         const int kind = w.coordinate_kind()[c + n];
         copy3(w.coordinate_axis() + 3 * (c + n), vector);
-        if (kind == MIDDLE_TURN) middle_axis(w, c + n, vector);
+        if (kind == MIDDLE_ANGLE) middle_axis(w, c + n, vector);
         for (int k = 0; k < 3; ++k) vector[k] = value[n] * vector[k];
         if (kind == TRANSLATION)
             for (int k = 0; k < 3; ++k) shift[k] += vector[k];
-        if (kind != ANGLE && kind != OUTER_TURN && kind != MIDDLE_TURN) continue;
+        if (kind != ANGLE && kind != OUTER_ANGLE && kind != MIDDLE_ANGLE) continue;
         quaternion_from_rotation_vector(vector, q);
         if (w.coordinate_owner()[c + n] == w.coordinate_body_b()[c]) quaternion_product(after, q, after);
         else quaternion_product(turn, q, turn);
@@ -162,9 +162,9 @@ GPUSIM_FN void place_coordinates(const Kept& w, const Write& write, int c, int c
     conjugate4(w.coordinate_frame_b() + 4 * c, q);
     quaternion_product(turn, q, turn);
     quaternion_product(turn, after, turn);
-    place_child(w, write, c, turn, shift);
+    move_child(w, write, c, turn, shift);
 }
-GPUSIM_FN void place_frame(const Kept& w, const Write& write, int c, const double* position, const double* quaternion) {
+GPUSIM_FN void set_joint_frame(const Kept& w, const Write& write, int c, const double* position, const double* quaternion) {
     double shift[3] = {0.0, 0.0, 0.0}, frame[9], turn[4], q[4];
     for (int k = 0; k < 4; ++k) q[k] = quaternion[k];
     normalize4(q);
@@ -173,9 +173,9 @@ GPUSIM_FN void place_frame(const Kept& w, const Write& write, int c, const doubl
     quaternion_product(turn, q, turn);
     if (position) {
         matrix_from_quaternion(w.coordinate_frame_a() + 4 * c, frame);
-        turn3(frame, position, shift);
+        rotate3(frame, position, shift);
     }
-    place_child(w, write, c, turn, shift);
+    move_child(w, write, c, turn, shift);
 }
 // Move body b rigidly with body a.
 GPUSIM_FN void carry_body(const Kept& w, const Write& write, int b, int a) {
@@ -186,7 +186,7 @@ GPUSIM_FN void carry_body(const Kept& w, const Write& write, int b, int a) {
     normalize4(spin);
     matrix_from_quaternion(spin, turn);
     subtract3(old, other, arm);
-    turn3(turn, arm, center);
+    rotate3(turn, arm, center);
     for (int k = 0; k < 3; ++k) center[k] += w.position()[3 * a + k];
     quaternion_product(spin, old + 3, q);
     normalize4(q);
@@ -207,12 +207,12 @@ GPUSIM_FN void write_rates(const Kept& w, const Write& write, int c, int count, 
     carry_rate(w, write, b, w.coordinate_body_a()[c]);
     for (int n = 0; n < count; ++n) {
         const double difference = value[n] - coordinate_rate(w, c + n);
-        turn_from_body(w, w.coordinate_owner()[c + n], w.coordinate_axis() + 3 * (c + n), along);
-        if (w.coordinate_kind()[c + n] == MIDDLE_TURN) turn_direction(w, c + n, along);
+        rotate_from_body(w, w.coordinate_owner()[c + n], w.coordinate_axis() + 3 * (c + n), along);
+        if (w.coordinate_kind()[c + n] == MIDDLE_ANGLE) rotation_direction(w, c + n, along);
         double* to = w.coordinate_kind()[c + n] == TRANSLATION ? change : angular;
         for (int k = 0; k < 3; ++k) to[k] += difference * along[k];
     }
-    turn_from_body(w, b, w.coordinate_arm_b() + 3 * c, arm);
+    rotate_from_body(w, b, w.coordinate_arm_b() + 3 * c, arm);
     cross3(angular, arm, side);
     for (int k = 0; k < 3; ++k) {
         change[k] -= side[k];
@@ -252,9 +252,9 @@ GPUSIM_PHASE void write_one(const Kept& w, const Write& write, int what, int i, 
         momentum_of(w, i, value, offset);
         return store3(offset, w.angular_momentum() + 3 * i);
     case WRITE_REMEMBER: return remember_poses(w, write);
-    case WRITE_PLACE: return place_coordinates(w, write, i, j, value);
-    case WRITE_PLACE_TURN: return place_frame(w, write, i, nullptr, value);
-    case WRITE_PLACE_POSE: return place_frame(w, write, i, value, value + 3);
+    case WRITE_JOINT: return place_coordinates(w, write, i, j, value);
+    case WRITE_JOINT_ROTATION: return set_joint_frame(w, write, i, nullptr, value);
+    case WRITE_JOINT_POSE: return set_joint_frame(w, write, i, value, value + 3);
     case WRITE_CARRY: return carry_body(w, write, i, j);
     case WRITE_RATE: return write_rates(w, write, i, j, value);
     case WRITE_CARRY_RATE: return carry_rate(w, write, i, j);

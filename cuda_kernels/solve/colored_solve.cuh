@@ -335,14 +335,14 @@ GPUSIM_PHASE void correct_color(const World& w, int color, int i) {
         const int body = w.constraint_bodies()[c * w.slots() + s];
         if (!w.dynamic()[body]) continue;
         move_body(w, body, moved + 6 * s);
-        turn_body(w, body);
+        refresh_rotation(w, body);
     }
 }
 GPUSIM_PHASE void move_overflow(const World& w, int b) {
     real sum[6];
     overflow_sum(w, b, sum);
     move_body(w, b, sum);
-    turn_body(w, b);
+    refresh_rotation(w, b);
 }
 
 // Split impulses: sweeps that correct a fraction of the position errors. The result is

@@ -336,10 +336,10 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Sweep<real> s;
     start_sweep(r, w.twist(), s);
     add_path_twist(w, n, s.twist);
-    sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
+    sweep_points(w, w.record_index()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_sides(r, s.wrench, w.twist());
     write_numbers<6>(s.wrench, w.path_wrench());
-    end_manifolds(w, w.record_place()[m], r, 1, s);
+    end_manifolds(w, w.record_index()[m], r, 1, s);
 }
 // Subtract the effect of the n-th manifold's wrench from the correction of the joints, x -= E^-1 W f. Item: some rows
 // of the path on a GPU, the whole path on a CPU.

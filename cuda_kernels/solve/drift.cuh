@@ -34,28 +34,28 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
     }
 }
 #if !GPUSIM_WIDE
-// Divide the step of a body that rotates freely into parts of at most FREE_TURN (gpusim/reference/joints/free_turn.py).
+// Divide the step of a body that rotates freely into parts of at most FREE_ROTATION (gpusim/reference/joints/free_rotation.py).
 GPUSIM_PHASE void spin_body(const World& w, int b) {
     const real *omega = w.twist() + 6 * b + 3, *inertia = w.inertia() + 9 * b;
     const double angle = w.h * double(norm3(omega));
-    const bool turns = angle > (w.semi_implicit() ? 0.0 : LEAST_FREE_TURN) && angle < MOST_FREE_TURNS * FREE_TURN;
+    const bool turns = angle > (w.semi_implicit() ? 0.0 : MIN_FREE_ROTATION) && angle < MAX_FREE_ROTATIONS * FREE_ROTATION;
     w.spun()[b] = w.body_free()[b] && turns && !is_round(inertia);
     if (!w.spun()[b]) return;
-    const int parts = int(angle / FREE_TURN) + 1;
+    const int parts = int(angle / FREE_ROTATION) + 1;
     const double step = w.h / parts;
     double rotation[9], from[4], q[4];
     real rate[3], momentum[3], own[3];
     for (int k = 0; k < 9; ++k) rotation[k] = w.rotation()[9 * b + k];
     for (int k = 0; k < 4; ++k) q[k] = w.orientation()[4 * b + k];
     conjugate4(q, from);
-    turn_back3(rotation, omega, rate);
-    turn3(inertia, rate, own);
-    turn3(rotation, own, momentum);
+    rotate_back3(rotation, omega, rate);
+    rotate3(inertia, rate, own);
+    rotate3(rotation, own, momentum);
     for (int part = 0; part < parts; ++part) {
         double turn[3], none[3] = {0.0, 0.0, 0.0};
-        turn_back3(rotation, momentum, own);
+        rotate_back3(rotation, momentum, own);
         midpoint_passes(inertia, own, real(0.5 * step), rate);
-        turn3(rotation, rate, turn);
+        rotate3(rotation, rate, turn);
         for (int k = 0; k < 3; ++k) turn[k] = turn[k] * step;
         move_pose(none, q, none, turn);
         matrix_from_quaternion(q, rotation);
@@ -70,12 +70,12 @@ GPUSIM_PHASE void spin_body(const World& w, int b) {
 GPUSIM_PHASE void advance_angle(const World& w, int k) {
     if (w.angle_middle()[k]) return;
     double axis[3];
-    turn3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
+    rotate3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
     const real *a = w.twist() + 6 * w.angle_body_a()[k] + 3, *b = w.twist() + 6 * w.angle_body_b()[k] + 3;
     double ahead = 0.0;
     for (int i = 0; i < 3; ++i) ahead += axis[i] * (double(b[i]) - double(a[i]));
     ahead = ahead * w.h;
-    w.angle()[k] = choose(abs_(ahead) > FAST_TURN, w.angle()[k] + ahead, w.angle()[k]);
+    w.angle()[k] = choose(abs_(ahead) > FAST_ROTATION, w.angle()[k] + ahead, w.angle()[k]);
 }
 GPUSIM_PHASE void drift_body(const World& w, int b) {
     const real* twist = w.twist() + 6 * b;

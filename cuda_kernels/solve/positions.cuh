@@ -4,7 +4,7 @@
 #include "../accuracy.cuh"
 #include "../joints/factor.cuh"
 
-GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
+GPUSIM_PHASE void refresh_rotation(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
 // Set the position error of a row. Without loops, the error is 0 if the velocity solve stalled.
 GPUSIM_PHASE void error_row(const World& w, int row) {
     const mask stalled = (*w.stalled() != whole(0)) & mask(!w.loop_constraints());
@@ -17,7 +17,7 @@ GPUSIM_PHASE void error_row(const World& w, int row) {
 }
 #if !GPUSIM_WIDE
 GPUSIM_PHASE void start_closing(const World& w, int) {
-    *w.position_error() = *w.position_turn() = real(0);
+    *w.position_error() = *w.position_rotation() = real(0);
     *w.error_before() = real(-1);
     *w.closing() = 1;
 }
@@ -32,14 +32,14 @@ GPUSIM_PHASE void judge_errors(const World& w, int) {
     const bool retries = *w.closing() == 1 && error > real(OPEN) && error < real(APART);
     *w.closing() = before < real(0) ? 1 : (shrinks || retries ? 2 : 0);
     *w.error_before() = error;
-    *w.position_error() = *w.position_turn() = real(0);
+    *w.position_error() = *w.position_rotation() = real(0);
 }
 #endif
 // Compute the correction, and the square of its maximum rotation.
 GPUSIM_PHASE void weigh_shift(const World& w, int b) {
     real* by = w.displacement() + 6 * b;
     impulse_response(w, b, w.delta(), by);
-    raise_where(true, w.position_turn(), by[3] * by[3] + by[4] * by[4] + by[5] * by[5]);
+    raise_where(true, w.position_rotation(), by[3] * by[3] + by[4] * by[4] + by[5] * by[5]);
 }
 GPUSIM_FN void move_body(const World& w, int b, const real* by) {
     const double shift[3] = {double(by[0]), double(by[1]), double(by[2])}, turn[3] = {double(by[3]), double(by[4]), double(by[5])};
@@ -52,7 +52,7 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
 }
 // In loops, reduce the linear correction, because the full correction might increase the error.
 GPUSIM_PHASE void shift_trusted(const World& w, int b) {
-    const real error = *w.error_before(), square = *w.position_turn();
+    const real error = *w.error_before(), square = *w.position_rotation();
     const mask far = square > error;
     real moved[6];
     copy3(w.displacement() + 6 * b, moved);

@@ -17,27 +17,27 @@ _INDICES = (
     "shape_manifolds", "body_articulated",
 )  # fmt: skip
 _NUMBERS = (
-    "shape_size", "shape_center", "shape_turn", "shape_radius", "shape_modulus", "shape_curvature", "seam_reach",
+    "shape_size", "shape_center", "shape_frame", "shape_radius", "shape_modulus", "shape_curvature", "seam_reach",
     "shape_points", "face_normal", "contact_laws", "pair_materials", "grid_cell", "patch_friction",
 )  # fmt: skip
 CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "double")}
 """C types of the tables by name."""
 CONTACT_SIZES = (
-    "shapes", "surfaces", "touchable", "shape_level", "pairs", "seam_pairs", "split_pairs", "places", "buckets",
-    "bucket_places", "grid_shapes", "scan_parts",
-    "large_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes",
-    "lanes", "record_places", "anchor_places", "kept_pairs", "incident_places", "incidents",
-    "color_parts", "direction_rows", "contact_sweeps", "max_colors", "articulated_places", "path_places", "path_rows",
-    "path_wrenches", "condensed_places", "condensed_numbers", "condensed_equations",
+    "shapes", "surfaces", "touchable", "shape_level", "pairs", "seam_pairs", "split_pairs", "shape_slots", "buckets",
+    "bucket_slots", "grid_shapes", "scan_parts",
+    "large_parts", "color_slots", "body_slots", "pair_sides", "contact_bodies", "rolling_shapes",
+    "lanes", "record_slots", "anchor_slots", "kept_pairs", "incident_slots", "incidents",
+    "color_parts", "direction_rows", "contact_sweeps", "max_colors", "articulated_slots", "path_slots", "path_rows",
+    "path_wrenches", "condensed_slots", "condensed_numbers", "condensed_equations",
 )  # fmt: skip
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
     """Set the sizes of buffers that contain manifold records in groups of ``lanes``."""
-    lists = sizes["color_places"] - 1
+    lists = sizes["color_slots"] - 1
     pairs = sizes["pairs"]
     places = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
-    sizes |= {"lanes": lanes, "record_places": places, "anchor_places": places}
+    sizes |= {"lanes": lanes, "record_slots": places, "anchor_slots": places}
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:
@@ -61,7 +61,7 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
         "body_articulated": c.articulated,
         "shape_size": c.size,
         "shape_center": c.center,
-        "shape_turn": c.turn,
+        "shape_frame": c.turn,
         "shape_radius": c.radius,
         "shape_modulus": c.modulus,
         "shape_curvature": c.curvature,

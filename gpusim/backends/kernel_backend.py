@@ -17,7 +17,7 @@ from gpusim.backends.kinds import Kinds, check_kernels, kinds_of
 from gpusim.backends.tables import model_tables
 from gpusim.description.actuator_kinds import Group
 from gpusim.description.config import SolverConfig
-from gpusim.description.contact_record import by_place, unpack
+from gpusim.description.contact_record import by_slot, unpack
 from gpusim.description.program import Program
 from gpusim.description.step_plan import StepPlan
 from gpusim.errors import unknown_name
@@ -118,7 +118,7 @@ class KernelBackend(ABC):
         for kind in self.kinds:
             check_fields(kind, kind.kernel_fields, self.sizes, first=())
         if not self.colors_side_by_side:
-            self.sizes |= dict.fromkeys(("incident_places", "incidents", "color_parts"), 0)
+            self.sizes |= dict.fromkeys(("incident_slots", "incidents", "color_parts"), 0)
         add_lanes(self.sizes, 1)
         size = slab_layout(self.sizes, self.real, self.stored, self.kinds).size
         levels = launched_levels(self.sizes, config.direct)
@@ -361,11 +361,11 @@ class KernelBackend(ABC):
         """Pass all parameters and derived values to the kernels."""
         self._derived = derived_parameters(self.model.topology, self._parameters, self.real)
         for f in READ_PARAMETERS:
-            self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
+            self._upload_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
         for f in DERIVED_FIELDS:
-            self._place_parameter(f.name, self._derived[f.name])
+            self._upload_parameter(f.name, self._derived[f.name])
         for group in self._state.groups:
-            self._place_actuators(group)
+            self._upload_actuators(group)
         self.sync_arguments()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
@@ -375,10 +375,10 @@ class KernelBackend(ABC):
             self.arguments["bounces"] = self._setting("bounces")
             self.make_plan()
         if name in _READ:
-            self._place_parameter(name, self._parameters[name], worlds)
+            self._upload_parameter(name, self._parameters[name], worlds)
         topology = self.model.topology
         for field in refresh_derived(self._derived, name, worlds, topology, self._parameters, self.real):
-            self._place_parameter(field, self._derived[field], worlds)
+            self._upload_parameter(field, self._derived[field], worlds)
         self._pass_on(before)
 
     def pull_parameters(self) -> None:  # noqa: B027 (nothing to do with shared memory)
@@ -394,7 +394,7 @@ class KernelBackend(ABC):
             self.bind_array(f"{kind}_parameters", packed, worlds)
         else:
             before = self.arguments.tobytes()
-            self._place_actuators(group)
+            self._upload_actuators(group)
         self._pass_on(before)
 
     def _pass_on(self, before: bytes | None) -> None:
@@ -404,7 +404,7 @@ class KernelBackend(ABC):
         if before is not None and self.arguments.tobytes() != before:
             self.sync_arguments()
 
-    def _place_actuators(self, group: Group) -> None:
+    def _upload_actuators(self, group: Group) -> None:
         if not group.type.parameters:
             return
         arrays, name = [group.params[p.name] for p in group.type.parameters], group.type.name
@@ -414,7 +414,7 @@ class KernelBackend(ABC):
         self.arguments[f"{name}_parameters"] = self.bind_array(f"{name}_parameters", packed)
         self.arguments[f"stride_{name}"] = 0 if rows == 1 else packed[0].size
 
-    def _place_parameter(self, name: str, array: Array, worlds: Array | None = None) -> None:
+    def _upload_parameter(self, name: str, array: Array, worlds: Array | None = None) -> None:
         self.arguments[name] = self.bind_array(name, np.ascontiguousarray(array), worlds)
         self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
 
@@ -448,7 +448,7 @@ class KernelBackend(ABC):
             return None
         slab = self.slab_array
         world, pair = touching_pairs(slab("pair_points"), slab("pair_count"))
-        records = by_place(slab("manifold"), self.sizes["lanes"])[world, slab("record_place")[world, pair]]
+        records = by_slot(slab("manifold"), self.sizes["lanes"])[world, slab("record_index")[world, pair]]
         return ForwardContacts(
             world=world,
             shape=slab("pair_shapes")[world, pair],

@@ -257,9 +257,9 @@ def _place_clamped(groups: list[Group]) -> None:
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
             continue
-        group.clamp_place = np.zeros(group.axis.size, np.int64)
+        group.clamp_index = np.zeros(group.axis.size, np.int64)
         for n, axis in enumerate(group.axis.tolist()):
-            group.clamp_place[n] = count[axis]
+            group.clamp_index[n] = count[axis]
             count[axis] += 1
             if count[axis] > MOST_CLAMPED:
                 raise validate.fail(

@@ -25,8 +25,8 @@ from gpusim.description.joint_kinds import (
     CHORD,
     COUNTED,
     DISTANCE,
-    MIDDLE_TURN,
-    OUTER_TURN,
+    MIDDLE_ANGLE,
+    OUTER_ANGLE,
     SUM,
     TRANSLATION,
     Coordinate,
@@ -277,7 +277,7 @@ class RowCollector:
                         axis=c.axis,
                         ref_a=c.ref_a,
                         ref_b=c.ref_b,
-                        middle=int(c.kind == MIDDLE_TURN),
+                        middle=int(c.kind == MIDDLE_ANGLE),
                     )  # fmt: skip
                 )
 
@@ -335,10 +335,10 @@ class RowCollector:
         before = {"dot": 0, "spin": len(self.elements["dot"])}
         before["line"] = before["spin"] + len(self.elements["spin"])
         before["mix"] = before["line"] + len(self.elements["line"])
-        return before[kind] + (self._mix_places[index] if kind == "mix" else index)
+        return before[kind] + (self._mix_indices[index] if kind == "mix" else index)
 
     @cached_property
-    def _mix_places(self) -> dict[int, int]:
+    def _mix_indices(self) -> dict[int, int]:
         """Return the index of each sum (:class:`Mix`) with a row. Couplings come first, then axes and coupled laws.
 
         The value is cached, so read this property only after all rows exist.
@@ -355,7 +355,7 @@ class RowCollector:
             block: number of rows per constraint.
             bodies: bodies of every constraint, (constraints, slots). The world is the last body.
         """
-        world, order = len(self.builder.bodies), list(self._mix_places)
+        world, order = len(self.builder.bodies), list(self._mix_indices)
         terms = [term for mix in order for term in self.mixes[mix].terms]
         slots = []
         for mix in order:
@@ -378,7 +378,7 @@ class RowCollector:
 NO_BODY = 1 << 30
 _BODY_COLUMNS = {"body_a", "body_b", "body_u", "owner", "body", "side_body"}
 _INT_COLUMNS = _BODY_COLUMNS | {"angle", "component", "middle", "wrap", "cylinder"}
-_TURN_COMPONENTS = {OUTER_TURN: OUTER, MIDDLE_TURN: MIDDLE}
+_TURN_COMPONENTS = {OUTER_ANGLE: OUTER, MIDDLE_ANGLE: MIDDLE}
 _SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
     "dot": {
         "body_a": (), "body_b": (), "body_u": (), "u": (3,), "vector_a": (3,), "vector_b": (3,), "linear": (), "c0": (),

@@ -247,7 +247,7 @@ class Group:
     """Axis rows of each actuator, for a coupled kind."""
     coupled: Array | None = None
     """Index of each actuator's coupled law, (n,), or None if the kind has no coupled laws."""
-    clamp_place: Array | None = None
+    clamp_index: Array | None = None
     """Index of each actuator's clamped term on its axis row, (n,), or None if the kind has no clamped terms."""
     derived: dict[str, Any] = field(default_factory=dict)
     """Cache of values that depend only on the parameters. Writing a parameter clears the cache."""

@@ -61,7 +61,7 @@ RECORD_LAYOUT = {
 """Names and values of kernel constants."""
 
 
-def by_place(records: Array, lanes: int) -> Array:
+def by_slot(records: Array, lanes: int) -> Array:
     """Convert records from the interleaved layout of the kernels to (num_worlds, capacity, numbers)."""
     worlds, places, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)

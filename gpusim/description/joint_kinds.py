@@ -23,7 +23,7 @@ from gpusim.description.wraps import WrappedPath
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_TURN, MIDDLE_TURN, CHORD = (
+TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_ANGLE, MIDDLE_ANGLE, CHORD = (
     "translation",
     "angle",
     "distance",
@@ -35,9 +35,9 @@ TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_TURN, MIDDLE_
     "chord",
 )
 UNITS = {TRANSLATION: "m", DISTANCE: "m", CHORD: "m"} | dict.fromkeys(
-    (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN), "rad"
+    (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_ANGLE, MIDDLE_ANGLE), "rad"
 )
-COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
+COUNTED = (ANGLE, OUTER_ANGLE, MIDDLE_ANGLE)
 """Kinds of angles for which the state counts full rotations (array ``angle``)."""
 
 

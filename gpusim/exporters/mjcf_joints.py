@@ -199,7 +199,7 @@ def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: Joint
         doc.report.add("motion", joint.element, "starts turned and has a limit", "its limit counts from the start")
     made = doc.add(
         body, "joint", name=joint.label, type="ball", pos=joint.child_xform.position,
-        range=(0.0, limit) if limit < FULL_TURN else None, **own,
+        range=(0.0, limit) if limit < FULL_ROTATION else None, **own,
     )  # fmt: skip
     doc.report.joints[joint.label].append(str(made.get("name")))
     doc.places["joint", joint.label] = len(doc.qpos)
@@ -211,7 +211,7 @@ def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: Joint
     doc.qvel += rates.solved()
 
 
-FULL_TURN = math.pi
+FULL_ROTATION = math.pi
 HIDDEN = 3
 """Group of geoms that MuJoCo's viewer does not draw."""
 

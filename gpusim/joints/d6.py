@@ -17,8 +17,8 @@ from gpusim.builder.anchors import Anchor
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.joint_kinds import (
     ANGLE,
-    MIDDLE_TURN,
-    OUTER_TURN,
+    MIDDLE_ANGLE,
+    OUTER_ANGLE,
     TRANSLATION,
     Coordinate,
     DotRow,
@@ -33,7 +33,7 @@ from gpusim.description.specs import JointSpec
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
-_TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OUTER_TURN)}
+_TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_ANGLE, MIDDLE_ANGLE, OUTER_ANGLE)}
 
 
 @register
@@ -99,9 +99,9 @@ def _turns(frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
     # The columns are right-handed. If the third axis is opposite to the third column, its angle has the opposite sign.
     hand = float(np.sign(params["columns"][:, 2] @ params["angular"][2]))
     return [
-        turn(OUTER_TURN, a[0], b[2], a[2], b[2], False),
-        turn(MIDDLE_TURN, b[2], a[0], a[0], b[2]),
-        turn(OUTER_TURN, hand * b[2], a[0], a[0], b[0]),
+        turn(OUTER_ANGLE, a[0], b[2], a[2], b[2], False),
+        turn(MIDDLE_ANGLE, b[2], a[0], a[0], b[2]),
+        turn(OUTER_ANGLE, hand * b[2], a[0], a[0], b[0]),
     ]
 
 

@@ -14,8 +14,8 @@ from gpusim.description.joint_kinds import (
     ANGLE,
     CHORD,
     DISTANCE,
-    MIDDLE_TURN,
-    OUTER_TURN,
+    MIDDLE_ANGLE,
+    OUTER_ANGLE,
     ROTATION,
     SUM,
     TOTAL_ROTATION,
@@ -26,8 +26,8 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 KINDS = {
-    TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6, OUTER_TURN: 7,
-    MIDDLE_TURN: 8,
+    TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6, OUTER_ANGLE: 7,
+    MIDDLE_ANGLE: 8,
 }  # fmt: skip
 """Codes of coordinate kinds. A coordinate of kind "frame" has no value, only the pose of the child's joint frame."""
 COLUMNS = {

@@ -90,11 +90,11 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     numbers = min(MOST_CONDENSED, -(-15 * contacts["pairs"] // 8) * 8) if places and not t.swept.any() else 0
     return {
         "direction_rows": t.num_constraints * t.block if on else 0,
-        "articulated_places": places,
-        "path_places": room_for_paths(find_paths(t), model.contact, places) if on else 0,
+        "articulated_slots": places,
+        "path_slots": room_for_paths(find_paths(t), model.contact, places) if on else 0,
         "path_rows": t.block if places else 0,
         "path_wrenches": int(places > 0),
-        "condensed_places": min(contacts["pairs"], MOST_CONDENSED // 3) + 1 if numbers else 0,
+        "condensed_slots": min(contacts["pairs"], MOST_CONDENSED // 3) + 1 if numbers else 0,
         "condensed_numbers": numbers,
         "condensed_equations": numbers * (numbers + 8),
     }

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.actuators.hydraulic.cavitation import LEAST_VOID
-from gpusim.reference.layout import ROW_GAP, ROW_TURN
+from gpusim.reference.layout import ROW_GAP, ROW_ROTATION
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
@@ -82,7 +82,7 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
     errors[:, t.rigid_row] = np.abs(w.element_value[:, t.rigid_element])
     errors[:, t.coupling.rigid_row] = np.abs(w.coupling_value[:, : t.coupling.rigid])
     kinds, shape = w.layout.row_kinds, (w.num_worlds, t.num_constraints, t.block)
-    gaps, turns = (np.where(kinds == kind, errors, 0.0).reshape(shape) for kind in (ROW_GAP, ROW_TURN))
+    gaps, turns = (np.where(kinds == kind, errors, 0.0).reshape(shape) for kind in (ROW_GAP, ROW_ROTATION))
     square = gaps[..., 0] * gaps[..., 0]
     for k in range(1, t.block):
         square = square + gaps[..., k] * gaps[..., k]

@@ -8,8 +8,8 @@ from gpusim import rotations
 from gpusim.compiler.topology import OUTER, Topology
 from gpusim.typing import Array
 
-ROW_GAP, ROW_TURN = 1, 2
-"""Kinds of rigid rows. ROW_GAP: gaps (m). ROW_TURN: rotations and couplings."""
+ROW_GAP, ROW_ROTATION = 1, 2
+"""Kinds of rigid rows. ROW_GAP: gaps (m). ROW_ROTATION: rotations and couplings."""
 
 
 class Layout:
@@ -33,7 +33,7 @@ class Layout:
         self.row_a = (constraint * t.slots) * t.block + place
         self.row_b = (constraint * t.slots + 1) * t.block + place
         # 1 if u rotates with the parent. The Jacobian then depends on the whole separation vector.
-        self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
+        self.dot_on_a = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.totals = np.flatnonzero(t.spin.component == 3)
         self.ordered = np.flatnonzero(t.spin.component >= OUTER)
         self.dot_bodies = np.concatenate([t.dot.body_u, t.dot.body_a, t.dot.body_b])
@@ -47,7 +47,7 @@ class Layout:
         self.row_kinds = self._row_kinds()
         self.side_arm = self._side_arms()
         self.longest_arm = float(np.sqrt(np.max(np.sum(self.side_arm**2, axis=1), initial=0.0)))
-        self.axis_constraint, self.axis_place = np.divmod(t.axis_row, t.block)
+        self.axis_constraint, self.axis_slot = np.divmod(t.axis_row, t.block)
         self.axis_swept = t.swept[self.axis_constraint]
 
     def _row_kinds(self) -> Array:
@@ -56,8 +56,8 @@ class Layout:
         linear[self.dots] = t.dot.linear > 0.5
         linear[self.lines] = True
         kinds = np.zeros(t.num_constraints * t.block, dtype=np.int64)
-        kinds[t.rigid_row] = np.where(linear[t.rigid_element], ROW_GAP, ROW_TURN)
-        kinds[t.coupling.rigid_row] = ROW_TURN
+        kinds[t.rigid_row] = np.where(linear[t.rigid_element], ROW_GAP, ROW_ROTATION)
+        kinds[t.coupling.rigid_row] = ROW_ROTATION
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:

@@ -64,7 +64,7 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
     return np.append(axis, along / (2.0 * across))
 
 
-def turn_angles(w: Any) -> Array:
+def rotation_angles(w: Any) -> Array:
     """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
 
     The angle excludes the spin of a rotor. Exception: the rotor is too fast for the step, and the axis of the rotor

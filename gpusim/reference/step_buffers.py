@@ -199,11 +199,11 @@ class StepBuffers:
         Raises:
             ModelError: the kind of actuator does not declare itself ``clamped``.
         """
-        if group.clamp_place is None:
+        if group.clamp_index is None:
             kind = f"actuator kind '{group.type.name}'"
             raise validate.fail(kind, "adds a clamped term and does not declare it", "set clamped = True in its class")
         values = self.broadcast(impulse), self.broadcast(slope), self.broadcast(most)
-        self.law.clamped[group.type.name] = (group, group.clamp_place, values)
+        self.law.clamped[group.type.name] = (group, group.clamp_index, values)
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
         """Set the law ``P - D u`` of one coupled actuator. P is (num_worlds, n), and D is (num_worlds, n, n).

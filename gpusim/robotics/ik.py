@@ -16,7 +16,7 @@ from gpusim.robotics.dynamics import Bodies
 from gpusim.robotics.elements import evaluate
 from gpusim.robotics.native import KernelSolver, NativeSolver
 from gpusim.robotics.steps import Layout, Steps, finishing_steps
-from gpusim.robotics.tasks import PlaceTask, PostureTask, Task
+from gpusim.robotics.tasks import FrameTask, PostureTask, Task
 from gpusim.robotics.tree import Tree
 from gpusim.typing import Array
 
@@ -93,7 +93,7 @@ class IK:
         levels = len(ranks) + 1 + any(not t.priority for t in tasks)
         self.level_of[0] = levels - 1
         self.postures = [t for t in tasks if isinstance(t, PostureTask)]
-        own = [t for t in tasks if isinstance(t, PlaceTask)]
+        own = [t for t in tasks if isinstance(t, FrameTask)]
         self.tasks = sorted(own, key=lambda t: t.priority)
         self.layout = self._layout(levels, damping, locked)
         infinite = np.full(tree.freedoms, np.inf)

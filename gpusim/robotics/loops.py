@@ -10,8 +10,8 @@ from gpusim import validate
 from gpusim.description.joint_kinds import (
     ANGLE,
     DISTANCE,
-    MIDDLE_TURN,
-    OUTER_TURN,
+    MIDDLE_ANGLE,
+    OUTER_ANGLE,
     ROTATION,
     SUM,
     TRANSLATION,
@@ -165,7 +165,7 @@ def _axis_element(
         return Gap(ends, columns["axis"][number])
     if kind in (KINDS[ANGLE], KINDS[ROTATION]):
         return Turn(ends, columns["axis"][number], columns["owner"][number] == bodies[1])
-    if kind in (KINDS[OUTER_TURN], KINDS[MIDDLE_TURN]):
+    if kind in (KINDS[OUTER_ANGLE], KINDS[MIDDLE_ANGLE]):
         rule = "has armature on one of three turns and closes a loop, where its inertia is not known"
         hint = "add the joint to the model before those that close its loop"
         raise validate.fail(f"joint '{own.label}'", rule, hint)

@@ -19,7 +19,7 @@ from gpusim.backends.tables import packed
 from gpusim.robotics import steps
 from gpusim.robotics.elements import Angle, Element, Gap, Line, Sum
 from gpusim.robotics.spanning import Forest
-from gpusim.robotics.tasks import ComTask, PlaceTask, PointTask, PoseTask, PostureTask, Task
+from gpusim.robotics.tasks import ComTask, FrameTask, PointTask, PoseTask, PostureTask, Task
 from gpusim.robotics.tree import Tree
 from gpusim.typing import Array
 
@@ -93,7 +93,7 @@ class Problem(Protocol):
     tree: Tree
     layout: steps.Layout
     level_of: dict[int, int]
-    tasks: list[PlaceTask]
+    tasks: list[FrameTask]
     postures: list[PostureTask]
     lower: Array
     upper: Array
@@ -120,7 +120,7 @@ class KernelSolver(ABC):
             **self._of_goals(),
             "node_com": tree.inertias.com,
             "path_start": path_start, "path": path,
-            "rate_owner": masks.owner, "rate_turns": masks.turns, "rate_at": at, "rate_moves": layout.moves,
+            "rate_owner": masks.owner, "rate_rotates": masks.turns, "rate_at": at, "rate_moves": layout.moves,
             "rate_group_start": group_start, "rate_group": groups,
             "rate_run": runs, "run_start": starts, "run_end": ends, "lower": ik.lower, "upper": ik.upper,
             "row_weight": layout.weight, "group": layout.group, "group_level": first,

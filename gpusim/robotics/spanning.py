@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpusim.description.joint_kinds import COUNTED, MIDDLE_TURN, TRANSLATION, joint_frames, joint_type
+from gpusim.description.joint_kinds import COUNTED, MIDDLE_ANGLE, TRANSLATION, joint_frames, joint_type
 from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.model import Model
 from gpusim.typing import Array
@@ -184,7 +184,7 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
     else:
         for c in coordinates[: kind.moves(spec)]:
             axis = (rotation_b if c.axis_on_child else rotation_a).T @ c.axis
-            if c.kind == MIDDLE_TURN:
+            if c.kind == MIDDLE_ANGLE:
                 axis = np.cross(axis, rotation_a.T @ c.other)
             motions.append(Motion(SLIDE if c.kind == TRANSLATION else TURN, _snapped(axis), q, v))
             q, v = q + 1, v + 1

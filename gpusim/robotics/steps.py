@@ -45,7 +45,7 @@ MAX_WAY = 1.0
 """Maximum norm (m and rad) of the errors of a level after the first priority. ``_shortened`` scales larger errors."""
 AT_LIMIT = 1e-9
 """With several priorities, a coordinate moves to its limit if the distance to the limit is below this value."""
-MAX_TURN = 1.0
+MAX_ROTATION = 1.0
 """Maximum rotation (rad) of a joint in one step by one level after the first priority."""
 
 
@@ -189,7 +189,7 @@ class Steps:
                 found = self._level(level, error, rows, pull[level], damping[level], free, fixed, step)
                 if level > 1:
                     most = np.max(np.where(o.turns, np.abs(found - step), 0.0), axis=1)
-                    found = step + (MAX_TURN / np.maximum(most, MAX_TURN))[:, None] * (found - step)
+                    found = step + (MAX_ROTATION / np.maximum(most, MAX_ROTATION))[:, None] * (found - step)
                 under, over = free & (found < low), free & (found > high)
                 if last == 1 or not (under | over).any():
                     break

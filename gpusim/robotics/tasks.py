@@ -69,7 +69,7 @@ class Task:
         return filled
 
 
-class PlaceTask(Task, ABC):
+class FrameTask(Task, ABC):
     """Base class of all tasks except posture tasks. Subclasses compute an error and a Jacobian."""
 
     @abstractmethod
@@ -77,7 +77,7 @@ class PlaceTask(Task, ABC):
         """Return the errors and the Jacobian for a ``target`` (worlds, numbers)."""
 
 
-class PoseTask(PlaceTask):
+class PoseTask(FrameTask):
     """Task that moves a frame to a pose.
 
     Args:
@@ -125,7 +125,7 @@ def _quaternion(k: Kinematics, place: Frame) -> Array:
     return rotations.quaternion_product(quaternion_from_matrix(k.rotation[:, place.node]), own)
 
 
-class PointTask(PlaceTask):
+class PointTask(FrameTask):
     """Task that moves a point of a frame to a position.
 
     Args:
@@ -164,7 +164,7 @@ class PointTask(PlaceTask):
         return Rows(target - place, k.jacobian(self.node, place)[:, :3])
 
 
-class ComTask(PlaceTask):
+class ComTask(FrameTask):
     """Task that moves the center of mass to a position.
 
     Args:

@@ -53,11 +53,11 @@ class Signal:
     """Name and columns of the state array with the value."""
     shared: tuple[SharedWriter, str] | None = None
     """For actuator parameters: writer of all parameters of the actuator, and name of this parameter."""
-    parameter: ParameterPlace | None = None
+    parameter: ParameterIndex | None = None
     """Location of the value, for parameters that a GPU can write."""
 
 
-ParameterPlace = tuple[str, tuple[Any, ...]]
+ParameterIndex = tuple[str, tuple[Any, ...]]
 """Name of a parameter array, and indices in the array of one world."""
 SharedWriter = Callable[[Array, dict[str, Array]], None]
 """Function that writes parameters. Arguments: world indices (n,), dict from a parameter to values (n,)."""
@@ -120,7 +120,7 @@ class SignalTable:
         forward: bool = False,
         kept: tuple[str, tuple[int, ...]] | None = None,
         shared: tuple[SharedWriter, str] | None = None,
-        parameter: ParameterPlace | None = None,
+        parameter: ParameterIndex | None = None,
     ) -> None:
         """Add a signal that only the host can read, or a signal in a state array (``kept``)."""
         info = SignalInfo(name, shape, unit, doc, write is not None, forward)

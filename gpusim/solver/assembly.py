@@ -16,7 +16,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-14, 1e6
-GREATEST_TURN = 0.5
+MAX_ROTATION = 0.5
 
 
 @dataclass
@@ -93,7 +93,7 @@ def _move(w: StepBuffers, errors: Array, damping: Array) -> None:
     factor = Factor(t, blocks, gamma, own, 0.0, w.heavy_share)
     change = w.apply_impulse(factor.solve(-errors.astype(w.real))).astype(np.float64)
     turn = np.max(np.abs(change[..., 3:]), axis=(1, 2), initial=0.0)
-    change *= (GREATEST_TURN / np.maximum(turn, GREATEST_TURN))[:, None, None]
+    change *= (MAX_ROTATION / np.maximum(turn, MAX_ROTATION))[:, None, None]
     move(w, change[..., :3], change[..., 3:])
 
 

@@ -152,7 +152,7 @@ class LaunchPlan:
         """Return whether one launch can run all nodes of the condition ``node``."""
         parts = list(reached(node, self.sizes))
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
-        return self.sizes["incident_places"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
+        return self.sizes["incident_slots"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
     def _most(self, node: If) -> int:
         """Return the greatest number of items of any phase in a node."""

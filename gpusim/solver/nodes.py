@@ -234,7 +234,7 @@ def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
         if isinstance(part, TicketRun):
-            found.setdefault(part.phase.name, (part.phase, "turns"))
+            found.setdefault(part.phase.name, (part.phase, "tickets"))
         elif isinstance(part, Run):
             found.setdefault(part.phase.name, (part.phase, "level" if part.by_level else "item"))
     return list(found.values())

@@ -11,7 +11,7 @@ from gpusim.solver.contact_phases import CONTACT_PHASES
 from gpusim.solver.nodes import Phase
 
 _TABLE = (
-    Phase("set_forward", writes="blocks_ended forward_only turn_next turns_ended"),
+    Phase("set_forward", writes="blocks_ended forward_only next_ticket tickets_ended"),
     Phase("set_times", reads="step_before", writes="loop_gap pushing step_last"),
     Phase(
         "rotate_body",
@@ -101,12 +101,12 @@ _TABLE = (
         reads="angular_momentum force inertia_inverse linear_velocity step_last torque",
         writes="momentum_kicked twist twist_kicked",
     ),
-    Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn turn_angle"),
+    Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn rotation_angle"),
     Phase(
         "bend_element",
         "element_items(w)",
         bound="elements",
-        reads="element_value element_vectors midpoint orientation position rotation since_factor turn turn_angle twist",
+        reads="element_value element_vectors midpoint orientation position rotation since_factor turn rotation_angle twist",
         writes="bias element_bias",
     ),
     Phase(
@@ -371,7 +371,7 @@ _TABLE = (
     Phase(
         "sense_contact",
         "contact_sensors",
-        reads="manifold pair_count pair_points pair_shapes record_place sensed_substeps touching",
+        reads="manifold pair_count pair_points pair_shapes record_index sensed_substeps touching",
         writes="sensed_contact",
     ),
     Phase(
@@ -419,21 +419,21 @@ _TABLE = (
         reads="limit_rate rate_next velocity_lower velocity_upper",
         writes="axis_velocity axis_velocity_before",
     ),
-    Phase("turn_body", "bodies", reads="orientation", writes="rotation"),
+    Phase("refresh_rotation", "bodies", reads="orientation", writes="rotation"),
     Phase(
         "error_row",
         "rows",
         reads="angle coupling_offset orientation position rotation stalled",
         writes="position_error rhs",
     ),
-    Phase("start_closing", writes="closing error_before position_error position_turn"),
-    Phase("judge_errors", writes="closing error_before position_error position_turn"),
-    Phase("weigh_shift", "bodies", reads="delta mass_jacobian", writes="displacement position_turn"),
+    Phase("start_closing", writes="closing error_before position_error position_rotation"),
+    Phase("judge_errors", writes="closing error_before position_error position_rotation"),
+    Phase("weigh_shift", "bodies", reads="delta mass_jacobian", writes="displacement position_rotation"),
     Phase("shift_body", "bodies", reads="delta mass_jacobian", writes="orientation position"),
     Phase(
         "shift_trusted",
         "bodies",
-        reads="displacement error_before position_turn",
+        reads="displacement error_before position_rotation",
         writes="orientation position",
     ),
     Phase(

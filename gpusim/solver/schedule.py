@@ -61,9 +61,9 @@ MIDDLE = Condition(
     lambda s: (s["substeps"] == 1 or s["rolling_shapes"] > 0) and not s["semi_implicit"] and not s["constraints"],
 )  # fmt: skip
 SIDE_BY_SIDE = Condition(
-    "side_by_side", "true", lambda s: s["incident_places"] > 0, build=lambda b: None if b.staged else False
+    "side_by_side", "true", lambda s: s["incident_slots"] > 0, build=lambda b: None if b.staged else False
 )
-ONE_BY_ONE = Condition("one_by_one", "true", lambda s: not s["incident_places"])
+ONE_BY_ONE = Condition("one_by_one", "true", lambda s: not s["incident_slots"])
 ARTICULATED_CONTACTS = Condition(
     "articulated_contacts", "", lambda s: bool(s["direct"] and s["pairs"] and s["constraints"])
 )
@@ -146,7 +146,7 @@ def colors(overflow: str, color: str) -> tuple[Node, ...]:
 
 # Stages that find contacts, once per step.
 BROAD_PHASE = Stage("broad_phase", (If(PAIRS, (
-    *run("turn_body start_search place_shape"),
+    *run("refresh_rotation start_search locate_shape"),
     If(GRID, (If(SEARCHING, run(
         "widen_shape clear_bucket count_member scan_bucket_part scan_sums scan_bucket_rest enter_bucket sort_bucket"
         " find_neighbors"
@@ -159,8 +159,8 @@ COLOR_CONTACTS = Stage("color_contacts", (If(PAIRS, (
     If(ONE_BY_ONE, run("color_pairs list_colors list_overflow")),
     If(SIDE_BY_SIDE, (
         *run("clear_incidents count_incidents scan_incident_part scan_sums scan_incident_rest enter_incidents"),
-        TicketRun(PHASES["color_in_turns"]),
-        *run("count_colors sum_color start_colors place_colors"),
+        TicketRun(PHASES["color_in_order"]),
+        *run("count_colors sum_color start_colors fill_colors"),
         *run("clear_overflow count_overflow scan_overflow_part scan_sums scan_overflow_rest enter_overflow"),
         *run("sort_overflow"),
     )),
@@ -395,7 +395,7 @@ CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "
 LET_AXES_GO = (If(AXES, run("let_axis_go")),)
 # Correct closed loops several times, each time with a factor at the corrected pose.
 CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
-    Later(run("turn_body")),
+    Later(run("refresh_rotation")),
     *run("error_row judge_errors"),
     Later((If(CLOSING, (
         *run("track_angle evaluate_element sum_coupling mass_row product_entry diagonal_row"), *LET_AXES_GO, FACTORIZE
@@ -403,7 +403,7 @@ CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
     If(CLOSING, (SOLVE_FACTORED, *run("weigh_shift shift_trusted"))),
 ), going=UNCLOSED))  # fmt: skip
 POSITIONS = Stage("positions", (
-    *run("turn_body"),
+    *run("refresh_rotation"),
     If(DIRECT, (
         If(DEPENDENT, (If(SOFTENED, (*LET_AXES_GO, ELIMINATE)),)),
         If(LOOPS, CLOSE_LOOPS), If(NO_LOOPS, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"))),
@@ -415,7 +415,7 @@ POSITIONS = Stage("positions", (
 # Compute forces in a trial substep. In the state, only joint angles (full rotations) and gear offsets change.
 FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="joints.forward.forward")
 # Compute rotation matrices and joint angles (with full rotations), for signals that need no velocities.
-POSE = Stage("pose", run("turn_body track_angle keep_angle"))
+POSE = Stage("pose", run("refresh_rotation track_angle keep_angle"))
 CHECK = Stage("check", run("start_check check_body check_actuator check_start"))
 
 CONTACTS = (BROAD_PHASE, NARROW_PHASE, COLOR_CONTACTS)

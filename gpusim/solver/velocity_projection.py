@@ -102,7 +102,7 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
     length = norm(apart)[..., None]
     line = (kind == KINDS[DISTANCE])[:, None]
     along = np.where(line, apart / np.where(length > 0.0, length, 1.0), now.axis(numbers))
-    about, slides = now.turn_direction(numbers), line | (kind == KINDS[TRANSLATION])[:, None]
+    about, slides = now.rotation_direction(numbers), line | (kind == KINDS[TRANSLATION])[:, None]
     of_a = [np.where(slides, -along, 0.0), np.where(slides, -cross(arm_a + apart, along), -about)]
     of_b = [np.where(slides, along, 0.0), np.where(slides, cross(arm_b, along), about)]
     for k, (a, b) in enumerate(zip(c["body_a"][numbers], c["body_b"][numbers], strict=True)):

@@ -15,7 +15,7 @@ from gpusim.model.model import Model
 from gpusim.stage.machine_parts import MachineParts
 from gpusim.stage.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
 from gpusim.stage.meshes import ROD, coil
-from gpusim.stage.parts import Part, Span, com_of, cylinder_part, drawer_of, is_hinge, world_place
+from gpusim.stage.parts import Part, Span, com_of, cylinder_part, drawer_of, is_hinge, world_position
 from gpusim.stage.posts import behind
 from gpusim.typing import Array
 
@@ -70,7 +70,9 @@ def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[P
         pieces.append(Span(ROD, a, b, point_a, point_b, stem, CHROME, owner, start=(0.0, 0.5)))
     if WORLD not in (a, b):
         return pieces
-    here, there = (point_a, world_place(model, b, point_b)) if a == WORLD else (point_b, world_place(model, a, point_a))
+    here, there = (
+        (point_a, world_position(model, b, point_b)) if a == WORLD else (point_b, world_position(model, a, point_a))
+    )
     away = here - there
     if np.linalg.norm(away) < 1e-9:
         return pieces

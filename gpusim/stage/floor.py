@@ -15,7 +15,7 @@ from gpusim.stage.lowest_reach import height, lowest_reach_of
 from gpusim.stage.machine_parts import MachineParts
 from gpusim.stage.materials import Finish
 from gpusim.stage.meshes import coarse_points
-from gpusim.stage.parts import Part, com_of, world_place
+from gpusim.stage.parts import Part, com_of, world_position
 from gpusim.stage.poses import Poses
 from gpusim.stage.shape_parts import shape_picture, visual_finish
 from gpusim.stage.solids import attachments
@@ -150,5 +150,5 @@ def _lowest(model: Model, parts: list[Part], up: Array) -> float:
 
 
 def _part_height(model: Model, part: Part, up: Array) -> float:
-    points = world_place(model, part.body, coarse_points(part.mesh) @ part.linear.T + part.offset)
+    points = world_position(model, part.body, coarse_points(part.mesh) @ part.linear.T + part.offset)
     return float((points @ up).min())

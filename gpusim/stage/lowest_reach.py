@@ -13,7 +13,7 @@ from gpusim.description.joint_kinds import DISTANCE, TRANSLATION, joint_frames, 
 from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.model import Model
 from gpusim.stage.machine_parts import MachineParts
-from gpusim.stage.parts import com_of, is_hinge, world_place
+from gpusim.stage.parts import com_of, is_hinge, world_position
 from gpusim.typing import Array
 
 _UPRIGHT = 0.95
@@ -61,7 +61,7 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
     The point is relative to the center of mass, in body axes.
     """
-    return float(world_place(model, body, point) @ up)
+    return float(world_position(model, body, point) @ up)
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:

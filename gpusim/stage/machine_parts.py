@@ -24,7 +24,7 @@ from gpusim.stage.parts import (
     cylinder_part,
     drawer_of,
     up_of,
-    world_place,
+    world_position,
 )
 from gpusim.stage.solids import Solid, Surroundings, attachments, solid_of, surroundings
 from gpusim.typing import Array
@@ -257,10 +257,10 @@ def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[
     for part in pictures:
         if part.body != WORLD:
             radius = float(np.linalg.norm(coarse_points(part.mesh) @ part.linear.T, axis=1).max())
-            center = world_place(model, part.body, part.offset)
+            center = world_position(model, part.body, part.offset)
             places += [center - radius, center + radius]
     for body_a, point_a, body_b, point_b in attachments(model):
-        places += [world_place(model, body_a, point_a), world_place(model, body_b, point_b)]
+        places += [world_position(model, body_a, point_a), world_position(model, body_b, point_b)]
     if not places:
         return np.zeros(3), 1.0
     low, high = np.min(places, axis=0), np.max(places, axis=0)

@@ -86,7 +86,7 @@ def com_of(model: Model, body: int) -> Array:
     return np.zeros(3) if body == WORLD else np.asarray(model.bodies[body].com, dtype=float)
 
 
-def world_place(model: Model, body: int, point: Array) -> Array:
+def world_position(model: Model, body: int, point: Array) -> Array:
     """Convert points relative to a body's center of mass to initial world positions (m). Points are (3,) or (n, 3)."""
     return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
 

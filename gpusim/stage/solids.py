@@ -11,7 +11,7 @@ from gpusim.description.joint_kinds import ANGLE, TRANSLATION, joint_type, triad
 from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
 from gpusim.stage.meshes import BALL, BOX, CYLINDER, MeshSource
-from gpusim.stage.parts import com_of, is_hinge, world_place
+from gpusim.stage.parts import com_of, is_hinge, world_position
 from gpusim.typing import Array
 
 EQUAL = 0.02
@@ -82,10 +82,10 @@ def surroundings(model: Model) -> list[Surroundings]:
     points: list[list[Array]] = [[] for _ in model.bodies]
     nearest = [math.inf] * len(model.bodies)
     for body_a, point_a, body_b, point_b in attachments(model):
-        center_a, center_b = (None if k == WORLD else world_place(model, k, np.zeros(3)) for k in (body_a, body_b))
+        center_a, center_b = (None if k == WORLD else world_position(model, k, np.zeros(3)) for k in (body_a, body_b))
         for body, point, own, other, far in (
-            (body_a, point_a, center_a, center_b, world_place(model, body_b, point_b)),
-            (body_b, point_b, center_b, center_a, world_place(model, body_a, point_a)),
+            (body_a, point_a, center_a, center_b, world_position(model, body_b, point_b)),
+            (body_b, point_b, center_b, center_a, world_position(model, body_a, point_a)),
         ):
             if body == WORLD:
                 continue

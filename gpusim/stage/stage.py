@@ -225,7 +225,7 @@ class Stage:
         corners = [point + half * (a * x + b * y) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
         return np.array(corners) + com_of(self.model, ground.body)
 
-    def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
+    def ground_poses(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
         """Yield (index of the world, point (m), axes (columns)) for each drawn copy of a plane, in the world frame.
 
         All worlds share one copy of a horizontal plane.

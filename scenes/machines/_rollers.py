@@ -40,7 +40,7 @@ MOST_TORQUE = 2.0
 #: Fraction of the maximum torque for each wheel. The four fractions move and rotate the platform.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
 #: Damping gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
-HOLD, HOLD_TURN = 2000.0, 200.0
+HOLD, HOLD_ROTATION = 2000.0, 200.0
 
 
 def least_rollers() -> int:
@@ -94,7 +94,7 @@ def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive
     together = add_omni_drive(b, wheels)
     if drive == "speeds":
         for name in MOTIONS:
-            hold = HOLD_TURN if name == "turn" else HOLD
+            hold = HOLD_ROTATION if name == "turn" else HOLD
             limit = most * max(value for _, value in MOTIONS[name])
             tendon = getattr(together, name)
             b.add_servo(tendon, "velocity", damping=hold, label=name, command_range=(-limit, limit))

@@ -144,9 +144,9 @@ class Reference:
     def law(self) -> dict[str, Made]:
         law = self.w.law
         made: dict[str, Made] = {f"law_{part}": (getattr(law, part), None) for part in ("impulse", "slope", "friction")}
-        groups = [g for g in self.sim.state.groups if g.clamp_place is not None]
+        groups = [g for g in self.sim.state.groups if g.clamp_index is not None]
         # Terms stand axis by axis; where none has a limit now, the reference has none.
-        places = sorted((int(a), int(p)) for g in groups for a, p in zip(g.axis, g.clamp_place, strict=True))
+        places = sorted((int(a), int(p)) for g in groups for a, p in zip(g.axis, g.clamp_index, strict=True))
         for name in ("impulse", "slope", "most"):
             columns = [
                 getattr(law.clamped_terms[p], name)[:, a] if law.clamped_terms else np.zeros(self.n) for a, p in places

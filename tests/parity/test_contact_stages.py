@@ -176,7 +176,7 @@ class ContactWalk(Walk):
 
     def _records(self) -> tuple[Array, Array]:
         m = self.reference.w.touch.all
-        return m.world, self.kernels.slab_array("record_place")[m.world, m.pair]
+        return m.world, self.kernels.slab_array("record_index")[m.world, m.pair]
 
     def _put(self, name: str, values: Array) -> None:
         real = self.reference.is_real(values)

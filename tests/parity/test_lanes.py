@@ -6,7 +6,7 @@ import pytest
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends.native import compile as compile_native
 from gpusim.backends.native.backend import NativeBackend
-from gpusim.description.contact_record import by_place
+from gpusim.description.contact_record import by_slot
 from tests.builds import optimize_as_shipped, optimize_less
 
 from .contact_models import tires
@@ -91,7 +91,7 @@ def test_same_bits_with_joints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_records_come_back_by_place() -> None:
     memory = np.arange(2 * 8 * 3).reshape(2, 8, 3)
-    records = by_place(memory, 4)
+    records = by_slot(memory, 4)
     flat = memory.reshape(2, 2, 3, 4)
     for world in range(2):
         for place in range(8):

@@ -5,7 +5,7 @@ import pytest
 
 from gpusim import Simulation, SolverConfig, Transform
 from gpusim.backends.numpy.backend import NumpyBackend
-from gpusim.reference.contacts.seams import SEAM_TURNS
+from gpusim.reference.contacts.seams import SEAM_CORRECTED
 from gpusim.solver.step import find_contacts
 
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
@@ -53,8 +53,8 @@ def test_the_same_points_go() -> None:
         contacts = reference.backend.work.contacts
         assert contacts is not None
         whole += np.count_nonzero((contacts.pair_seam != 0) & (mine["pair_points"] == 0))
-        part += np.count_nonzero((contacts.pair_seam % SEAM_TURNS != 0) & (mine["pair_points"] > 0))
-        turned += np.count_nonzero(contacts.pair_seam >= SEAM_TURNS)
+        part += np.count_nonzero((contacts.pair_seam % SEAM_CORRECTED != 0) & (mine["pair_points"] > 0))
+        turned += np.count_nonzero(contacts.pair_seam >= SEAM_CORRECTED)
     assert whole > 20 and part > 20 and turned > 5
 
 

@@ -104,7 +104,7 @@ def test_launches_are_as_large_as_their_work() -> None:
     # what is seldom needed is one launch, where blocks work side by side, unless joints are swept in it level by level
     joined = {"search_joined", "push_out_joined", "resolve_joined"}
     assert not joined & {one.phase for one in _launches(backend.plan)}
-    sizes = backend.plan.sizes | {"incident_places": 1}
+    sizes = backend.plan.sizes | {"incident_slots": 1}
     assert joined == joined & {one.phase for one in _launches(LaunchPlan(sizes))}
     # one sweep in each of four substeps, as a pile has them
     pile = LaunchPlan(sizes | {"iterations": 1, "substeps": 4, "direct": 0, "rolling_shapes": 1})

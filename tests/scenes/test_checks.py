@@ -114,9 +114,7 @@ def test_every_check_can_fail(name: str, request: pytest.FixtureRequest) -> None
 def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
     scenes = load_scene(name), load_scene(name)
     if (count := len(scenes[0].builder.shapes)) > HEAP:
-        pytest.skip(
-            f"{count} shapes take minutes on NumPy. tests/parity/test_contacts.py compares contacts instead"
-        )
+        pytest.skip(f"{count} shapes take minutes on NumPy. tests/parity/test_contacts.py compares contacts instead")
     steps = CONTACT_STEPS if scenes[0].builder.shapes else STEPS
     backends = ("numpy", "native")
     runs = [recorded(s, _simulated(s, b), steps, steps) for s, b in zip(scenes, backends, strict=True)]

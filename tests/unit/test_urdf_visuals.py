@@ -26,7 +26,7 @@ def material(name: str = "", rgba: str = "") -> str:
 BALL = '<sphere radius="0.3"/>'
 
 
-def world_place(builder: ModelBuilder, index: int) -> np.ndarray:
+def world_position(builder: ModelBuilder, index: int) -> np.ndarray:
     spec = builder.visuals[index]
     body = builder.bodies[spec.body].xform
     return np.asarray(body.apply(spec.xform.position))
@@ -63,8 +63,8 @@ def test_visuals_of_merged_links_stand_where_the_links_were(merged: bool) -> Non
     )
     builder, report = load_urdf(text, merge_fixed=merged)
     assert [builder.bodies[v.body].label for v in builder.visuals] == (["base"] * 2 if merged else ["foot", "toe"])
-    np.testing.assert_allclose(world_place(builder, report.visuals["foot"][0]), (-2, 1, 2), atol=1e-12)
-    np.testing.assert_allclose(world_place(builder, report.visuals["toe"][0]), (0, 1, -1), atol=1e-12)
+    np.testing.assert_allclose(world_position(builder, report.visuals["foot"][0]), (-2, 1, 2), atol=1e-12)
+    np.testing.assert_allclose(world_position(builder, report.visuals["toe"][0]), (0, 1, -1), atol=1e-12)
 
 
 def test_a_root_that_is_the_world_has_visuals_there() -> None:
@@ -146,7 +146,7 @@ def test_a_merged_link_whose_mesh_is_missing_is_drawn_by_its_shapes() -> None:
     assert report.visuals == {"base": [0], "lid": [1]} and len(report.warnings) == 1
     (piece,) = builder.visuals[1].params["pieces"]
     np.testing.assert_allclose(piece.vertices.max(axis=0), (0.1, 0.2, 0.3))
-    np.testing.assert_allclose(world_place(builder, 1), (0, 0, 3))
+    np.testing.assert_allclose(world_position(builder, 1), (0, 0, 3))
     assert len(builder.shapes) == 2
 
 

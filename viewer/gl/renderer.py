@@ -275,7 +275,7 @@ class Renderer:
         )
 
     def _draw_ground(self, program: Program, ground: Ground, view: View) -> None:
-        for _, point, axes in self.stage.ground_places(ground, view.poses):
+        for _, point, axes in self.stage.ground_poses(ground, view.poses):
             height = float(axes[:, 2] @ (view.eye - point))
             if ground.seen_from(height):
                 self._draw_square(program, ground, view, point, axes, height)

@@ -112,7 +112,7 @@ class WebScene:
     def _move_grounds(self, poses: Poses) -> None:
         """Move the drawn planes that are fixed to moving bodies."""
         for number, ground in enumerate(self.stage.grounds):
-            for world, point, axes in self.stage.ground_places(ground, poses):
+            for world, point, axes in self.stage.ground_poses(ground, poses):
                 handle, before = self._grounds.get((number, world), (None, None))
                 if handle is None:
                     handle = self._add_ground(f"{ROOT}/ground_{number}_{world}", ground)

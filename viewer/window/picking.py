@@ -77,7 +77,7 @@ class Picker:
         """Return the ray's nearest hit on a plane of the model."""
         nearest: Hit | None = None
         for ground in (ground for ground in self._stage.grounds if ground.solid):
-            for world, point, axes in self._stage.ground_places(ground, poses):
+            for world, point, axes in self._stage.ground_poses(ground, poses):
                 distance = _to_ground(ground, point, axes, eye, ray)
                 if distance < (np.inf if nearest is None else nearest.distance):
                     nearest = Hit(ground.body, world, eye + distance * ray, distance)

@@ -216,8 +216,8 @@ class CircuitSolve:
         parts = parts_of(group, work.groups, k)
         self.parts, self.groups, self.worlds = parts, work.groups, work.num_worlds
         nodes = work.groups["oil_node"]
-        self.place = np.zeros(len(nodes.specs), np.int64)
-        self.place[parts.nodes] = np.arange(len(parts.nodes))
+        self.node_index = np.zeros(len(nodes.specs), np.int64)
+        self.node_index[parts.nodes] = np.arange(len(parts.nodes))
         self.pressure = nodes.state["pressure"][:, parts.nodes].astype(np.float64)
         value = {
             name: work.broadcast(nodes.params[name])[:, parts.nodes] for name in ("volume", "bulk_modulus", "fixed")
@@ -233,13 +233,13 @@ class CircuitSolve:
             p, cylinder = work.groups[kind].params, isinstance(work.groups[kind].type, OilCylinder)
             filled = 1.0 if cylinder else self._filling(work, kind, n, volume)
             for port, sign in (("a", 1.0), ("b", -1.0)):
-                at = self.place[int(p[f"node_{port}"][0, n])]
+                at = self.node_index[int(p[f"node_{port}"][0, n])]
                 area = work.broadcast(p[f"area_{port}"])[:, n]
                 self.area[:, at, row] += sign * area * filled
                 if cylinder:
                     volume[:, at] += sign * area * self._middle_stroke(work, row, n)
         self.capacity = volume / value["bulk_modulus"] / work.h
-        self.flows = Flows(work, parts, self.place)
+        self.flows = Flows(work, parts, self.node_index)
         self.fitted: Any = None
         self.before: Any = None
 
@@ -248,7 +248,7 @@ class CircuitSolve:
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":
-            at = self.place[int(group.params[f"node_{port}"][0, n])]
+            at = self.node_index[int(group.params[f"node_{port}"][0, n])]
             void, area = self.void[:, at], work.broadcast(group.params[f"area_{port}"])[:, n]
             ends.append(filling(volume[:, at] - void, area * np.abs(speed) * work.h, void))
         return np.where(speed > 0.0, ends[0], ends[1])
@@ -282,8 +282,8 @@ class CircuitSolve:
         low |= self.hollow
         p, void = self._settled(low, np.where(self.hollow[:, None], start, p), p, load)
         _, matrix = self.equations(p, load)
-        place = np.arange(p.shape[1])
-        matrix[:, place, place] += np.where(void > 0.0, self.capacity / STIFFNESS_LEFT, 0.0)
+        diagonal = np.arange(p.shape[1])
+        matrix[:, diagonal, diagonal] += np.where(void > 0.0, self.capacity / STIFFNESS_LEFT, 0.0)
         reply = np.linalg.solve(matrix, np.where(self.fixed[..., None], 0.0, self.area))
         fitted = Fitted(p, speed.astype(np.float64), reply, low)
         if active is not None and not active.all():
@@ -320,8 +320,8 @@ class CircuitSolve:
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
         """Return the residual of the balance (m3/s), and its derivatives with respect to the pressures."""
         matrix = np.where(self.fixed[..., None], 0.0, self.flows.slopes(p))
-        place = np.arange(p.shape[1])
-        matrix[:, place, place] += np.where(self.fixed, 1.0, self.capacity)
+        diagonal = np.arange(p.shape[1])
+        matrix[:, diagonal, diagonal] += np.where(self.fixed, 1.0, self.capacity)
         return self.error(p, load), matrix
 
     def error(self, p: Array, load: Array) -> Array:
@@ -385,7 +385,7 @@ class CircuitSolve:
             flow, kind = self.flows.flow(at, p), int(group.params["kind"][0, n])
             group.state["flow"][:, n] = flow
             if kind in (COUNTERBALANCE, PIPE_BREAK):
-                target = poppet_target(work, group, n, self.place, p, self.flows.branches[at])
+                target = poppet_target(work, group, n, self.node_index, p, self.flows.branches[at])
                 poppet = group.state["poppet"][:, n]
                 closing, opening = (work.broadcast(group.params[x])[:, n] for x in ("time_constant", "opening_time"))
                 share = -np.expm1(-work.h / np.maximum(np.where(target > poppet, opening, closing), 1e-9))
@@ -395,7 +395,7 @@ class CircuitSolve:
         for n in self.parts.pumps:
             group = work.groups["oil_pump"]
             q, s = {k: work.broadcast(v)[:, n] for k, v in group.params.items()}, group.state
-            at = self.place[int(group.params["node"][0, n])]
+            at = self.node_index[int(group.params["node"][0, n])]
             s["flow"][:, n] = self.flows.pump(n, p)[0]
             s["pressure_now"][:, n] = p[:, at]
             share = -np.expm1(-work.h / np.maximum(q["time_constant"], 1e-9))

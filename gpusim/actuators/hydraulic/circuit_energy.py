@@ -40,8 +40,8 @@ class CircuitNow:
         }
         self.parts, self.control = parts_of(group, self.groups, k), np.array(now.control)
         nodes = self.groups["oil_node"]
-        self.place = np.zeros(len(nodes.specs), np.int64)
-        self.place[self.parts.nodes] = np.arange(len(self.parts.nodes))
+        self.node_index = np.zeros(len(nodes.specs), np.int64)
+        self.node_index[self.parts.nodes] = np.arange(len(self.parts.nodes))
         self.pressure = nodes.state["pressure"][:, self.parts.nodes].astype(np.float64)
         self.void = nodes.state["void"][:, self.parts.nodes].astype(np.float64)
         value = {name: self.broadcast(nodes.params[name])[:, self.parts.nodes] for name in ("bulk_modulus", "fixed")}
@@ -72,7 +72,7 @@ class CircuitNow:
             oil = group.state["oil_stroke"][:, n].astype(np.float64)
             oil = np.where(np.isnan(oil), now.axis_value(axis)[:, 0] - p["length_offset"], oil)
             for port, sign in (("a", 1.0), ("b", -1.0)):
-                found.append((int(self.place[int(p[f"node_{port}"][0])]), sign * p[f"area_{port}"], oil))
+                found.append((int(self.node_index[int(p[f"node_{port}"][0])]), sign * p[f"area_{port}"], oil))
         return found
 
     def stored(self) -> Array:
@@ -87,7 +87,7 @@ class CircuitNow:
         energy of the changes in chamber volumes and voids.
         """
         self._open_valves(h)
-        flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]
+        flows: Any = Flows(self, self.parts, self.node_index)  # type: ignore[arg-type]
         end, mean = after.pressure, 0.5 * (self.pressure + after.pressure)
         inflow, out = np.zeros_like(mean), {}
         for kind, firsts, count in (("oil_valve", flows.valves, 4), ("oil_edge", flows.edges, 1)):
@@ -100,7 +100,7 @@ class CircuitNow:
                     inflow[:, b.j] += flow
                 out[self._name(kind, n)] = work
         for n in self.parts.pumps:
-            at, flow = self.place[int(self.groups["oil_pump"].params["node"][0, n])], flows.pump(n, end)[0]
+            at, flow = self.node_index[int(self.groups["oil_pump"].params["node"][0, n])], flows.pump(n, end)[0]
             out[self._name("oil_pump", n)] = h * flow * mean[:, at]
             inflow[:, at] += flow
         return out | self._given(h * inflow, after) | self._carried(after)
@@ -126,7 +126,7 @@ class CircuitNow:
         """Return the work (J) of nodes with fixed pressure, such as tanks."""
         taken, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
-            at = self.place[n]
+            at = self.node_index[n]
             if self.fixed[:, at].any():
                 out[self._name("oil_node", n)] = -self.pressure[:, at] * (volume[:, at] - taken[:, at])
         return out

@@ -65,11 +65,11 @@ class Flows:
     Args:
         work: buffers of the running step, after the update of the spools.
         parts: indices of the components of the circuit.
-        place: index of every node within its circuit.
+        node_index: index of every node within its circuit.
     """
 
-    def __init__(self, work: StepBuffers, parts: Parts, place: Array) -> None:
-        self.work, self.parts, self.place, self.branches = work, parts, place, []
+    def __init__(self, work: StepBuffers, parts: Parts, node_index: Array) -> None:
+        self.work, self.parts, self.node_index, self.branches = work, parts, node_index, []
         self.valves = {n: (self._add_valve(n), n) for n in parts.valves}
         self.edges = {n: self._add_edge(n) for n in parts.edges}
 
@@ -80,7 +80,7 @@ class Flows:
         return {name: self.work.broadcast(array)[:, n] for name, array in params.items()}
 
     def _at(self, kind: str, name: str, n: int) -> int:
-        return int(self.place[int(self.work.groups[kind].params[name][0, n])])
+        return int(self.node_index[int(self.work.groups[kind].params[name][0, n])])
 
     def _add_valve(self, n: int) -> int:
         """Add the branches pump to A, A to tank, pump to B and B to tank."""
@@ -171,15 +171,15 @@ class Flows:
         return most
 
 
-def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
+def poppet_target(work: StepBuffers, group: Group, n: int, node_index: Array, p: Array, branch: Branch) -> Array:
     """Return the steady opening (0 to 1) of a poppet at the current pressures.
 
     For a counterbalance valve, the opening depends on the load pressure and the pilot pressure.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
-    a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")
+    a, b = (p[:, node_index[int(q[f"node_{end}"][0])]] for end in "ab")
     if int(q["kind"][0]) == COUNTERBALANCE:
-        pilot = p[:, place[int(q["node_pilot"][0])]] if q["node_pilot"][0] >= 0.0 else 0.0
+        pilot = p[:, node_index[int(q["node_pilot"][0])]] if q["node_pilot"][0] >= 0.0 else 0.0
         return np.clip((a + q["pilot_ratio"] * pilot - q["set_pressure"]) / q["range"], 0.0, 1.0)
     open_flow = replace(branch, forth=q["gain"]).flow(a - b)[0]
     held = (group.state["poppet"][:, n] < 0.5) & (a - b > q["transition_pressure"])

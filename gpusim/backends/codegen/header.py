@@ -31,7 +31,7 @@ from gpusim.model.euler_angles import LOCKED
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
 from gpusim.reference import accuracy, limits, rotors
 from gpusim.reference.contacts import seams
-from gpusim.reference.joints import curvature, factor, free_turn, geometric_stiffness, laws, modes, ropes, wrapping
+from gpusim.reference.joints import curvature, factor, free_rotation, geometric_stiffness, laws, modes, ropes, wrapping
 from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.signals import state_reader as now
 from gpusim.reference.solve import colored_solve, direct_solve, drift, positions, self_stress, soft_rows
@@ -123,16 +123,16 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "WRAP_LEAST": wrapping.LEAST_RADIUS,
         "WRAP_ROUNDING": wrapping.ROUNDING,
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
-        "SLOW_TURN": curvature.SLOW_TURN,
+        "SLOW_ROTATION": curvature.SLOW_ROTATION,
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
         "LEAST_SPIN": rotors.LEAST_SPIN,
         "MOST_NUTATION": rotors.MOST_NUTATION,
         "LEAST_SWING": rotors.LEAST_SWING,
         "ROTOR_PASSES": rotors.PASSES,
-        "FREE_TURN": free_turn.FREE_TURN,
-        "LEAST_FREE_TURN": free_turn.LEAST_FREE_TURN,
-        "MOST_FREE_TURNS": free_turn.MOST_FREE_TURNS,
-        "FAST_TURN": drift.FAST_TURN,
+        "FREE_ROTATION": free_rotation.FREE_ROTATION,
+        "MIN_FREE_ROTATION": free_rotation.MIN_FREE_ROTATION,
+        "MAX_FREE_ROTATIONS": free_rotation.MAX_FREE_ROTATIONS,
+        "FAST_ROTATION": drift.FAST_ROTATION,
         "TURNS_LOCKED": LOCKED,
         "STIFFNESS_FACTOR": geometric_stiffness.FACTOR,
         "STIFFNESS_THRESHOLD": geometric_stiffness.THRESHOLD,

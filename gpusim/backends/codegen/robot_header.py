@@ -13,7 +13,7 @@ TABLES = {
     "motion_kind": "int", "motion_axis": "double", "motion_at": "int", "motion_rate": "int", "motion_sign": "double",
     # Velocities: node, 1 for rotations, groups of affected rows, sequences of adjacent groups on one level, index of
     # the coordinate or -1.
-    "rate_owner": "int", "rate_turns": "int", "rate_group_start": "int", "rate_group": "int", "rate_run": "int",
+    "rate_owner": "int", "rate_rotates": "int", "rate_group_start": "int", "rate_group": "int", "rate_run": "int",
     "run_start": "int", "run_end": "int", "rate_at": "int",
     "rate_moves": "int", "lower": "double", "upper": "double",
     # Rows, groups and levels.
@@ -35,7 +35,7 @@ OUTPUTS = ("posture", "error", "loops", "step", "memory")
 """Arrays that the kernels write: postures, task errors, maximum residual of loops, maximum component of the last step,
 and work memory of each thread."""
 NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "max_caution",
-           "leak", "leak_share", "finer", "max_turn", "max_way", "at_limit")  # fmt: skip
+           "leak", "leak_share", "finer", "max_rotation", "max_way", "at_limit")  # fmt: skip
 SIZES = (
     "worlds", "size", "freedoms", "nodes", "goals", "postures", "elements", "rows", "groups", "levels", "task_levels",
     "numbers", "errors", "iterations", "without", "finishing", "guarded", "max_passes", "work",

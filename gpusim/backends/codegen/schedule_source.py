@@ -131,8 +131,8 @@ def entries_header(build: Build) -> str:
     own = Run(schedule.PHASES["set_forward"], by_level=True), *schedule.run("publish_active")
     for node in (*_ALL, STORE, *own):
         for phase, kind in phases(node, build):
-            macro = {"item": "PER", "level": "PER_LEVEL", "turns": "TURNS"}[kind]
-            items = f", {phase.count(staged=True)}, {phase.work()}" if kind != "turns" else ""
+            macro = {"item": "PER", "level": "PER_LEVEL", "tickets": "TICKETS"}[kind]
+            items = f", {phase.count(staged=True)}, {phase.work()}" if kind != "tickets" else ""
             found.setdefault(phase.name, f"{macro}({phase.name}{items})")
         for part in walk(node, build):
             if isinstance(part, Lists):
@@ -151,12 +151,12 @@ def _joined(node: If, build: Build) -> Iterator[str]:
     """Yield a function that runs a node with several blocks per world, and the kernel that calls the function."""
     yield f"GPUSIM_PHASE void {node.joined}(const World& w) {{"
     yield "    Parts parts(w);"
-    yield from (f"    {line}" for child in node.body for line in _in_turns(child, build, ()))
+    yield from (f"    {line}" for child in node.body for line in _with_tickets(child, build, ()))
     yield "}"
-    yield f"TURNS({node.joined})"
+    yield f"TICKETS({node.joined})"
 
 
-def _in_turns(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[str]:
+def _with_tickets(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[str]:
     asked = f"if ({' && '.join(under)}) " if under else ""
     if isinstance(node, Run):
         if not node.by_level:
@@ -166,10 +166,10 @@ def _in_turns(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[str]
         item = f"[&](int list, int i) {{ {asked}{node.phase.name}(w, list, i); }}"
         yield f"run_lists(parts, w, {item}, [&](int b) {{ {asked}{node.add.name}(w, b); }});"
     elif isinstance(node, Routine | Later | Sweeps | If):
-        yield from _part_in_turns(node, build, under)
+        yield from _part_with_tickets(node, build, under)
 
 
-def _part_in_turns(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[str]:
+def _part_with_tickets(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[str]:
     head = ""
     if isinstance(node, If):
         known = node.when.build(build)
@@ -184,5 +184,5 @@ def _part_in_turns(node: Node, build: Build, under: tuple[str, ...]) -> Iterator
         under = under if node.going is None else (*under, node.going.text)
     elif isinstance(node, Later):
         head = _later(node)
-    inner = [line for child in node.body for line in _in_turns(child, build, under)]
+    inner = [line for child in node.body for line in _with_tickets(child, build, under)]
     yield from ([head, *(f"    {line}" for line in inner), "}"] if head else inner)

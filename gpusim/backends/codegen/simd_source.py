@@ -112,7 +112,7 @@ def group_tables(kinds: Kinds) -> Iterable[str]:
     """Yield C++ functions that return the offsets of arrays in a slab, and gather the parameters of a group."""
     arrays, fields = wide_arrays(), {f.name: f for f in slab_fields(kinds)}
     yield f"#define WIDE_ARRAYS {len(arrays)}"
-    yield "GPUSIM_FN void find_places(const World& w, GroupPlace* out) {"
+    yield "GPUSIM_FN void find_fields(const World& w, GroupField* out) {"
     yield "    const auto args = [&] { return w.a; };"
     yield "    (void)args;"
     for number, name in enumerate(arrays):

@@ -54,7 +54,7 @@ class CudaParameters(CudaMemory):
             if self._packed_parameters[kind].shape[0] != self.num_worlds:
                 first = group.type.parameters[0].name
                 group.params[first] = np.repeat(group.params[first], self.num_worlds, axis=0)
-                self._place_actuators(group)
+                self._upload_actuators(group)
         elif self._parameters[name].shape[0] != self.num_worlds:
             self._parameters[name] = np.repeat(self._parameters[name], self.num_worlds, axis=0)
             self.parameter_written(name, np.arange(self.num_worlds))

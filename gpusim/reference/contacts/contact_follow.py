@@ -13,7 +13,7 @@ from gpusim.reference.collide.ground import CONE
 from gpusim.reference.collide.pairs import find_all_manifolds, runs
 from gpusim.reference.contacts import broad_phase
 from gpusim.reference.contacts.narrow_phase import FoundManifolds
-from gpusim.reference.contacts.seams import SEAM_GOES, SEAM_TURNS, face_normal, verdict
+from gpusim.reference.contacts.seams import SEAM_CORRECTED, SEAM_DROPPED, face_normal, verdict
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
@@ -27,9 +27,9 @@ def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: 
             n = sign * (turn.T @ met.normal[i])
             points = met.anchor[i, : met.count[i], 3 * side : 3 * side + 3]
             found = verdict(w, tile, points, n)
-            if found == SEAM_GOES:
+            if found == SEAM_DROPPED:
                 return True
-            if found == SEAM_TURNS:
+            if found == SEAM_CORRECTED:
                 met.normal[i] = sign * (turn @ face_normal(w, tile, points, n))
     return False
 

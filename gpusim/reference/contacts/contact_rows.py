@@ -94,7 +94,7 @@ def prepare(w: StepBuffers) -> None:
     m.offset[:] = np.where(has[..., None], arms[:, :, 0] - middle[:, None, 0], 0.0)
     m.frame[:, 0] = w.state.arrays["pair_normal"][m.world, m.pair]
     m.frame[:, 1:] = tangents(m.frame[:, 0])
-    contact_tire.turn_frames(w, m)
+    contact_tire.rotate_frames(w, m)
     _materials(w, m)
     _start_impulses(w, m)
     _levers(m)
@@ -265,7 +265,7 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
     return np.asarray(moved[:, 1] - moved[:, 0])
 
 
-def _turn_share(w: StepBuffers, rates: Array) -> Array:
+def _rotation_scale(w: StepBuffers, rates: Array) -> Array:
     """Return the factor that reduces the half-step rotation term of fast bodies, (n,)."""
     squares = dot(rates, rates)
     turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
@@ -285,7 +285,7 @@ def _set_bias_points(
     half = h / (real(2) * np.where(h_prev > 0.0, h_prev, real(1)))
     later = half[:, None, None] * ((m.arm + offset[:, None]) - _arm_before(w, m, k))
     rates = w.twist_before[m.world[:, None], m.body][..., 3:]
-    turning, turn_share = cross(rates, later), _turn_share(w, rates)
+    turning, turn_share = cross(rates, later), _rotation_scale(w, rates)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
     # The code recomputes points on rolling surfaces in every substep, so the normals and the rotations of the bodies

@@ -113,7 +113,7 @@ def total_normal(m: Manifolds) -> Array:
     return total
 
 
-def turn_response(m: Manifolds, axis: Array) -> Array:
+def rotational_response(m: Manifolds, axis: Array) -> Array:
     """Return the angular velocity about an axis due to a unit angular impulse about this axis, (n,)."""
     return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
 
@@ -123,10 +123,10 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
     s.note(change)
 
 
-def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
+def _hold_rotation(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
     """Apply dry friction against rotation about one axis of the frame. The torque is at most ``arm`` times ``load``."""
     about, most = m.frame[:, axis], arm * load
-    now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
+    now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / rotational_response(m, about), -most, most)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
     m.torque[:, axis] = np.where(arm > 0.0, now, m.torque[:, axis])
     _push_torque(m, about, change, s)
@@ -135,13 +135,13 @@ def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> No
 def sweep_tire(m: Manifolds, s: Sweep) -> None:
     """Solve spinning friction about the normal, camber torque and rolling resistance of tires."""
     load, ahead = total_normal(m), m.frame[:, 1]
-    _hold_turn(m, 0, m.spinning, load, s)
-    rate, response = dot(ahead, s.twist[:, 3:]), turn_response(m, ahead)
+    _hold_rotation(m, 0, m.spinning, load, s)
+    rate, response = dot(ahead, s.twist[:, 3:]), rotational_response(m, ahead)
     now = contact_tire.camber_torque(m, load, rate, response, m.torque[:, 1])
     change = now - m.torque[:, 1]
     m.torque[:, 1] = now
     _push_torque(m, ahead, change, s)
-    _hold_turn(m, 2, m.rolling, load, s)
+    _hold_rotation(m, 2, m.rolling, load, s)
 
 
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
@@ -151,11 +151,11 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
     """
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
-        _hold_turn(m, 0, spinning, load, s)
+        _hold_rotation(m, 0, spinning, load, s)
     if not (rolling > 0.0).any():
         return
     most = rolling * load
-    stiff = max_(turn_response(m, frame[:, 1]), turn_response(m, frame[:, 2]))
+    stiff = max_(rotational_response(m, frame[:, 1]), rotational_response(m, frame[:, 2]))
     now = m.torque[:, 1:] - np.matvec(frame[:, 1:], s.twist[:, 3:]) / stiff[:, None]  # type: ignore[call-overload, unused-ignore]
     size = now[:, 0] * now[:, 0] + now[:, 1] * now[:, 1]
     beyond = size > most * most
@@ -189,7 +189,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
     g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), least_number)
     along = np.matvec(m.response[:, :3, :3], frame[:, 1])  # type: ignore[call-overload, unused-ignore]
     k = max_(dot(frame[:, 1], along), contact_laws.least_number(dtype)).astype(dtype)
-    k_spin = turn_response(m, frame[:, 0])
+    k_spin = rotational_response(m, frame[:, 0])
     now = np.empty_like(m.torque)
     now[:, :2] = (-g / (real(1) + k * g))[:, None] * (u - k[:, None] * shear)
     now[:, 2] = -g_spin * (spin - k_spin * m.torque[:, 0]) / (real(1) + k_spin * g_spin)

@@ -71,7 +71,7 @@ def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array
     return side, shape, np.matvec(w.rotation[m.world[at], m.body[at, side]], turn[:, :, 2])  # type: ignore[call-overload, unused-ignore]
 
 
-def turn_frames(w: StepBuffers, m: Manifolds) -> None:
+def rotate_frames(w: StepBuffers, m: Manifolds) -> None:
     """Set the tangents of tire manifolds to the directions ahead and across of the wheel."""
     at = np.flatnonzero(tires(m))
     if not at.size:

@@ -98,7 +98,7 @@ class FoundManifolds:
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
     """Return the index of each pair in the list of the last step, or -1. If a list repeats a pair, keep the order."""
-    old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
+    old_world, old_slot = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)
 
@@ -106,10 +106,10 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
         number: Array = (world * num_shapes + pair[:, 0]) * num_shapes + pair[:, 1]
         return number
 
-    known, wanted = key(old_world, c.before_pair_shapes[old_world, old_place]), key(world, pair)
+    known, wanted = key(old_world, c.before_pair_shapes[old_world, old_slot]), key(world, pair)
     first = np.searchsorted(wanted, wanted)
     at = np.minimum(np.searchsorted(known, wanted) + np.arange(wanted.size) - first, known.size - 1)
-    return np.where(known[at] == wanted, old_place[at], -1)
+    return np.where(known[at] == wanted, old_slot[at], -1)
 
 
 def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old: Array) -> Array:

@@ -32,12 +32,12 @@ SEAM_FACE = 5e-3
 SEAM_STEEP = 0.1
 """If a normal leans away from the face normal, the check uses the angle SEAM_STEEP (sine), because SEAM_FACE hides
 smaller angles."""
-SEAM_STAYS, SEAM_GOES, SEAM_TURNS = 0, 1, 1 << POINTS
+SEAM_KEPT, SEAM_DROPPED, SEAM_CORRECTED = 0, 1, 1 << POINTS
 """Results of the seam check: keep the manifold, remove the manifold, or replace its normal by the normal of the
 face."""
 CONSTANTS = {
     "SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_STEEP": SEAM_STEEP,
-    "SEAM_CONE": SEAM_CONE, "SEAM_STAYS": SEAM_STAYS, "SEAM_GOES": SEAM_GOES, "SEAM_TURNS": SEAM_TURNS,
+    "SEAM_CONE": SEAM_CONE, "SEAM_KEPT": SEAM_KEPT, "SEAM_DROPPED": SEAM_DROPPED, "SEAM_CORRECTED": SEAM_CORRECTED,
 }  # fmt: skip
 """Constants by their names in the kernels."""
 _DIAGONAL = float(np.sqrt(0.5))
@@ -77,7 +77,7 @@ def drop(w: StepBuffers) -> None:
     assert c is not None
     for world, m in np.argwhere(c.pair_seam):
         view = _View(w, int(world), {})
-        for side in (side for side in (0, 1) if c.pair_seam[world, m] & SEAM_TURNS << side):
+        for side in (side for side in (0, 1) if c.pair_seam[world, m] & SEAM_CORRECTED << side):
             n = view.face(m, side)
             c.pair_bend[world, m] += n - s["pair_normal"][world, m]
             s["pair_normal"][world, m] = n
@@ -105,8 +105,8 @@ def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
     lower = level < level.max() - SEAM_LEAN * w.model.contact.seam_reach[tile]
     bare = ~np.array([_covered(w, tile, x, n) for x in points])
     if np.any(bare & ~(lower & (leans or isinstance(_shape(w, tile), HeightField)))):
-        return SEAM_STAYS
-    return SEAM_TURNS if leans and bare.any() else SEAM_GOES
+        return SEAM_KEPT
+    return SEAM_CORRECTED if leans and bare.any() else SEAM_DROPPED
 
 
 def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Array:
@@ -181,9 +181,9 @@ class _View:
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
         near = [(n, k, int(n > other)) for n in neighbors for k in self.places.get(_ordered(n, other), [])]
-        found = self.verdict(m, side) if near else SEAM_STAYS
-        if found == SEAM_GOES:
-            firm = [(k, at) for _, k, at in near if k < m or self.verdict(k, at) != SEAM_GOES]
+        found = self.verdict(m, side) if near else SEAM_KEPT
+        if found == SEAM_DROPPED:
+            firm = [(k, at) for _, k, at in near if k < m or self.verdict(k, at) != SEAM_DROPPED]
             return 0 if all(self.towers(m, side, k, at) for k, at in firm) else _ALL
         return int(np.bitwise_or.reduce([found << side, *(self.shared(m, side, *each) for each in near)]))
 
@@ -207,7 +207,7 @@ class _View:
         reach = min(t.seam_reach[tile], t.seam_reach[n])
         within = [_holds(w, n, x, reach) for x in self.points(m, side)]
         beyond = not all(_holds(w, tile, x, reach) for x in self.points(k, at))
-        if not any(within) or not (beyond or (all(within) and k < m)) or self.verdict(k, at) == SEAM_GOES:
+        if not any(within) or not (beyond or (all(within) and k < m)) or self.verdict(k, at) == SEAM_DROPPED:
             return 0
         return sum(1 << i for i, here in enumerate(within) if here)
 

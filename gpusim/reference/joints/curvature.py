@@ -21,15 +21,15 @@ from gpusim.model import euler_angles
 from gpusim.reference.joints import wrapping
 from gpusim.reference.joints.elements import TWO_PI, relative_rotation
 from gpusim.reference.joints.factor import inverse
-from gpusim.reference.rotors import turn_angles
+from gpusim.reference.rotors import rotation_angles
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
 MIDPOINT_PASSES = 4
-# The code skips the curvature bias for rotations below SLOW_TURN (rad per step), because SLOW_TURN^2 is below the
+# The code skips the curvature bias for rotations below SLOW_ROTATION (rad per step), because SLOW_ROTATION^2 is below the
 # round-off of 1.
-SLOW_TURN = 2.0**-27
+SLOW_ROTATION = 2.0**-27
 FULL_BIAS_BELOW = 0.5
 
 
@@ -102,7 +102,7 @@ def is_round(w: StepBuffers) -> Array:
 
 def is_slow(w: StepBuffers, twist: Array) -> Array:
     """Return a mask of the bodies that rotate too slowly for a curvature bias, (worlds, bodies)."""
-    slow: Array = ~(w.real.type(w.h) * norm(twist[..., 3:]) > SLOW_TURN)
+    slow: Array = ~(w.real.type(w.h) * norm(twist[..., 3:]) > SLOW_ROTATION)
     return slow
 
 
@@ -111,7 +111,7 @@ def _turn_operators(w: StepBuffers) -> Array:
     h = w.real.type(w.h)
     theta = h * w.midpoint
     turn = rotations.skew(theta)
-    sine, cosine = rotations.turn_factors(dot(theta, theta))
+    sine, cosine = rotations.rotation_factors(dot(theta, theta))
     bend = sine[..., None, None] * turn + cosine[..., None, None] * np.matmul(turn, turn)
     return np.concatenate([turn + bend, bend + rotations.skew(theta - h * w.twist[..., 3:])], axis=-2)
 
@@ -211,7 +211,7 @@ def _wrapped_bias(w: StepBuffers) -> None:
 def _limit_large_turns(w: StepBuffers) -> None:
     """Reduce the bias of elements on bodies with large rotations, to keep the step stable."""
     t = w.topology
-    angle = turn_angles(w)
+    angle = rotation_angles(w)
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])
     if (phi > FULL_BIAS_BELOW).any():
         ratio = FULL_BIAS_BELOW / np.maximum(phi, FULL_BIAS_BELOW)

@@ -73,7 +73,7 @@ def _dots(w: StepBuffers) -> None:
     at = w.layout.dots
     w.element_value[:, at] = dot(u, sep) - w.topology.dot.c0
     # If u is fixed in the parent, the arm on the parent ends at the child's point.
-    turned = np.matmul(rotations.skew(u), np.stack([vector_b, w.layout.dot_turns * sep + arm_a], axis=-1))
+    turned = np.matmul(rotations.skew(u), np.stack([vector_b, w.layout.dot_on_a * sep + arm_a], axis=-1))
     direction = w.layout.dot_linear * u
     jacobian = w.element_jacobian
     jacobian[:, at, 0, :3] = -direction

@@ -42,7 +42,7 @@ def adjacent_modes(
         velocity: row velocities of the solution with the current modes.
         impulse: row impulses of the solution with the current modes.
         response: row velocity for a unit impulse, above zero. The dead band of impulses is DEAD_BAND / response.
-        turn_share: (num_worlds,) result of :func:`turn_shares`.
+        turn_share: (num_worlds,) result of :func:`reversal_shares`.
 
     Returns:
         The new modes. If the solution of a row is on the active piece of its law, the mode does not change.
@@ -79,7 +79,7 @@ def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
     return (contact >= AT_LOWER) & (np.abs(velocity - bound) > DEAD_BAND[velocity.dtype]) & (lower != upper)
 
 
-def turn_shares(late: Array, further: Array) -> Array:
+def reversal_shares(late: Array, further: Array) -> Array:
     """Return the reverse velocity at which a sliding row sticks, as a fraction of the velocity change due to friction.
 
     Args:

@@ -288,7 +288,7 @@ def contact_wrench(now: StateReader, i: Array) -> Array:
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
 
-def _contact_place(now: StateReader, i: Array) -> tuple[Array, Array]:
+def _contact_frame(now: StateReader, i: Array) -> tuple[Array, Array]:
     """Return the sensor's origin relative to the center of mass (m), and the sensor's z axis, in the world frame."""
     site, body = now.sensors["contact_sensor_site"][i], now.sensors["contact_sensor_body"][i]
     r, has = now.rotation(body), site >= 0
@@ -305,12 +305,12 @@ def _contact_force(now: StateReader, i: Array) -> Array:
 
 
 def _contact_torque(now: StateReader, i: Array) -> Array:
-    wrench, (arm, _) = contact_wrench(now, i), _contact_place(now, i)
+    wrench, (arm, _) = contact_wrench(now, i), _contact_frame(now, i)
     return wrench[..., 3:] - cross(arm, wrench[..., :3])
 
 
 def _pressure_center(now: StateReader, i: Array) -> Array:
-    (arm, normal), wrench = _contact_place(now, i), contact_wrench(now, i)
+    (arm, normal), wrench = _contact_frame(now, i), contact_wrench(now, i)
     torque = wrench[..., 3:] - cross(arm, wrench[..., :3])
     press = rotations.dot(normal, wrench[..., :3])[..., None]
     shift = cross(normal, torque) / np.where(press > 0.0, press, 1.0)

@@ -21,8 +21,8 @@ from gpusim.description.joint_kinds import (
     ANGLE,
     COUNTED,
     DISTANCE,
-    MIDDLE_TURN,
-    OUTER_TURN,
+    MIDDLE_ANGLE,
+    OUTER_ANGLE,
     ROTATION,
     SUM,
     TOTAL_ROTATION,
@@ -171,7 +171,7 @@ class StateReader:
         c = self.coordinates.columns
         return matvec(self.rotation(c["owner"][i]), c["axis"][i])
 
-    def turn_direction(self, i: Any) -> Array:
+    def rotation_direction(self, i: Any) -> Array:
         """Return the directions of the rates of rotational coordinates, in the world frame, (num_worlds, n, 3).
 
         The rate of a coordinate is the dot product of its direction and the relative angular velocity
@@ -179,13 +179,13 @@ class StateReader:
         """
         c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
         far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
-        component = np.where(kind == KINDS[OUTER_TURN], OUTER, np.where(kind == KINDS[MIDDLE_TURN], MIDDLE, -1))
+        component = np.where(kind == KINDS[OUTER_ANGLE], OUTER, np.where(kind == KINDS[MIDDLE_ANGLE], MIDDLE, -1))
         return euler_angles.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
 
-    def turn_axis(self, i: Any) -> Array:
+    def rotation_axis(self, i: Any) -> Array:
         """Return the rotation or translation axis of each coordinate, in the world frame, (num_worlds, n, 3)."""
-        middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_TURN])[:, None]
-        return np.where(middle, self.turn_direction(i), self.axis(i))
+        middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_ANGLE])[:, None]
+        return np.where(middle, self.rotation_direction(i), self.axis(i))
 
     def frame_rotation(self, i: Any) -> Array:
         """Return quaternions from the parent's to the child's joint frame, with w >= 0, (num_worlds, n, 4)."""
@@ -227,7 +227,7 @@ class StateReader:
 
     def _by_kind(self, numbers: Array, read: Callable[[str, Array], Array]) -> Array:
         out, kinds = np.zeros((self.num_worlds, len(numbers))), self.coordinates.columns["kind"][numbers]
-        for name in (TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN):
+        for name in (TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, OUTER_ANGLE, MIDDLE_ANGLE):
             chosen = np.flatnonzero(kinds == KINDS[name])
             if chosen.size:
                 out[:, chosen] = read(name, numbers[chosen])
@@ -271,8 +271,8 @@ class StateReader:
                 out[:, ~wrapped] = self._rate(kind, i[~wrapped])
             return out
         a, b = self.twist(c["body_a"][i]), self.twist(c["body_b"][i])
-        if kind in (OUTER_TURN, MIDDLE_TURN):
-            return dot(self.turn_direction(i), b[..., 3:] - a[..., 3:])
+        if kind in (OUTER_ANGLE, MIDDLE_ANGLE):
+            return dot(self.rotation_direction(i), b[..., 3:] - a[..., 3:])
         if kind in (ANGLE, ROTATION, TOTAL_ROTATION):
             return dot(self.axis(i), b[..., 3:] - a[..., 3:])
         arm_a, arm_b, apart = self.points(i)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim import rotations
-from gpusim.description.joint_kinds import COUNTED, MIDDLE_TURN, SUM, TRANSLATION, joint_type
+from gpusim.description.joint_kinds import COUNTED, MIDDLE_ANGLE, SUM, TRANSLATION, joint_type
 from gpusim.description.specs import WORLD
 from gpusim.model.coordinates import KINDS
 from gpusim.model.model import Model
@@ -27,8 +27,8 @@ from gpusim.typing import Array
 
 matvec, cross = rotations.matvec, rotations.cross
 OPERATIONS = (
-    "RESTART", "LIFT", "LET_DOWN", "BODY_POSITION", "BODY_ORIENTATION", "REMEMBER", "PLACE", "PLACE_TURN",
-    "PLACE_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
+    "RESTART", "LIFT", "LET_DOWN", "BODY_POSITION", "BODY_ORIENTATION", "REMEMBER", "JOINT", "JOINT_ROTATION",
+    "JOINT_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
     "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
 )  # fmt: skip
 """Names of the operations by number."""
@@ -56,7 +56,7 @@ class Target:
 _OF_BODY = {
     "position": "BODY_POSITION", "orientation": "BODY_ORIENTATION", "linear": "BODY_LINEAR", "angular": "BODY_ANGULAR",
 }  # fmt: skip
-_OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_POSE"}
+_OF_JOINT = {"coordinates": "JOINT", "quaternion": "JOINT_ROTATION", "pose": "JOINT_POSE"}
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
@@ -361,7 +361,7 @@ class _Writer:
             if t["kind"][i + k] == KINDS[TRANSLATION]:
                 shift = shift + value * axis
             elif t["kind"][i + k] in _COUNTED:
-                if t["kind"][i + k] == KINDS[MIDDLE_TURN]:
+                if t["kind"][i + k] == KINDS[MIDDLE_ANGLE]:
                     axis = self._middle_axis(i + k)
                 q = rotations.quaternion_from_rotation_vector(value * axis)
                 if t["owner"][i + k] == t["body_b"][i]:
@@ -380,15 +380,15 @@ class _Writer:
 
     def place_turn(self, i: int, j: int, column: int) -> None:
         """Write the quaternion from the parent's to the child's joint frame."""
-        self._place_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
+        self._set_joint_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
 
     def place_pose(self, i: int, j: int, column: int) -> None:
         """Write the pose of the child's joint frame in the parent's joint frame: position (m) and quaternion."""
         frame = rotations.matrix_from_quaternion(self.table["frame_a"][i])
         shift = matvec(frame[None], self.values[:, column : column + 3])
-        self._place_frame(i, self.values[:, column + 3 : column + 7], shift)
+        self._set_joint_frame(i, self.values[:, column + 3 : column + 7], shift)
 
-    def _place_frame(self, i: int, q: Array, shift: Array) -> None:
+    def _set_joint_frame(self, i: int, q: Array, shift: Array) -> None:
         turn = rotations.quaternion_product(self.table["frame_a"][i][None], rotations.normalized(q))
         unturn = rotations.quaternion_conjugate(self.table["frame_b"][i])[None]
         self._place(i, rotations.quaternion_product(turn, unturn), shift)
@@ -428,7 +428,7 @@ class _Writer:
         """
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
-        along = self.now.turn_axis(numbers)[self.worlds] * difference[..., None]
+        along = self.now.rotation_axis(numbers)[self.worlds] * difference[..., None]
         slides = (self.table["kind"][numbers] == KINDS[TRANSLATION])[:, None]
         a, b = int(self.table["body_a"][i]), int(self.table["body_b"][i])
         arm_b = matvec(self._rotation(b), np.broadcast_to(self.table["arm_b"][i], (len(self.worlds), 3)))

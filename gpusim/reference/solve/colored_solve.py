@@ -230,7 +230,7 @@ def _wide(blocks: Array) -> Array:
 
 def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisStep]:
     """Return lists of axis rows. List k contains the k-th axis row of every constraint."""
-    owner, place = w.layout.axis_constraint, w.layout.axis_place
+    owner, place = w.layout.axis_constraint, w.layout.axis_slot
     position = np.full(w.topology.num_constraints, -1)
     position[batch.constraints] = np.arange(batch.constraints.size)
     axes = np.flatnonzero(position[owner] >= 0)

@@ -25,7 +25,7 @@ from gpusim.reference.joints import actuate, coupled_laws
 from gpusim.reference.joints.curvature import curvature
 from gpusim.reference.joints.factor import REGULARIZATION, diagonal, products
 from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
-from gpusim.reference.joints.modes import adjacent_modes, first_move, off_stop, turn_shares
+from gpusim.reference.joints.modes import adjacent_modes, first_move, off_stop, reversal_shares
 from gpusim.reference.solve import colored_solve, contact_direct, self_stress
 from gpusim.reference.solve.drift import momentum_change
 from gpusim.reference.solve.world_factors import factor_worlds
@@ -454,5 +454,5 @@ def _wanted_modes(w: StepBuffers, system: System) -> Array:
     further = system.passes.switches - CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False
-    share = turn_shares((further >= 0) & touching, further)
+    share = reversal_shares((further >= 0) & touching, further)
     return adjacent_modes(w.law, system.mode, w.rate_next, impulse, system.rows.response, share)

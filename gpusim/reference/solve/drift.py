@@ -8,13 +8,13 @@ from gpusim import rotations
 from gpusim.reference import accuracy
 from gpusim.reference.contacts.contact_rows import relative_twist, velocity_at
 from gpusim.reference.joints.curvature import midpoint_rate
-from gpusim.reference.joints.free_turn import free_rates
+from gpusim.reference.joints.free_rotation import free_rates
 from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
 from gpusim.reference.signals.state_reader import SMALL, SPRING
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-FAST_TURN = 1.0
+FAST_ROTATION = 1.0
 """Joint rotation (rad per substep) above which stage drift advances the joint angle, to count full rotations."""
 
 
@@ -105,7 +105,7 @@ def _turn_angles(w: StepBuffers) -> None:
     if t.axis.size:
         rate = (w.twist[:, t.body_b, 3:] - w.twist[:, t.body_a, 3:]).astype(np.float64)
         ahead = w.h * rotations.dot(rotations.matvec(w.rotation[:, t.owner], t.axis), rate)
-        angle += np.where((np.abs(ahead) > FAST_TURN) & (t.middle == 0), ahead, 0.0)
+        angle += np.where((np.abs(ahead) > FAST_ROTATION) & (t.middle == 0), ahead, 0.0)
 
 
 def _turning_rate(w: StepBuffers) -> Array:

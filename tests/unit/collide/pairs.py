@@ -51,11 +51,11 @@ def moved(s: Shape, turn: Array, shift: Array) -> Shape:
     )
 
 
-def random_turn(rng: np.random.Generator) -> Array:
+def random_rotation(rng: np.random.Generator) -> Array:
     return Rotation.from_quat(rng.normal(size=4)).as_matrix()
 
 
-def small_turn(rng: np.random.Generator, size: float) -> Array:
+def small_rotation(rng: np.random.Generator, size: float) -> Array:
     """A rotation by about ``size`` radians."""
     return Rotation.from_rotvec(rng.normal(size=3) * size).as_matrix()
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from gpusim.typing import Array
-from tests.unit.collide.pairs import random_turn
+from tests.unit.collide.pairs import random_rotation
 from tests.unit.collide.record import (
     SHAPE_BARREL,
     SHAPE_BOX,
@@ -69,7 +69,9 @@ def _counterclockwise(vertices: Array, members: list[int], normal: Array) -> lis
 
 
 def random_shape(kind: int, rng: np.random.Generator) -> Shape:
-    return _shape(kind, int(rng.integers(12)))._replace(turn=random_turn(rng).reshape(-1), center=rng.normal(size=3))
+    return _shape(kind, int(rng.integers(12)))._replace(
+        turn=random_rotation(rng).reshape(-1), center=rng.normal(size=3)
+    )
 
 
 @cache

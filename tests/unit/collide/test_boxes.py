@@ -6,7 +6,15 @@ from scipy.spatial.transform import Rotation
 
 from gpusim.typing import Array
 from tests.unit.collide.kernels import box_box
-from tests.unit.collide.pairs import Contact, box_distance, box_separation, moved, random_turn, small_turn, touch
+from tests.unit.collide.pairs import (
+    Contact,
+    box_distance,
+    box_separation,
+    moved,
+    random_rotation,
+    small_rotation,
+    touch,
+)
 from tests.unit.collide.record import SHAPE_BOX, Shape, make_shape
 
 
@@ -18,8 +26,8 @@ def box(
 
 def random_pair(rng: np.random.Generator, apart: float) -> tuple[Shape, Shape]:
     """Two boxes whose gap along the line of centers is about ``apart``."""
-    a = box(rng.uniform(0.2, 1.0, 3), rng.normal(size=3), random_turn(rng))
-    b = box(rng.uniform(0.2, 1.0, 3), a.center, random_turn(rng))
+    a = box(rng.uniform(0.2, 1.0, 3), rng.normal(size=3), random_rotation(rng))
+    b = box(rng.uniform(0.2, 1.0, 3), a.center, random_rotation(rng))
     direction = rng.normal(size=3)
     direction /= np.linalg.norm(direction)
     low, high = 0.0, 6.0
@@ -58,11 +66,11 @@ def test_eight_points_become_four_that_span_the_overlap() -> None:
 
 
 def test_crossing_edges_touch_in_one_point() -> None:
-    turn_a = Rotation.from_euler("x", np.pi / 4).as_matrix()
-    turn_b = Rotation.from_euler("y", np.pi / 4).as_matrix()
+    terms_a = Rotation.from_euler("x", np.pi / 4).as_matrix()
+    terms_b = Rotation.from_euler("y", np.pi / 4).as_matrix()
     root = np.sqrt(2.0)
     for gap in (-0.02, 0.03):
-        c = touch(box_box, box((1, 1, 1), turn=turn_a), box((1, 1, 1), (0.2, 0.3, 2 * root + gap), turn_b))
+        c = touch(box_box, box((1, 1, 1), turn=terms_a), box((1, 1, 1), (0.2, 0.3, 2 * root + gap), terms_b))
         assert c.count == 1
         assert c.normal == pytest.approx([0, 0, 1], abs=1e-12)
         assert c.least == pytest.approx(gap, abs=1e-12)
@@ -118,7 +126,7 @@ def test_swapping_negates_and_moving_both_moves() -> None:
         c, d = touch(box_box, a, b), touch(box_box, b, a)
         assert c.least == pytest.approx(d.least, abs=2e-9)
         assert c.normal == pytest.approx(-d.normal, abs=1e-6)
-        turn, shift = random_turn(rng), rng.normal(size=3)
+        turn, shift = random_rotation(rng), rng.normal(size=3)
         e = touch(box_box, moved(a, turn, shift), moved(b, turn, shift))
         assert e.count == c.count
         assert e.feature.tolist() == c.feature.tolist()
@@ -150,7 +158,7 @@ def test_shaking_a_resting_box_keeps_its_features(name: str) -> None:
     assert first.count == (4 if "edge" not in name else 2 if "face" in name else 1)
     for _ in range(100):
         shaken = moved(b, np.eye(3), rng.normal(size=3) * 1e-9)
-        shaken = shaken._replace(turn=(small_turn(rng, 1e-9) @ b.turn.reshape(3, 3)).reshape(-1))
+        shaken = shaken._replace(turn=(small_rotation(rng, 1e-9) @ b.turn.reshape(3, 3)).reshape(-1))
         c = touch(box_box, a, shaken)
         assert c.feature.tolist() == first.feature.tolist()
         assert c.normal == pytest.approx(first.normal, abs=1e-7)
@@ -176,7 +184,7 @@ def test_deep_overlaps_have_a_normal_and_a_depth(thin: bool) -> None:
     rng = np.random.default_rng(6)
     size = (1.0, 1.0, 1e-3) if thin else (0.5, 0.4, 0.3)
     for k in range(50):
-        turn = np.eye(3) if k == 0 else random_turn(rng)
+        turn = np.eye(3) if k == 0 else random_rotation(rng)
         c = touch(box_box, box(size), box(size, (0, 0, 0), turn))
         assert c.count > 0
         assert np.isfinite(c.a).all() and np.isfinite(c.b).all()

@@ -11,7 +11,7 @@ from gpusim import ModelBuilder
 from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 from tests.unit.collide.kernels import collide, convex_convex, support
-from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
+from tests.unit.collide.pairs import Contact, moved, random_rotation, small_rotation, touch
 from tests.unit.collide.record import (
     SHAPE_BARREL,
     SHAPE_BOX,
@@ -83,7 +83,7 @@ def test_invariants(kinds):
             swapped = generic(b, a)
             assert abs(swapped.least - contact.least) < 1e-8 + slack(kinds)
             assert np.abs(swapped.normal + contact.normal).max() < 1e-4 or contact.least < -1e-2
-            turn, shift = random_turn(rng), rng.normal(size=3)
+            turn, shift = random_rotation(rng), rng.normal(size=3)
             again = generic(moved(a, turn, shift), moved(b, turn, shift))
             assert abs(again.least - contact.least) < 1e-8 + slack(kinds)
             assert np.abs(again.normal - turn @ contact.normal).max() < 1e-4 or contact.least < -1e-2
@@ -137,7 +137,7 @@ def test_a_guess_changes_nothing_but_the_time(kinds):
         guess = np.zeros(4)
         cold = touch(convex_convex, a, b, FAR, guess)
         warm = touch(convex_convex, a, b, FAR, guess)
-        wrong = touch(convex_convex, a, b, FAR, np.array([*random_turn(rng)[0], 0.0]))
+        wrong = touch(convex_convex, a, b, FAR, np.array([*random_rotation(rng)[0], 0.0]))
         for other in (warm, wrong):
             assert abs(other.least - cold.least) < 1e-9 + slack(kinds)
             assert np.abs(other.normal - cold.normal).max() < 1e-4
@@ -210,7 +210,7 @@ def test_a_standing_cylinder_has_four_points_that_stay():
     features, places = set(), []
     for _ in range(30):
         center = np.array([0.2, 0.1, 0.4 - 1e-5]) + 1e-9 * rng.normal(size=3)
-        contact = generic(ground, make_shape(SHAPE_CYLINDER, (0.2, 0.3), center, small_turn(rng, 1e-9)))
+        contact = generic(ground, make_shape(SHAPE_CYLINDER, (0.2, 0.3), center, small_rotation(rng, 1e-9)))
         assert contact.count == 4
         features.add(tuple(contact.feature))
         places.append(contact.b)
@@ -272,7 +272,7 @@ def test_a_resting_box_does_not_flicker():
     features = set()
     for _ in range(50):
         center = np.array([0.1, 0.2, 0.3]) + 1e-9 * rng.normal(size=3)
-        contact = generic(ground, make_shape(SHAPE_BOX, (0.2, 0.2, 0.2), center, small_turn(rng, 1e-9)))
+        contact = generic(ground, make_shape(SHAPE_BOX, (0.2, 0.2, 0.2), center, small_rotation(rng, 1e-9)))
         assert contact.count == 4
         assert np.abs(contact.normal - (0, 0, 1)).max() < 1e-8
         features.add(tuple(contact.feature))

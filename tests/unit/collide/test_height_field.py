@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from gpusim.typing import Array
 from tests.unit.collide.kernels import height_field_convex, height_field_manifolds
-from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
+from tests.unit.collide.pairs import moved, random_rotation, small_rotation, touch
 from tests.unit.collide.record import (
     SHAPE_BARREL,
     SHAPE_BOX,
@@ -94,7 +94,7 @@ def test_a_flat_field_is_a_plane_at_any_depth(kind: int, tilt: tuple[float, floa
     n /= np.linalg.norm(n)
     rng = np.random.default_rng(kind)
     for _ in range(30):
-        s = shape(kind, rng.uniform(-0.5, 0.5, 3), random_turn(rng))
+        s = shape(kind, rng.uniform(-0.5, 0.5, 3), random_rotation(rng))
         depth = rng.uniform(-0.04, 0.6)
         s = s._replace(center=s.center - (lowest(s, n) + depth) * n)
         c = touch(height_field_convex, f, s)
@@ -114,7 +114,7 @@ def test_a_box_rests_on_four_corners_with_lasting_features(kind: int) -> None:
     spread = first.b[:, :2] - [0.13, 0.07]
     assert np.linalg.norm(spread, axis=1) == pytest.approx([np.hypot(0.3, 0.2)] * 4, abs=1e-9)
     for k in range(60):
-        shaken = small_turn(rng, 1e-9) @ turn
+        shaken = small_rotation(rng, 1e-9) @ turn
         c = touch(height_field_convex, f, shape(kind, (0.13 + 0.01 * k, 0.07, 0.099), shaken))
         assert c.feature.tolist() == first.feature.tolist()
         assert c.normal == pytest.approx([0, 0, 1], abs=1e-8)
@@ -190,7 +190,7 @@ def test_rough_ground_holds_every_shape(kind: int) -> None:
     rng = np.random.default_rng(40 + kind)
     f = field(rng.normal(size=(11, 13)) * 0.04)
     for _ in range(40):
-        s = shape(kind, (*rng.uniform(-0.8, 0.8, 2), rng.uniform(-0.2, 0.1)), random_turn(rng))
+        s = shape(kind, (*rng.uniform(-0.8, 0.8, 2), rng.uniform(-0.2, 0.1)), random_rotation(rng))
         for _ in range(60):
             c = touch(height_field_convex, f, s, margin=0.01)
             if c.count == 0 or c.least > -1e-4:
@@ -225,8 +225,8 @@ def test_moving_field_and_shape_moves_the_contact() -> None:
     rng = np.random.default_rng(60)
     f = field(rng.normal(size=(11, 13)) * 0.03)
     for kind in SIZES:
-        s = shape(kind, (0.1, 0.2, 0.15), random_turn(rng))
-        turn, shift = random_turn(rng), rng.normal(size=3)
+        s = shape(kind, (0.1, 0.2, 0.15), random_rotation(rng))
+        turn, shift = random_rotation(rng), rng.normal(size=3)
         c, d = (
             touch(height_field_convex, f, s),
             touch(height_field_convex, moved(f, turn, shift), moved(s, turn, shift)),

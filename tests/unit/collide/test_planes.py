@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from gpusim.typing import Array
 from tests.unit.collide.kernels import plane_convex
-from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
+from tests.unit.collide.pairs import Contact, moved, random_rotation, small_rotation, touch
 from tests.unit.collide.record import (
     SHAPE_BARREL,
     SHAPE_BOX,
@@ -61,7 +61,7 @@ def test_tilted_planes_do_as_level_ones(kind):
     for _ in range(20):
         b = random_shape(kind, rng)
         level = on_ground(b)
-        rotation, shift = random_turn(rng), rng.normal(size=3)
+        rotation, shift = random_rotation(rng), rng.normal(size=3)
         tilted = touch(plane_convex, moved(GROUND, rotation, shift), moved(b, rotation, shift), FAR)
         assert tilted.count == level.count
         assert np.allclose(tilted.gap, level.gap, atol=1e-12)
@@ -94,7 +94,7 @@ def test_what_stands_on_a_cap_has_four_points_fixed_in_the_shape(kind, size):
     rng = np.random.default_rng(1)
     features = set()
     for _ in range(40):
-        b = make_shape(kind, size, (0.5, 0.1, 0.3), small_turn(rng, 1e-6) @ turn("z", 20))
+        b = make_shape(kind, size, (0.5, 0.1, 0.3), small_rotation(rng, 1e-6) @ turn("z", 20))
         contact = on_ground(b, 0.01)
         assert contact.count == 4
         features.add(tuple(contact.feature))
@@ -161,7 +161,7 @@ def test_a_hull_with_a_big_face_keeps_its_lowest_corner():
     rng = np.random.default_rng(2)
     standing = hull_shape(prism)
     for _ in range(20):
-        b = moved(standing, small_turn(rng, 0.02), np.zeros(3))
+        b = moved(standing, small_rotation(rng, 0.02), np.zeros(3))
         contact = on_ground(b)
         assert contact.count == 4
         assert contact.least == pytest.approx(surface(b)[:, 2].min(), abs=3e-6)

@@ -14,7 +14,7 @@ from gpusim.reference.collide.separation import Approach, Pair, Posed, approach
 from gpusim.typing import Array
 
 from .kernels import collide
-from .pairs import Contact, random_turn, touch
+from .pairs import Contact, random_rotation, touch
 from .record import (
     SHAPE_BARREL,
     SHAPE_BOX,
@@ -190,7 +190,7 @@ def test_deep_overlaps_are_never_reported_shallower_than_they_are(kinds) -> None
         assert case.kernel.least > case.found.gap - DEEPER.get(kinds, gap_error(kinds))
 
 
-GROUND = make_shape(SHAPE_PLANE, (), (0.1, -0.2, 0.3), random_turn(np.random.default_rng(1)))
+GROUND = make_shape(SHAPE_PLANE, (), (0.1, -0.2, 0.3), random_rotation(np.random.default_rng(1)))
 kind_of = pytest.mark.parametrize("kind", CONVEX, ids=NAMES.get)
 
 
@@ -222,7 +222,7 @@ def test_planes_do_as_those_of_the_reference(kind) -> None:
 def rough(rng: np.random.Generator, height: float) -> Shape:
     heights = height * rng.normal(size=(11, 13))
     size = (13, 11, 0.25, 0.25, -1.0, heights.min(), heights.max())
-    return make_shape(SHAPE_HEIGHT_FIELD, size, (0.2, 0.1, -0.3), random_turn(rng), heights)
+    return make_shape(SHAPE_HEIGHT_FIELD, size, (0.2, 0.1, -0.3), random_rotation(rng), heights)
 
 
 @pytest.mark.nightly

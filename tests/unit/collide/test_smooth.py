@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from gpusim.typing import Array
 from tests.unit.collide.kernels import smooth_smooth
-from tests.unit.collide.pairs import Contact, moved, random_turn, touch
+from tests.unit.collide.pairs import Contact, moved, random_rotation, touch
 from tests.unit.collide.record import SHAPE_ELLIPSOID, SHAPE_SPHERE, SHAPE_SUPERELLIPSOID, Shape, make_shape
 
 TABLE = Path(__file__).parents[2] / "reference/multibody/D13_ellipsoid_pairs/solution.csv"
@@ -25,7 +25,7 @@ def random_shape(rng: np.random.Generator, kind: int, center: Array, exponents: 
     size = [rng.uniform(0.2, 0.5)] if kind == SHAPE_SPHERE else list(rng.uniform(0.2, 0.8, 3))
     if kind == SHAPE_SUPERELLIPSOID:
         size += list(rng.uniform(*exponents, 2))
-    return make_shape(kind, size, center, random_turn(rng))
+    return make_shape(kind, size, center, random_rotation(rng))
 
 
 def on_surface(s: Shape, point: Array) -> float:
@@ -102,7 +102,7 @@ def test_a_superellipsoid_with_exponents_of_one_is_an_ellipsoid() -> None:
     rng = np.random.default_rng(4)
     for _ in range(50):
         size = rng.uniform(0.2, 0.8, 3)
-        turn = random_turn(rng)
+        turn = random_rotation(rng)
         other = random_shape(rng, SHAPE_ELLIPSOID, rng.normal(size=3), (1, 1))
         c = contact(make_shape(SHAPE_ELLIPSOID, size, turn=turn), other)
         d = contact(make_shape(SHAPE_SUPERELLIPSOID, [*size, 1, 1], turn=turn), other)
@@ -124,7 +124,7 @@ def test_swapping_negates_and_moving_both_moves() -> None:
         a = random_shape(rng, SHAPE_ELLIPSOID, np.zeros(3), (1, 1))
         b = random_shape(rng, SHAPE_ELLIPSOID, rng.normal(size=3), (1, 1))
         c, d = contact(a, b), contact(b, a)
-        turn, shift = random_turn(rng), rng.normal(size=3)
+        turn, shift = random_rotation(rng), rng.normal(size=3)
         e = contact(moved(a, turn, shift), moved(b, turn, shift))
         assert e.least == pytest.approx(c.least, abs=1e-9)
         if c.least > -0.1:
@@ -159,6 +159,6 @@ def test_deep_overlaps_take_a_short_way_out(kind: int) -> None:
     assert c.least == pytest.approx(-0.2, abs=1e-9)
     rng = np.random.default_rng(7)
     for _ in range(30):
-        c = contact(make_shape(kind, size), make_shape(kind, size, rng.normal(size=3) * 0.02, random_turn(rng)))
+        c = contact(make_shape(kind, size), make_shape(kind, size, rng.normal(size=3) * 0.02, random_rotation(rng)))
         assert -0.65 < c.least < -0.15
         assert np.isfinite(c.a).all()

@@ -10,7 +10,7 @@ from scipy.optimize import lsq_linear
 
 from gpusim.typing import Array
 from tests.unit.collide import kernels as spheres
-from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
+from tests.unit.collide.pairs import moved, random_rotation, small_rotation, touch
 from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
@@ -69,7 +69,7 @@ def test_gap_is_the_signed_distance(kind: int) -> None:
     touched = 0
     for _ in range(400):
         a = ball(rng.uniform(0.05, 0.5), rng.normal(size=3) * 0.6)
-        b = make_shape(kind, rng.uniform(0.2, 0.8, 3), rng.normal(size=3) * 0.2, random_turn(rng))
+        b = make_shape(kind, rng.uniform(0.2, 0.8, 3), rng.normal(size=3) * 0.2, random_rotation(rng))
         exact = inside_by(b, b.turn.reshape(3, 3).T @ (a.center - b.center)) - a.size[0]
         c = touch(ROUTINES[kind], a, b)
         assert c.count == (1 if exact <= 0.05 else 0)
@@ -85,7 +85,7 @@ def test_gap_is_the_signed_distance(kind: int) -> None:
 @pytest.mark.parametrize("kind", ROUTINES)
 def test_coincident_centers_are_parted(kind: int) -> None:
     rng = np.random.default_rng(10)
-    b = make_shape(kind, (0.4, 0.5, 0.6), (1, 2, 3), random_turn(rng))
+    b = make_shape(kind, (0.4, 0.5, 0.6), (1, 2, 3), random_rotation(rng))
     c = touch(ROUTINES[kind], ball(0.2, (1, 2, 3)), b)
     assert c.count == 1
     assert c.least < -0.2
@@ -97,8 +97,8 @@ def test_moving_both_moves_the_contact(kind: int) -> None:
     rng = np.random.default_rng(20 + kind)
     for _ in range(50):
         a = ball(0.4, rng.normal(size=3) * 0.4)
-        b = make_shape(kind, rng.uniform(0.2, 0.8, 3), (0, 0, 0), random_turn(rng))
-        turn, shift = random_turn(rng), rng.normal(size=3)
+        b = make_shape(kind, rng.uniform(0.2, 0.8, 3), (0, 0, 0), random_rotation(rng))
+        turn, shift = random_rotation(rng), rng.normal(size=3)
         c, d = touch(ROUTINES[kind], a, b), touch(ROUTINES[kind], moved(a, turn, shift), moved(b, turn, shift))
         assert c.count == d.count
         if c.count:
@@ -123,8 +123,8 @@ def test_a_ball_rolls_around_a_box_without_a_jump() -> None:
 def test_capsules_are_as_far_as_their_axes() -> None:
     rng = np.random.default_rng(30)
     for _ in range(150):
-        a = capsule(rng.uniform(0.1, 0.3), rng.uniform(0.1, 1.0), rng.normal(size=3) * 0.5, random_turn(rng))
-        b = capsule(rng.uniform(0.1, 0.3), rng.uniform(0.1, 1.0), rng.normal(size=3) * 0.5, random_turn(rng))
+        a = capsule(rng.uniform(0.1, 0.3), rng.uniform(0.1, 1.0), rng.normal(size=3) * 0.5, random_rotation(rng))
+        b = capsule(rng.uniform(0.1, 0.3), rng.uniform(0.1, 1.0), rng.normal(size=3) * 0.5, random_rotation(rng))
         u, v, d = a.turn[2::3], b.turn[2::3], b.center - a.center
         bound = np.array([a.size[1], b.size[1]])
         found = lsq_linear(np.stack([-u, v], axis=1), -d, (-bound, bound), method="bvls", tol=1e-15)
@@ -147,7 +147,7 @@ def test_capsules_along_each_other_touch_at_both_ends() -> None:
     assert first.gap == pytest.approx([-0.01, -0.01], abs=1e-12)
     rng = np.random.default_rng(31)
     for _ in range(100):
-        shaken = b._replace(turn=(small_turn(rng, 1e-9) @ turn).reshape(-1))
+        shaken = b._replace(turn=(small_rotation(rng, 1e-9) @ turn).reshape(-1))
         c = touch(spheres.capsule_capsule, a, shaken)
         assert c.feature.tolist() == first.feature.tolist()
         assert c.a == pytest.approx(first.a, abs=1e-6)

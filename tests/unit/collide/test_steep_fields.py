@@ -11,7 +11,7 @@ from gpusim.reference.collide.shapes import Polytope
 from gpusim.typing import Array
 
 from .kernels import collide
-from .pairs import Contact, random_turn, touch
+from .pairs import Contact, random_rotation, touch
 from .record import (
     SHAPE_BARREL,
     SHAPE_BOX,
@@ -46,7 +46,7 @@ kind_of = pytest.mark.parametrize("kind", KINDS, ids=NAMES.get)
 def steep_field(rng: np.random.Generator, degrees: float, cell: tuple[float, float]) -> Shape:
     heights = rng.normal(size=(CORNERS, CORNERS)) * np.tan(np.radians(degrees)) * min(cell) / 1.5
     size = (CORNERS, CORNERS, *cell, -9.0, heights.min(), heights.max())
-    return make_shape(SHAPE_HEIGHT_FIELD, size, (0.2, 0.1, -0.3), random_turn(rng), heights)
+    return make_shape(SHAPE_HEIGHT_FIELD, size, (0.2, 0.1, -0.3), random_rotation(rng), heights)
 
 
 def placed(

@@ -5,7 +5,7 @@ import pytest
 
 from gpusim.typing import Array
 from tests.unit.collide.kernels import face_polygon, shape_bounds, support
-from tests.unit.collide.pairs import moved, random_turn, small_turn
+from tests.unit.collide.pairs import moved, random_rotation, small_rotation
 from tests.unit.collide.record import (
     FACE_CORNERS,
     SHAPE_BOX,
@@ -96,7 +96,7 @@ def test_bounds_of_planes():
     assert upper.tolist() == [UNBOUNDED, UNBOUNDED, 3.0]
     wall = make_shape(SHAPE_PLANE, (), (1.0, 2.0, 3.0), [[0, 0, -1], [0, 1, 0], [1, 0, 0]])
     assert bounds(wall)[0].tolist() == [1.0, -UNBOUNDED, -UNBOUNDED]
-    tilted = moved(level, random_turn(np.random.default_rng(0)), np.zeros(3))
+    tilted = moved(level, random_rotation(np.random.default_rng(0)), np.zeros(3))
     assert bounds(tilted)[1].tolist() == [UNBOUNDED] * 3
 
 
@@ -123,7 +123,7 @@ def test_facing_polygons_hold_the_support_and_turn_with_the_shape(kind):
         reach = farthest(s, n)[0] @ n
         assert abs((polygon @ n).max() - reach) < 1e-5
         assert (polygon @ n).min() > reach - 0.15 * 2.0
-        turn = random_turn(rng)
+        turn = random_rotation(rng)
         again, same = facing(moved(s, turn, np.ones(3)), turn @ direction)
         assert same == ids
         assert np.allclose(again, polygon @ turn.T + 1.0, atol=1e-9)
@@ -181,7 +181,7 @@ def test_corners_of_an_upright_cap_stand_still():
     cylinder = make_shape(SHAPE_CYLINDER, (0.1, 0.2))
     still, ids = facing(cylinder, (0, 0, -1))
     for _ in range(20):
-        polygon, same = facing(cylinder, small_turn(rng, 1e-5) @ np.array([0.0, 0.0, -1.0]))
+        polygon, same = facing(cylinder, small_rotation(rng, 1e-5) @ np.array([0.0, 0.0, -1.0]))
         assert same == ids
         assert np.array_equal(polygon, still)
     tilted, _ = facing(cylinder, (0.006, 0.008, -1))

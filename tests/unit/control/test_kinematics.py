@@ -12,7 +12,7 @@ from gpusim.robotics import Tree
 from tests.message_snapshot import naming
 from tests.unit.control.plants import arm
 
-TURNS = (0.3, -0.5, 0.7, 1.1, -0.4, 0.2)
+TICKETS = (0.3, -0.5, 0.7, 1.1, -0.4, 0.2)
 
 
 def reading(backend: str = "numpy", target: tuple[float, float, float] = (0.1, 0.2, 0.6)) -> Simulation:
@@ -34,7 +34,7 @@ def reading(backend: str = "numpy", target: tuple[float, float, float] = (0.1, 0
     d.connect("ik.out", d.add("chain", "solved", **links)["q"])
     b.add_diagram(d)
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
-    for k, x in enumerate(TURNS):
+    for k, x in enumerate(TICKETS):
         sim.write(f"joint.joint{k}.position", x)
     return sim
 
@@ -173,7 +173,7 @@ def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
 
 def test_inverse_kinematics_starts_in_the_start_pose() -> None:
     b = arm()
-    for x, joint in zip(TURNS, b.joints, strict=True):
+    for x, joint in zip(TICKETS, b.joints, strict=True):
         axis = joint.params["columns"][:, 2]
         way = Transform.from_axis_angle((0, 0, 0), axis, x) if joint.kind == "revolute" else Transform(tuple(x * axis))
         at = b.bodies[joint.parent].xform * joint.parent_xform * way
@@ -186,9 +186,9 @@ def test_inverse_kinematics_starts_in_the_start_pose() -> None:
     d.connect(d.add("constant", "zero", value=[0.0] * 6), "ik.posture")
     b.add_diagram(d)
     sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
-    np.testing.assert_allclose([sim.read(f"joint.joint{k}.position")[0] for k in range(6)], TURNS, atol=1e-12)
+    np.testing.assert_allclose([sim.read(f"joint.joint{k}.position")[0] for k in range(6)], TICKETS, atol=1e-12)
     sim.step()
-    np.testing.assert_allclose(sim.read("diagram.d.ik")[0], TURNS, atol=1e-12)
+    np.testing.assert_allclose(sim.read("diagram.d.ik")[0], TICKETS, atol=1e-12)
     assert sim.read("diagram.d.ik.error")[0] < 1e-12
 
 

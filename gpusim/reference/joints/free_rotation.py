@@ -3,7 +3,7 @@
 No rigid row constrains the rotation of a free body (``Topology.free``). During the drift, the angular momentum L of a
 free body is constant. The body's orientation R follows R' = [I(R)^-1 L]x R. One step of the midpoint rule conserves the
 energy if the body rotates by less than half a radian. For faster rotations, the iteration of the midpoint rule does not
-converge. The code therefore divides the step into parts in which the body rotates by at most FREE_TURN.
+converge. The code therefore divides the step into parts in which the body rotates by at most FREE_ROTATION.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gpusim.reference.joints.curvature import is_round, midpoint_passes
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
-"""The code divides a step if the rotation exceeds LEAST_FREE_TURN (rad). A part rotates by at most FREE_TURN (rad). A
-step has at most MOST_FREE_TURNS parts."""
+MIN_FREE_ROTATION, FREE_ROTATION, MAX_FREE_ROTATIONS = 0.5, 0.1, 8192
+"""The code divides a step if the rotation exceeds MIN_FREE_ROTATION (rad). A part rotates by at most FREE_ROTATION (rad). A
+step has at most MAX_FREE_ROTATIONS parts."""
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:
@@ -27,11 +27,11 @@ def free_rates(w: StepBuffers, rate: Array) -> Array:
         return rate
     omega = w.twist[..., 3:]
     angle = w.h * rotations.norm(omega.astype(np.float64))
-    least = 0.0 if w.scheme == "semi_implicit" else LEAST_FREE_TURN
-    spun = free & ~is_round(w) & (angle > least) & (angle < MOST_FREE_TURNS * FREE_TURN)
+    least = 0.0 if w.scheme == "semi_implicit" else MIN_FREE_ROTATION
+    spun = free & ~is_round(w) & (angle > least) & (angle < MAX_FREE_ROTATIONS * FREE_ROTATION)
     w.spun[:] = spun
     for world, body in np.argwhere(spun):
-        parts = int(angle[world, body] / FREE_TURN) + 1
+        parts = int(angle[world, body] / FREE_ROTATION) + 1
         w.midpoint[world, body] = _turned(w, world, body, parts) / w.h
     return np.where(spun[..., None], w.midpoint, rate)
 
