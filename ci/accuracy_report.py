@@ -174,9 +174,9 @@ def _order_table(jobs: Sequence[Any]) -> list[str]:
     lines = [_line(["case", *columns, "order", "bar"]), _line(["---"] * (len(columns) + 3))]
     for case, slope in orders(jobs).items():
         cells = {job.column: job for job in jobs if job.case == case}
-        text = f"{slope:.2f}" if slope >= bars.LEAST_ORDER else f"**{slope:.2f}**"
+        text = f"{slope:.2f}" if slope >= bars.MIN_ORDER else f"**{slope:.2f}**"
         figures = [_number(cells[c].result["max_error"]) if c in cells else "" for c in columns]
-        lines.append(_line([case, *figures, text, f"{bars.LEAST_ORDER}"]))
+        lines.append(_line([case, *figures, text, f"{bars.MIN_ORDER}"]))
     return lines
 
 

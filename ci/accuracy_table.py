@@ -214,7 +214,7 @@ def main() -> int:
     record["orders"] = orders(jobs)
     write(options.out, "accuracy", markdown(jobs, record), record, jobs)
     slow = seconds is not None and seconds >= bars.COMMAND_TIME
-    weak = options.whole and any(not slope >= bars.LEAST_ORDER for slope in orders(jobs).values())
+    weak = options.whole and any(not slope >= bars.MIN_ORDER for slope in orders(jobs).values())
     return 1 if slow or weak or any(job.broken for job in jobs if job.judged) else 0
 
 

@@ -76,7 +76,7 @@ LIMITS = Path(__file__).with_name("kernel_limits.json")
 # The script rounds limits up to multiples, because ptxas is not deterministic and sources grow.
 ROUNDED = {"registers": 8, "stack": 256, "spills": 256, "local": 100, "generic": 50}
 INCREASE = {"spills": 1.01}
-MOST_REGISTERS = 255
+MAX_REGISTERS = 255
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _GENERIC = re.compile(r"(?:ld|st)\.(?!global|local|shared|param)")
@@ -344,7 +344,7 @@ def limits_of(result: Result) -> dict[str, int]:
     """Return the limits for a variant: its values plus a margin."""
     figures = {name: int(value * INCREASE.get(name, 1.0)) for name, value in result.figures().items()}
     limits = {name: -(-value // ROUNDED[name]) * ROUNDED[name] for name, value in figures.items()}
-    return limits | {"registers": min(limits["registers"], MOST_REGISTERS)}
+    return limits | {"registers": min(limits["registers"], MAX_REGISTERS)}
 
 
 def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) -> list[str]:

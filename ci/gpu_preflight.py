@@ -36,7 +36,7 @@ COMPARED_STEPS = 20
 LANES = (4, 8, 16, 32)
 WARPS = (16, 8, 4)
 """Warps per multiprocessor for slabs in global memory."""
-LEAST_BLOCK = 64
+MIN_BLOCK = 64
 TIMED_STEPS, TIMES = 10, 3
 
 
@@ -62,9 +62,9 @@ def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
     """Yield the names and launch shapes that fit the GPU. The backend's default shape comes first."""
     own = backend._shape
     for lanes in dict.fromkeys((own.lanes, *LANES)):
-        block = max(LEAST_BLOCK, lanes)
+        block = max(MIN_BLOCK, lanes)
         shared = block // lanes * (backend.layout.size + TILE_GAP) if own.shared else 0
-        if shared > backend._most_shared:
+        if shared > backend._max_shared:
             continue
         for warps in WARPS[:1] if shared else WARPS:
             resident = backend._processors * warps * WARP // block * (block // lanes)

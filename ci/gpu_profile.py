@@ -64,9 +64,9 @@ def nsight(limit: float) -> dict[str, Any]:
     program = shutil.which(NSIGHT)
     if program is None:
         return {"skipped": f"{NSIGHT} is not installed"}
-    from gpusim.backends.cuda.backend import MOST_STEPS
+    from gpusim.backends.cuda.backend import MAX_STEPS
 
-    settled = -(-_nsight_case().settle // MOST_STEPS)
+    settled = -(-_nsight_case().settle // MAX_STEPS)
     # by default, Nsight Compute locks the clocks of the card, which others may use
     command = [program, "--clock-control", "none", "--csv", "--page", "details", "--kernel-name", "run_worlds"]
     command += ["--launch-skip", str(settled), "--launch-count", "1"]

@@ -6,15 +6,15 @@
 #include <chrono>
 #endif
 
-#define MOST_ROUTINES 96
+#define MAX_ROUTINES 96
 #define CLOCKED_WORLDS 8
 
 typedef unsigned long long Cycles;
 extern "C" {
 #if GPUSIM_GPU
-__device__ Cycles routine_cycles[MOST_ROUTINES];
+__device__ Cycles routine_cycles[MAX_ROUTINES];
 #else
-Cycles routine_cycles[MOST_ROUTINES];
+Cycles routine_cycles[MAX_ROUTINES];
 #endif
 }
 #if GPUSIM_GPU

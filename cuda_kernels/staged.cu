@@ -30,9 +30,9 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
 #define GPUSIM_PRAGMA(text) _Pragma(#text)
 // Threads take small chunks of items, because in many phases only the first items have work.
 #define PARALLEL_ITEMS                                                                              \
-    GPUSIM_PRAGMA(omp parallel for schedule(static, 4) num_threads(threads) if (threads > 1 && work > LEAST_WORK))
+    GPUSIM_PRAGMA(omp parallel for schedule(static, 4) num_threads(threads) if (threads > 1 && work > MIN_WORK))
 // Minimum work for which several threads save time, in the unit of Phase.work (solver/nodes.py).
-constexpr long long LEAST_WORK = 512;
+constexpr long long MIN_WORK = 512;
 #endif
 
 #define STAGED(name, items, each_work, call)                                                                   \

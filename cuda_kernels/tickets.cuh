@@ -10,7 +10,7 @@ GPUSIM_FN void clear_tickets(const World& w) {
 }
 #if GPUSIM_GPU
 // Number of polls (half a minute) after which a block stops with an error, so that the GPU does not hang.
-#define MOST_LOOKS (1u << 26)
+#define MAX_LOOKS (1u << 26)
 #define TICKET_DRAWN 0
 #define TICKET_WAITS 1
 extern __shared__ int ticket_shared[];
@@ -25,9 +25,9 @@ GPUSIM_FN void await_tickets(const World& w, int count) {
     if (w.tid == 0) {
         const int* ended = w.tickets_ended();
         unsigned looks = 0;
-        while (fresh(ended) < count && ++looks < MOST_LOOKS) {
+        while (fresh(ended) < count && ++looks < MAX_LOOKS) {
         }
-        if (looks == MOST_LOOKS) __trap();
+        if (looks == MAX_LOOKS) __trap();
         acquire();
     }
     __syncthreads();

@@ -6,7 +6,7 @@ import errno
 import os
 from pathlib import Path
 
-MOST_TEXT = 1 << 28
+MAX_TEXT = 1 << 28
 """Maximum size of a text file in bytes."""
 
 
@@ -24,15 +24,15 @@ def bounded_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a text file in any encoding.
 
     Raises:
-        OSError: the file is not readable, has more than MOST_TEXT bytes, or is a pipe or a device.
+        OSError: the file is not readable, has more than MAX_TEXT bytes, or is a pipe or a device.
     """
     file = Path(path)
     if file.exists() and not file.is_file() and not file.is_dir():
         raise OSError(errno.EINVAL, "it is a pipe or a device", str(path))
     with open(file, "rb") as stream:
-        data = stream.read(MOST_TEXT + 1)
-    if len(data) > MOST_TEXT:
-        raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT >> 20} MiB", str(path))
+        data = stream.read(MAX_TEXT + 1)
+    if len(data) > MAX_TEXT:
+        raise OSError(errno.EFBIG, f"it has more than {MAX_TEXT >> 20} MiB", str(path))
     return data
 
 

@@ -16,7 +16,7 @@ from gpusim.typing import Array, Index
 
 GREATEST_RATIO = 1e9
 """Maximum gear ratio. Larger ratios cause round-off."""
-LEAST_SHARE = 1e-14
+MIN_SHARE = 1e-14
 """Minimum ratio of the smallest to the largest principal moment of inertia."""
 GREATEST = 1e100
 """Maximum mass and moment of inertia, kg and kg m2."""
@@ -243,7 +243,7 @@ def limits(element: str, lower: Array, upper: Array) -> None:
         )
 
 
-def least_moment(mass: float) -> float:
+def min_moment(mass: float) -> float:
     """Return the minimum plausible principal moment of inertia (kg m2) of a body of ``mass`` kg."""
     radius = (0.75 * mass / (math.pi * DENSEST)) ** (1.0 / 3.0)
     return ROUND_OFF * 0.4 * mass * radius * radius
@@ -257,7 +257,7 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
             osmium ball of this mass.
     """
     tensor = inertia(element, value)
-    smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass) / ROUND_OFF
+    smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), min_moment(mass) / ROUND_OFF
     if smallest < UNUSABLE * ball:
         raise fail(
             element,
@@ -308,7 +308,7 @@ def inertia(element: str, value: Any) -> Array:
             f"inertia has the principal moment {moments[0]:.3g}, which must be above zero",
             "give a positive definite tensor (a point mass gets that of a small ball)",
         )
-    if moments[0] < LEAST_SHARE * moments[2]:
+    if moments[0] < MIN_SHARE * moments[2]:
         rule = f"inertia has principal moments from {moments[0]:.3g} to {moments[2]:.3g}, too far apart to compute with"
         raise fail(element, rule, "check the sizes of the part and their units")
     if moments[0] + moments[1] < moments[2] * (1.0 - 1e-6):

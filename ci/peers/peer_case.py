@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-LEAST_CHUNKS = 5
+MIN_CHUNKS = 5
 NOT_INSTALLED = "not installed"
 
 
@@ -96,7 +96,7 @@ def time_case(peer: str, case: PeerCase, seconds: float) -> PeerRecord:
     while (spent := _spent(case, steps)) < 0.1 * seconds:
         steps *= max(2, min(8, int(0.1 * seconds / max(spent, 1e-9))))
     times: list[float] = []
-    while sum(times) * steps < seconds or len(times) < LEAST_CHUNKS:
+    while sum(times) * steps < seconds or len(times) < MIN_CHUNKS:
         times.append(_spent(case, steps) / steps)
     low, median, high = np.percentile(times, (25.0, 50.0, 75.0))
     return PeerRecord(

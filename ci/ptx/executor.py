@@ -50,7 +50,7 @@ NOTES = KINDS[-2:]
 MANY = 0xFFFF
 # Members of struct Traffic in counts.hpp.
 TRAFFIC = 5
-_NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
+_NO_SITE, _MAX_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
 def why_not(major: int = NVRTC_MAJOR) -> str:
@@ -248,8 +248,8 @@ class Executor:
 
     def findings(self) -> list[Finding]:
         """Return the findings since ``configure``, most frequent first."""
-        rows = (ctypes.c_uint64 * (_ROW * _MOST_FINDINGS))()
-        count = min(self._library.ptx_findings(rows, _MOST_FINDINGS), _MOST_FINDINGS)
+        rows = (ctypes.c_uint64 * (_ROW * _MAX_FINDINGS))()
+        count = min(self._library.ptx_findings(rows, _MAX_FINDINGS), _MAX_FINDINGS)
         out: dict[tuple[str, str, str], Finding] = {}
         for k in range(count):
             module, kind, site, other, times, *first = rows[_ROW * k : _ROW * (k + 1)]

@@ -324,7 +324,7 @@ class Instructions(ABC):
         return self.assign(to, f"{a} {sign} {b} ? {a} : {b}", kind)
 
     def op_min(self, m: list[str], to: str, a: str, b: str) -> str:
-        return self._extreme(m, to, a, b, "least_number", "<")
+        return self._extreme(m, to, a, b, "min_number", "<")
 
     def op_max(self, m: list[str], to: str, a: str, b: str) -> str:
         return self._extreme(m, to, a, b, "greatest_number", ">")

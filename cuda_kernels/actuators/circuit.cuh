@@ -26,15 +26,15 @@ GPUSIM_FN void oil_cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
 #if GPUSIM_COUPLED
 // Return the linearized pressure p^ - M (v - v^) of node i.
 GPUSIM_FN double line_pressure(const World& w, int k, const Balance& b, int i, const double* speed) {
-    const double* reply = w.oil_circuit_reply() + (k * MOST_OIL_NODES + i) * MOST_OIL_CONSUMERS;
-    const double* fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
+    const double* reply = w.oil_circuit_reply() + (k * MAX_OIL_NODES + i) * MAX_OIL_CONSUMERS;
+    const double* fitted = w.oil_circuit_speed() + k * MAX_OIL_CONSUMERS;
     double sum = 0.0;
     for (int row = 0; row < b.rows; ++row) sum += reply[row] * (speed[row] - fitted[row]);
-    return w.oil_circuit_guess()[k * MOST_OIL_NODES + i] - sum;
+    return w.oil_circuit_guess()[k * MAX_OIL_NODES + i] - sum;
 }
 // Update the slopes of the law by BFGS. ``change``: change of the velocities. ``less``: decrease of the forces.
 GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* less, const double* speed, const CoupledLaw& law) {
-    double along[MOST_OIL_CONSUMERS], bent = 0.0, whole = 0.0;
+    double along[MAX_OIL_CONSUMERS], bent = 0.0, whole = 0.0;
     for (int row = 0; row < b.rows; ++row) {
         along[row] = 0.0;
         for (int c = 0; c < b.rows; ++c) along[row] += law.slope[row * law.width + c] * change[c];
@@ -54,10 +54,10 @@ GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* les
 // Linearize the law at the velocities ``speed`` of cylinders and motors. Newton's method starts at p and computes the
 // node pressures. In the first call of a substep, ``again`` is false.
 GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, bool again, const double* speed, const CoupledLaw& law) {
-    double error[MOST_OIL_NODES], move[MOST_OIL_NODES], *matrix = w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES;
-    double *guess = w.oil_circuit_guess() + k * MOST_OIL_NODES, *fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
-    double* reply = w.oil_circuit_reply() + k * MOST_OIL_NODES * MOST_OIL_CONSUMERS;
-    double change[MOST_OIL_CONSUMERS], less[MOST_OIL_CONSUMERS];
+    double error[MAX_OIL_NODES], move[MAX_OIL_NODES], *matrix = w.oil_circuit_matrix() + k * MAX_OIL_NODES * MAX_OIL_NODES;
+    double *guess = w.oil_circuit_guess() + k * MAX_OIL_NODES, *fitted = w.oil_circuit_speed() + k * MAX_OIL_CONSUMERS;
+    double* reply = w.oil_circuit_reply() + k * MAX_OIL_NODES * MAX_OIL_CONSUMERS;
+    double change[MAX_OIL_CONSUMERS], less[MAX_OIL_CONSUMERS];
     bool was_low = false;
     for (int row = 0; again && row < b.rows; ++row) {
         change[row] = speed[row] - fitted[row];
@@ -95,11 +95,11 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
     if (low) settle_balance(w, k, b, guess, error, matrix);
     balance_matrix(w, k, b, guess, matrix);
     for (int i = 0; low && i < b.nodes; ++i)
-        if (error[i] > 0.0) matrix[i * MOST_OIL_NODES + i] += b.capacity[i] / OIL_STIFFNESS_LEFT;
+        if (error[i] > 0.0) matrix[i * MAX_OIL_NODES + i] += b.capacity[i] / OIL_STIFFNESS_LEFT;
     for (int i = 0; i < b.nodes; ++i)
-        for (int row = 0; row < b.rows; ++row) reply[i * MOST_OIL_CONSUMERS + row] = b.fixed[i] ? 0.0 : b.area[i][row];
-    solve_balance(b.nodes, matrix, reply, b.rows, MOST_OIL_CONSUMERS);
-    double still[MOST_OIL_CONSUMERS], kick = kick_time(w);
+        for (int row = 0; row < b.rows; ++row) reply[i * MAX_OIL_CONSUMERS + row] = b.fixed[i] ? 0.0 : b.area[i][row];
+    solve_balance(b.nodes, matrix, reply, b.rows, MAX_OIL_CONSUMERS);
+    double still[MAX_OIL_CONSUMERS], kick = kick_time(w);
     for (int row = 0; row < b.rows; ++row) {
         fitted[row] = speed[row];
         still[row] = 0.0;
@@ -110,7 +110,7 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
         const double rest = line_pressure(w, k, b, i, still);
         for (int row = 0; row < b.rows; ++row) {
             law.impulse[row] += rest * b.area[i][row];
-            for (int c = 0; c < b.rows; ++c) law.slope[row * law.width + c] += b.area[i][row] * reply[i * MOST_OIL_CONSUMERS + c];
+            for (int c = 0; c < b.rows; ++c) law.slope[row * law.width + c] += b.area[i][row] * reply[i * MAX_OIL_CONSUMERS + c];
         }
     }
     if (low && again) {
@@ -139,14 +139,14 @@ GPUSIM_SHARED void oil_circuit_evaluate_coupled(const World& w, int k, const Cou
         if (int(w.oil_valve_circuit(n)) == k) move_spool(w, n);
     Balance b;
     start_balance(w, k, b);
-    double speed[MOST_OIL_CONSUMERS];
+    double speed[MAX_OIL_CONSUMERS];
     for (int row = 0; row < b.rows; ++row) speed[row] = w.rate()[law.axis[row]];
     fit_circuit(w, k, b, b.pressure, false, speed, law);
 }
 GPUSIM_SHARED void oil_circuit_relinearize_coupled(const World& w, int k, const CoupledLaw& law) {
     Balance b;
     start_balance(w, k, b);
-    double speed[MOST_OIL_CONSUMERS], start[MOST_OIL_NODES];
+    double speed[MAX_OIL_CONSUMERS], start[MAX_OIL_NODES];
     for (int row = 0; row < b.rows; ++row) speed[row] = w.rate_next()[law.axis[row]];
     for (int i = 0; i < b.nodes; ++i) start[i] = line_pressure(w, k, b, i, speed);
     fit_circuit(w, k, b, start, true, speed, law);
@@ -194,7 +194,7 @@ GPUSIM_FN double sensed_load(const World& w, int k, const double* p) {
 GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     Balance b;
     start_balance(w, k, b);
-    double speed[MOST_OIL_CONSUMERS], p[MOST_OIL_NODES], error[MOST_OIL_NODES], fall;
+    double speed[MAX_OIL_CONSUMERS], p[MAX_OIL_NODES], error[MAX_OIL_NODES], fall;
     for (int row = 0; row < b.rows; ++row) {
         Consumer c;
         consumer_at(w, k, row, c);
@@ -207,14 +207,14 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     for (int i = 0; i < b.nodes; ++i) {
         p[i] = b.fixed[i] ? b.pressure[i] : line_pressure(w, k, b, i, speed);
         error[i] = 0.0;
-        low = low || (!b.fixed[i] && (p[i] < b.vapor || w.oil_circuit_guess()[k * MOST_OIL_NODES + i] == b.vapor));
+        low = low || (!b.fixed[i] && (p[i] < b.vapor || w.oil_circuit_guess()[k * MAX_OIL_NODES + i] == b.vapor));
     }
     for (int i = 0; low && i < b.nodes; ++i) {
         double sum = 0.0;
         for (int row = 0; row < b.rows; ++row) sum += b.area[i][row] * speed[row];
         b.load[i] = sum + b.load[i];
     }
-    if (low) settle_balance(w, k, b, p, error, w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES);
+    if (low) settle_balance(w, k, b, p, error, w.oil_circuit_matrix() + k * MAX_OIL_NODES * MAX_OIL_NODES);
     for (int n = 0; n < w.oil_node_count(); ++n)
         if (int(w.oil_node_circuit(n)) == k) {
             w.oil_node_pressure(n) = stored(p[int(w.oil_node_index(n))]);

@@ -107,9 +107,9 @@ struct Balance {
     int nodes, rows;
     bool hollow;
     double vapor;
-    double pressure[MOST_OIL_NODES], capacity[MOST_OIL_NODES], load[MOST_OIL_NODES];
-    double area[MOST_OIL_NODES][MOST_OIL_CONSUMERS], stroke[MOST_OIL_CONSUMERS], oil[MOST_OIL_CONSUMERS];
-    bool fixed[MOST_OIL_NODES];
+    double pressure[MAX_OIL_NODES], capacity[MAX_OIL_NODES], load[MAX_OIL_NODES];
+    double area[MAX_OIL_NODES][MAX_OIL_CONSUMERS], stroke[MAX_OIL_CONSUMERS], oil[MAX_OIL_CONSUMERS];
+    bool fixed[MAX_OIL_NODES];
 };
 // Return the fraction of a motor's displacement that oil fills in this step. The oil at the inlet limits the fraction.
 GPUSIM_FN double motor_filling(const World& w, int n) {
@@ -117,7 +117,7 @@ GPUSIM_FN double motor_filling(const World& w, int n) {
     const int inlet = int(speed > 0.0 ? w.oil_motor_node_a(n) : w.oil_motor_node_b(n));
     const double hollow = w.oil_node_void(inlet), liquid = w.oil_node_volume(inlet) - hollow;
     const double taken = (speed > 0.0 ? w.oil_motor_area_a(n) : w.oil_motor_area_b(n)) * abs_(speed) * w.h;
-    return hollow > 0.0 && liquid < taken ? max_(liquid, OIL_LEAST_FILLING * taken) / taken : 1.0;
+    return hollow > 0.0 && liquid < taken ? max_(liquid, OIL_MIN_FILLING * taken) / taken : 1.0;
 }
 GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
     b.nodes = b.rows = 0;
@@ -125,7 +125,7 @@ GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
     b.vapor = w.oil_circuit_vapor_pressure(k);
     for (int n = 0; n < w.oil_cylinder_count(); ++n) b.rows += int(w.oil_cylinder_circuit(n)) == k;
     for (int n = 0; n < w.oil_motor_count(); ++n) b.rows += int(w.oil_motor_circuit(n)) == k;
-    double volume[MOST_OIL_NODES], bulk[MOST_OIL_NODES];
+    double volume[MAX_OIL_NODES], bulk[MAX_OIL_NODES];
     for (int n = 0; n < w.oil_node_count(); ++n) {
         if (int(w.oil_node_circuit(n)) != k) continue;
         const int at = int(w.oil_node_index(n));
@@ -173,15 +173,15 @@ struct AddSlope {
     MEMBER void operator()(const World&, const Branch& b, int, int) {
         double flow, slope;
         branch_flow(b, p[b.i] - p[b.j], &flow, &slope);
-        matrix[b.i * MOST_OIL_NODES + b.i] += slope;
-        matrix[b.j * MOST_OIL_NODES + b.j] += slope;
-        matrix[b.i * MOST_OIL_NODES + b.j] -= slope;
-        matrix[b.j * MOST_OIL_NODES + b.i] -= slope;
+        matrix[b.i * MAX_OIL_NODES + b.i] += slope;
+        matrix[b.j * MAX_OIL_NODES + b.j] += slope;
+        matrix[b.i * MAX_OIL_NODES + b.j] -= slope;
+        matrix[b.j * MAX_OIL_NODES + b.i] -= slope;
     }
 };
 // Compute the residual of the nodes' flow balance at the pressures p.
 GPUSIM_SHARED void balance_error(const World& w, int k, const Balance& b, const double* p, double* error) {
-    double inflow[MOST_OIL_NODES], fall;
+    double inflow[MAX_OIL_NODES], fall;
     for (int i = 0; i < b.nodes; ++i) inflow[i] = 0.0;
     AddFlow add = {p, inflow};
     visit_branches(w, k, add);
@@ -196,39 +196,39 @@ GPUSIM_SHARED void balance_error(const World& w, int k, const Balance& b, const 
 GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const double* p, double* matrix) {
     double fall;
     for (int i = 0; i < b.nodes; ++i)
-        for (int j = 0; j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = 0.0;
+        for (int j = 0; j < b.nodes; ++j) matrix[i * MAX_OIL_NODES + j] = 0.0;
     AddSlope add = {p, matrix};
     visit_branches(w, k, add);
     for (int n = 0; n < w.oil_pump_count(); ++n)
         if (int(w.oil_pump_circuit(n)) == k) {
             const int at = index_in_circuit(w, w.oil_pump_node(n));
             pump_flow(w, n, p[at], &fall);
-            matrix[at * MOST_OIL_NODES + at] += fall;
+            matrix[at * MAX_OIL_NODES + at] += fall;
         }
     for (int i = 0; i < b.nodes; ++i) {
-        for (int j = 0; b.fixed[i] && j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = 0.0;
-        matrix[i * MOST_OIL_NODES + i] += b.fixed[i] ? 1.0 : b.capacity[i];
+        for (int j = 0; b.fixed[i] && j < b.nodes; ++j) matrix[i * MAX_OIL_NODES + j] = 0.0;
+        matrix[i * MAX_OIL_NODES + i] += b.fixed[i] ? 1.0 : b.capacity[i];
     }
 }
 // Solve A x = b in place for ``columns`` right-hand sides. A is diagonally dominant, so no pivoting is needed.
 GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int columns, int width) {
     for (int p = 0; p < nodes; ++p)
         for (int i = p + 1; i < nodes; ++i) {
-            const double factor = matrix[i * MOST_OIL_NODES + p] / matrix[p * MOST_OIL_NODES + p];
+            const double factor = matrix[i * MAX_OIL_NODES + p] / matrix[p * MAX_OIL_NODES + p];
             if (factor == 0.0) continue;
-            for (int j = p; j < nodes; ++j) matrix[i * MOST_OIL_NODES + j] -= factor * matrix[p * MOST_OIL_NODES + j];
+            for (int j = p; j < nodes; ++j) matrix[i * MAX_OIL_NODES + j] -= factor * matrix[p * MAX_OIL_NODES + j];
             for (int c = 0; c < columns; ++c) right[i * width + c] -= factor * right[p * width + c];
         }
     for (int i = nodes - 1; i >= 0; --i)
         for (int c = 0; c < columns; ++c) {
             double sum = right[i * width + c];
-            for (int j = i + 1; j < nodes; ++j) sum -= matrix[i * MOST_OIL_NODES + j] * right[j * width + c];
-            right[i * width + c] = sum / matrix[i * MOST_OIL_NODES + i];
+            for (int j = i + 1; j < nodes; ++j) sum -= matrix[i * MAX_OIL_NODES + j] * right[j * width + c];
+            right[i * width + c] = sum / matrix[i * MAX_OIL_NODES + i];
         }
 }
 // Return the slope of the line search at the fraction ``share`` of the step -move.
 GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double share) {
-    double ahead[MOST_OIL_NODES], error[MOST_OIL_NODES], sum = 0.0;
+    double ahead[MAX_OIL_NODES], error[MAX_OIL_NODES], sum = 0.0;
     for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - share * move[i];
     balance_error(w, k, b, ahead, error);
     for (int i = 0; i < b.nodes; ++i) sum += error[i] * move[i];
@@ -260,14 +260,14 @@ GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const d
         balance_matrix(w, k, b, p, matrix);
         for (int i = 0; i < b.nodes; ++i) {
             move[i] = held[i] ? p[i] - b.vapor : error[i];
-            for (int j = 0; held[i] && j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = i == j ? 1.0 : 0.0;
+            for (int j = 0; held[i] && j < b.nodes; ++j) matrix[i * MAX_OIL_NODES + j] = i == j ? 1.0 : 0.0;
         }
         solve_balance(b.nodes, matrix, move, 1, 1);
         balance_matrix(w, k, b, p, matrix);
         released = false;
         for (int i = 0; i < b.nodes; ++i) {
             double sum = 0.0;
-            for (int j = 0; held[i] && j < b.nodes; ++j) sum += matrix[i * MOST_OIL_NODES + j] * move[j];
+            for (int j = 0; held[i] && j < b.nodes; ++j) sum += matrix[i * MAX_OIL_NODES + j] * move[j];
             if (held[i] && error[i] - sum < 0.0) {
                 held[i] = false;
                 released = true;
@@ -278,8 +278,8 @@ GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const d
 // Solve for pressures at or above the vapor pressure by Newton's method, in place.
 // ``error`` is the flow into voids (m3/s).
 GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, double* p, double* error, double* matrix) {
-    double move[MOST_OIL_NODES];
-    bool held[MOST_OIL_NODES];
+    double move[MAX_OIL_NODES];
+    bool held[MAX_OIL_NODES];
     for (int i = 0; i < b.nodes; ++i)
         if (!b.fixed[i]) p[i] = max_(p[i], b.vapor);
     for (int n = 0; n < OIL_ITERATIONS; ++n) {

@@ -53,7 +53,7 @@ GPUSIM_FN double middle_stroke(double oil, double speed, double low, double high
 }
 // Store the volume and the index of the greatest void so far.
 GPUSIM_FN void watch_void(const World& w, double size, int number) {
-    if (size > OIL_LEAST_VOID) raise_to(w.void_peak(), tagged(size, number));
+    if (size > OIL_MIN_VOID) raise_to(w.void_peak(), tagged(size, number));
 }
 // Add the end cushions to P and D. End cushions are one-sided springs in the last ``length`` of the stroke at both
 // ends.

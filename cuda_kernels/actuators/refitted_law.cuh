@@ -25,7 +25,7 @@ GPUSIM_FN void refit_law(const World& w, const Law& law, int axis, const LawGues
     double rate = guess, impulse, slope;
     law.kick(w, axis, rate, &impulse, &slope);
     const double here = impulse, before = last.impulse, move = guess - last.rate, way = response * (impulse - given);
-    const double least = max_(LAW_SWINGING * abs_(last.move), LAW_LEAST_SHARE * abs_(guess));
+    const double least = max_(LAW_SWINGING * abs_(last.move), LAW_MIN_SHARE * abs_(guess));
     const bool swings = move * last.move < 0.0 && abs_(move) > least;
     last.rate = guess;
     last.impulse = here;

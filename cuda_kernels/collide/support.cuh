@@ -28,11 +28,11 @@ GPUSIM_FN void barrel_support(const double* size, const double* d, double* out) 
 GPUSIM_SHARED void superellipsoid_support(const double* size, const double* d, double* out) {
     const double q1 = 2.0 / (2.0 - size[3]), q2 = 2.0 / (2.0 - size[4]);
     const double x = size[0] * abs_(d[0]), y = size[1] * abs_(d[1]), z = size[2] * abs_(d[2]);
-    const double most_xy = max_(x, y);
+    const double max_xy = max_(x, y);
     double ring = 0.0, share_x = 0.0, share_y = 0.0;
-    if (most_xy > 0.0) {
-        const double sum = det::pow(x / most_xy, q2) + det::pow(y / most_xy, q2);
-        ring = most_xy * det::pow(sum, 1.0 / q2);
+    if (max_xy > 0.0) {
+        const double sum = det::pow(x / max_xy, q2) + det::pow(y / max_xy, q2);
+        ring = max_xy * det::pow(sum, 1.0 / q2);
         share_x = det::pow(x / ring, q2 - 1.0);
         share_y = det::pow(y / ring, q2 - 1.0);
     }

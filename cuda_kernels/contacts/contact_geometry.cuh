@@ -89,6 +89,6 @@ template <class T> GPUSIM_FN void place_lanes(const World& w, int place, int lan
         for (int j = 0; j < 3; ++j) Part_::store(arms[6 * k + j] - middle[j], &point_record(r, k)[AT_OFFSET + j]);
 }
 template <class R> GPUSIM_FN void locate_record(const World& w, int place, R r) {
-    const int points = most_points(r);
+    const int points = max_points(r);
     for (int l = 0; l < ITEM_LANES; l += DOUBLE_LANES) place_lanes<WideDouble>(w, place + l, DOUBLE_LANES, points);
 }

@@ -69,7 +69,7 @@ GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
         if (swing > 4.0) part = 0.5 - 1.0 / swing;
     }
     const double impulse = kick * (force + part * double(h_prev(w)) * slope * before - 0.5 * damping * before);
-    const double drop = max_(kick * (part * w.h * slope + 0.5 * damping), double(LEAST_NUMBER));
+    const double drop = max_(kick * (part * w.h * slope + 0.5 * damping), double(MIN_NUMBER));
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }

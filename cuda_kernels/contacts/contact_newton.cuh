@@ -149,7 +149,7 @@ GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* ou
 }
 // out -= W^T E^-1 W for one pivot, with ``columns`` columns of W at the first manifold and ``rows`` at the second.
 GPUSIM_FN void take_pivot(int block, int rows, const real* to, int columns, const real* from, const real* inverse, real* out) {
-    real share[MOST_ROWS], own[MOST_ROWS], other[MOST_ROWS];
+    real share[MAX_ROWS], own[MAX_ROWS], other[MAX_ROWS];
     read_row(block, inverse, share);
     for (int j = 0; j < columns; ++j) {
         read_row(block, from + block * j, other);
@@ -335,7 +335,7 @@ GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
     const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
     if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
-    bool stalls = *w.newton_damping() > real(NEWTON_MOST_DAMPING) || *w.newton_remaining() == 1;
+    bool stalls = *w.newton_damping() > real(NEWTON_MAX_DAMPING) || *w.newton_remaining() == 1;
     const bool slow = stalls || square > real(NEWTON_SLOW) * before;
     bool ends = square <= wanted * wanted || (slow && square <= enough * enough);
     if (ends && jams(w)) {

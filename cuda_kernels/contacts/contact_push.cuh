@@ -9,7 +9,7 @@ template <class R, class N> GPUSIM_SHARED void push_points(R r, Sweep<N>& s) {
     const N none{};
     N frame[9];
     take(r + AT_FRAME, 9, frame);
-    for (int k = 0; k < most_points(r); ++k) {
+    for (int k = 0; k < max_points(r); ++k) {
         R p = point_record(r, k);
         N place[3], velocity[3], wrench[6];
         take(p + AT_OFFSET, 3, place);

@@ -27,7 +27,7 @@ GPUSIM_FN Item item_at(const World& w, int place) {
 // Return the index of the points and the normal of a record in double precision.
 GPUSIM_FN int anchor_at(int place) { return (place / LANES) * (ANCHOR_SIZE * LANES) + place % LANES; }
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
-template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
+template <class R> GPUSIM_FN int max_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
 GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
 // The first lanes of a list are in use.
 GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }

@@ -113,7 +113,7 @@ template <class R, class N> GPUSIM_FN void unit_wrench(R r, R p, int d, N* wrenc
 // Compute the velocities of points per unit impulse: entries nn, tn, sn, tt, ts, ss.
 template <class R> GPUSIM_SHARED void point_masses(R r) {
     typedef NUMBER(R) N;
-    const int points = most_points(r);
+    const int points = max_points(r);
     for (int n = 0; n < points; ++n) {
         R p = point_record(r, n);
         N wrench[18], moved[6], mass[9];
@@ -136,7 +136,7 @@ template <class R> GPUSIM_FN void choose_passes(R r) {
     typedef NUMBER(R) N;
     const N count = r[AT_COUNT];
     N age = Every<N>::of(real(NEW_AGE));
-    for (int k = 0; k < most_points(r); ++k)
+    for (int k = 0; k < max_points(r); ++k)
         age = choose(count > real(k), min_(age, N(point_record(r, k)[AT_AGE])), age);
     const N many = choose(age < real(NEW_AGE), Every<N>::of(real(NEW_PASSES)), Every<N>::of(real(POINT_PASSES)));
     r[AT_PASSES] = choose(count > real(1), many, Every<N>::of(real(1)));
@@ -147,7 +147,7 @@ template <class R> GPUSIM_FN void start_impulses(const World& w, R r) {
     const double before = *w.kick_before();
     const real factor = before > 0.0 ? kick_time(w) / real(before) : real(0);
     const N none = Every<N>::of(real(0));
-    for (int k = 0; k < most_points(r); ++k) {
+    for (int k = 0; k < max_points(r); ++k) {
         R p = point_record(r, k);
         const auto gone = bounced(p);
         for (int j = 0; j < 3; ++j) p[AT_IMPULSE + j] = choose(gone, none, N(p[AT_IMPULSE + j] * factor));
@@ -169,7 +169,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver computes the response
     free_response(w, place >= w.color_first()[w.max_colors()], r);
     point_masses(r);
-    for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
+    for (int k = 0; k < max_points(r); ++k) point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
 }
 
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
@@ -315,7 +315,7 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
 template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
     typedef NUMBER(R) N;
     N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
-    for (int k = 0; k < most_points(r); ++k) {
+    for (int k = 0; k < max_points(r); ++k) {
         R p = point_record(r, k);
         most = choose(r[AT_COUNT] > real(k), max_(N(p[AT_MASS] * p[AT_IMPULSE]), most), most);
     }
@@ -341,9 +341,9 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     inputs.softness = articulated ? real(SOFT_JOINED) : softness(w);
     inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
     inputs.carried = carried_speed(w, r, inputs.softness);
-    for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
+    for (int k = 0; k < max_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
-    for (int k = 0; k < most_points(r); ++k)
+    for (int k = 0; k < max_points(r); ++k)
         if (any((r[AT_COUNT] > real(k)) & (point_record(r, k)[AT_PUSH] > real(0)))) set_flag(w.pushing());
 }
 
@@ -388,11 +388,11 @@ GPUSIM_PHASE void slip_pair(const World& w, int item) {
     Item r = item_at(w, place);
     NUMBER(Item) twist[6];
     relative_twist(r, w.twist(), twist);
-    for (int k = 0; k < most_points(r); ++k) slip_point(w, r, point_record(r, k), twist);
+    for (int k = 0; k < max_points(r); ++k) slip_point(w, r, point_record(r, k), twist);
 }
-// Speeds up to least_jump do not count as jumps.
+// Speeds up to min_jump do not count as jumps.
 GPUSIM_FN real size3(const real* v) { return sqrt_(dot3(v, v)); }
-GPUSIM_FN real least_jump(const World& w) {
+GPUSIM_FN real min_jump(const World& w) {
     const real g[3] = {real(w.gravity()[0]), real(w.gravity()[1]), real(w.gravity()[2])};
     return real(CARRY_SMALL) * size3(g) * kick_time(w);
 }
@@ -411,7 +411,7 @@ GPUSIM_FN bool contact_jumps(const World& w) {
             const Lane p = point_record(r, k);
             take(p + AT_OFFSET, 3, offset);
             velocity_at(twist, offset, u);
-            if (p[AT_IMPULSE] > real(0) && -dot3(n, u) > real(CARRY_SMALL) * size3(u) + least_jump(w)) return true;
+            if (p[AT_IMPULSE] > real(0) && -dot3(n, u) > real(CARRY_SMALL) * size3(u) + min_jump(w)) return true;
         }
     }
 #endif

@@ -79,13 +79,13 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, bool last, const 
 }
 template <class R> GPUSIM_FN NUMBER(R) greatest_load(R r) {
     NUMBER(R) load{};
-    for (int k = 0; k < most_points(r); ++k)
+    for (int k = 0; k < max_points(r); ++k)
         load = choose(r[AT_COUNT] > real(k), max_(load, NUMBER(R)(point_record(r, k)[AT_IMPULSE])), load);
     return load;
 }
 template <class R> GPUSIM_FN NUMBER(R) total_normal(R r) {
     NUMBER(R) sum{};
-    for (int k = 0; k < most_points(r); ++k) sum = sum + point_record(r, k)[AT_IMPULSE];
+    for (int k = 0; k < max_points(r); ++k) sum = sum + point_record(r, k)[AT_IMPULSE];
     return sum;
 }
 template <class R, class N> GPUSIM_FN N rotational_response(R r, const N* axis) {
@@ -154,11 +154,11 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
     // A patch sticks if its speed is below PATCH_STICK.
     const real least = real(PATCH_STICK);
-    const real g = load * force / max_(max_(slide, least * force), real(LEAST_NUMBER));
-    const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(LEAST_NUMBER));
+    const real g = load * force / max_(max_(slide, least * force), real(MIN_NUMBER));
+    const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(MIN_NUMBER));
     copy3(t, wrench);
     respond(r, wrench, along);
-    const real k = max_(dot3(t, along), real(LEAST_NUMBER)), k_spin = rotational_response(r, n);
+    const real k = max_(dot3(t, along), real(MIN_NUMBER)), k_spin = rotational_response(r, n);
     const real now[3] = {-g * (u1 - k * r[AT_SHEAR]) / (real(1) + k * g), -g * (u2 - k * r[AT_SHEAR + 1]) / (real(1) + k * g),
                          -g_spin * (spin - k_spin * r[AT_TORQUE]) / (real(1) + k_spin * g_spin)};
     const real change[3] = {now[0] - r[AT_SHEAR], now[1] - r[AT_SHEAR + 1], now[2] - r[AT_TORQUE]};
@@ -204,7 +204,7 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
 #endif
 // Solve all points one after another, then patch friction, then friction torques. ``s`` contains the wrench.
 template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
-    const int points = most_points(r), passes = int(greatest_lane(r[AT_PASSES]));
+    const int points = max_points(r), passes = int(greatest_lane(r[AT_PASSES]));
     const bool whole = any(has_whole(r));
     const N none{};
     N frame[9];
@@ -275,7 +275,7 @@ template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, 
 // by pair, so that their sum does not depend on colors and lanes.
 template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     N sum{};
-    for (int k = 0; k < most_points(r); ++k) {
+    for (int k = 0; k < max_points(r); ++k) {
         R p = point_record(r, k);
         const N* step = s.step + 3 * k;
         put(step, 3, p + AT_DELTA);
@@ -310,7 +310,7 @@ GPUSIM_PHASE void extend_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const real share = *w.beta();
     Item r = item_at(w, place);
-    for (int k = 0; k < most_points(r); ++k) {
+    for (int k = 0; k < max_points(r); ++k) {
         Item p = point_record(r, k);
         for (int j = 0; j < 3; ++j) {
             const N course = share * p[AT_DIRECTION + j];
@@ -376,7 +376,7 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
     if (!has_records(w, item)) return;
     Item r = item_at(w, place);
-    for (int k = 0; k < most_points(r); ++k)
+    for (int k = 0; k < max_points(r); ++k)
         for (int j = 0; j < 3; ++j) point_record(r, k)[AT_DIRECTION + j] = NUMBER(Item){};
     for (int j = 0; any(has_whole(r)) && j < 5; ++j) {
         r[AT_WHOLE_DIRECTION + j] = NUMBER(Item){};
@@ -402,7 +402,7 @@ template <class R, class N> GPUSIM_FN void warm_wrench(R r, N* wrench) {
     take(r + AT_FRAME, 9, frame);
     take(r + AT_TORQUE, 3, torque);
     for (int k = 0; k < 6; ++k) wrench[k] = N{};
-    for (int n = 0; n < most_points(r); ++n) {
+    for (int n = 0; n < max_points(r); ++n) {
         N impulse[3], arm[3], own[6];
         take(point_record(r, n) + AT_IMPULSE, 3, impulse);
         take(point_record(r, n) + AT_OFFSET, 3, arm);
@@ -441,7 +441,7 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     Item r = item_at(w, place);
     // Skip points on bodies with joints, unless the spring of their compliance has pushed the points out.
     const bool joined = place >= w.color_first()[w.max_colors() + 1];
-    for (int k = 0; k < most_points(r); ++k) {
+    for (int k = 0; k < max_points(r); ++k) {
         Item p = point_record(r, k);
         const auto rigid = (r[AT_COUNT] > real(k)) & !(r[AT_SOFT] > real(0));
         const N held = joined ? N(p[AT_CARRIED] - real(PUSHED_OUT) * p[AT_GAMMA] * p[AT_IMPULSE]) : N(p[AT_GAMMA]);

@@ -79,7 +79,7 @@ template <class N> GPUSIM_FN N brush_share(N theta, N b) {
 }
 // The arguments are as in coulomb of contact_laws.cuh.
 template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u1, N u2, N* p) {
-    const N one = Every<N>::of(real(1)), none = Every<N>::of(real(0)), small = Every<N>::of(real(LEAST_NUMBER));
+    const N one = Every<N>::of(real(1)), none = Every<N>::of(real(0)), small = Every<N>::of(real(MIN_NUMBER));
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2], slope1 = r[AT_TIRE_SLOPE], slope2 = r[AT_TIRE_SLOPE + 1];
     const N f1 = u1 - (k11 * p[0] + k12 * p[1]), f2 = u2 - (k12 * p[0] + k22 * p[1]);
     const N e1 = r[AT_TIRE_KNOWN] + slope1 * f1, e2 = r[AT_TIRE_KNOWN + 1] + slope2 * f2;
@@ -87,7 +87,7 @@ template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u
     // (1 + G M) e = e_free. A size is the impulse without sliding, divided by the semi-axes of the friction ellipse.
     const N m11 = slope1 * k11 * q1, m12 = slope1 * k12 * q2, m21 = slope2 * k12 * q1, m22 = slope2 * k22 * q2;
     const N s1 = q1 * r[AT_TIRE_SHARES], s2 = q2 * r[AT_TIRE_SHARES + 1];
-    const N bound = max_(N(real(3) * most), small), least = Every<N>::of(real(TIRE_LEAST));
+    const N bound = max_(N(real(3) * most), small), least = Every<N>::of(real(TIRE_MIN));
     N g = one, d1 = none, d2 = none, size = none;
     for (int step = 0;; ++step) {
         const N a = one + g * m11, b = g * m12, c = g * m21, d = one + g * m22, det = a * d - b * c;

@@ -71,13 +71,13 @@ GPUSIM_FN real turn_angle_of(const World& w, int b) {
     const real spin = rotor_spin(w, b, axis);
     for (int k = 0; k < 3; ++k) beyond[k] = omega[k] - spin * axis[k];
     const real swing = real(w.h) * norm3(beyond);
-    return choose((nutation(w, b, spin) > real(MOST_NUTATION)) & (swing > real(LEAST_SWING)), angle, swing);
+    return choose((nutation(w, b, spin) > real(MAX_NUTATION)) & (swing > real(MIN_SWING)), angle, swing);
 }
 
 // Compute omega_mid of body b, and its rotation operators E (first 9 numbers) and T (last 9 numbers).
 GPUSIM_PHASE void bend_body(const World& w, int b) {
     // A CPU computes the operators in place, and a GPU in registers.
-    real *middle = w.midpoint() + 3 * b, *place = w.turn() + 18 * b, copy[18], *turned = PAIRED ? copy : place;
+    real *middle = w.midpoint() + 3 * b, *place = w.rotation_terms() + 18 * b, copy[18], *turned = PAIRED ? copy : place;
     real* beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
     w.rotation_angle()[b] = turn_angle_of(w, b);
@@ -112,7 +112,7 @@ GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change,
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
     real of_a[3], copy_a[18], copy_b[18];
-    const real *terms_a = own_numbers<18>(w.turn() + 18 * a, copy_a), *terms_b = own_numbers<18>(w.turn() + 18 * b, copy_b);
+    const real *terms_a = own_numbers<18>(w.rotation_terms() + 18 * a, copy_a), *terms_b = own_numbers<18>(w.rotation_terms() + 18 * b, copy_b);
     rotate3(terms_b, vector_b, change);
     rotate3(terms_a, arm_a, of_a);
     for (int k = 0; k < 3; ++k)
@@ -125,7 +125,7 @@ GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change,
 // rotation operators of this body. The bias is u . sum / h.
 GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* change, const real* beyond, real* share) {
     real of_u[3], copy[18];
-    const real* turn = own_numbers<18>(w.turn() + 18 * w.dot_body_u()[e], copy);
+    const real* turn = own_numbers<18>(w.rotation_terms() + 18 * w.dot_body_u()[e], copy);
     rotate_back3(turn + 9, sep, share);
     rotate_back3(turn, change, of_u);
     for (int k = 0; k < 3; ++k) share[k] = (share[k] + beyond[k]) + of_u[k];
@@ -172,7 +172,7 @@ GPUSIM_FN real spin_bias(const World& w, int e, const real* u) {
     if (w.spin_component()[e] == 3) return total_rotation_bias(w, e, u);
     const int a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     real axis[3], middle[3], turning[3];
-    rotate3(w.turn() + 18 * w.spin_owner()[e], u, axis);
+    rotate3(w.rotation_terms() + 18 * w.spin_owner()[e], u, axis);
     for (int k = 0; k < 3; ++k) axis[k] = u[k] + real(0.5) * axis[k];
     subtract3(w.midpoint() + 3 * b, w.midpoint() + 3 * a, middle);
     subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
@@ -183,12 +183,12 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
     const int a = w.line_body_a()[e], b = w.line_body_b()[e];
     const real h = real(w.h), *arm_a = keep, *arm_b = keep + 3, *sep = keep + 6, *unit = keep + 9, length = keep[12];
     real change[3], of_a[3], beyond[3], longer[3];
-    rotate3(w.turn() + 18 * b, arm_b, change);
-    rotate3(w.turn() + 18 * a, arm_a, of_a);
+    rotate3(w.rotation_terms() + 18 * b, arm_b, change);
+    rotate3(w.rotation_terms() + 18 * a, arm_a, of_a);
     for (int k = 0; k < 3; ++k)
         change[k] = h * (w.twist()[6 * b + k] - w.twist()[6 * a + k]) + (change[k] - of_a[k]);
-    rotate3(w.turn() + 18 * b + 9, arm_b, beyond);
-    rotate3(w.turn() + 18 * a + 9, arm_a, of_a);
+    rotate3(w.rotation_terms() + 18 * b + 9, arm_b, beyond);
+    rotate3(w.rotation_terms() + 18 * a + 9, arm_a, of_a);
     subtract3(beyond, of_a, beyond);
     // |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, without cancellation.
     for (int k = 0; k < 3; ++k) longer[k] = sep[k] + change[k];

@@ -42,7 +42,7 @@ template <int N> GPUSIM_FN void product_rows(const World& w, int block) {
 #endif
 GPUSIM_FN void product_row(const World& w, int block, int row) {
     const int n = w.block();
-    real sum[MOST_ROWS] = {}, left[6];
+    real sum[MAX_ROWS] = {}, left[6];
     for (int k = w.product_start()[block]; k < w.product_start()[block + 1]; ++k) {
         const real* j = w.jacobian() + 6 * (w.product_i()[k] * n + row);
         const real* columns = w.mass_jacobian() + 6 * n * w.product_j()[k];
@@ -131,7 +131,7 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
 #if INVERT_IN_REGISTERS
 // Write the inverse of a block to ``out``, with the same operations in registers.
 GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least, real* weak, Split split) {
-    real m[MOST_ROWS][MOST_ROWS], inverse[MOST_ROWS];
+    real m[MAX_ROWS][MAX_ROWS], inverse[MAX_ROWS];
     EACH_ROW(r, n) read_row(n, from + n * r, m[r]);
     EACH_ROW(p, n) {
         const real scale = inverse[p] = real(1) / m[p][p];
@@ -192,7 +192,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
 #endif
     for (int row = at.row; row < at.end; ++row) {
         const real own = w.scale()[rows + row], shown = diagonal ? take_diagonal(w, rows + row) : real(0);
-        real number[MOST_ROWS], by[MOST_ROWS];
+        real number[MAX_ROWS], by[MAX_ROWS];
         read_row(n, w.mass_blocks() + (at.block * n + row) * n, number);
         read_row(n, scale, by);
         EACH_ROW(c, n) {
@@ -261,7 +261,7 @@ GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
     RETURN_BY_BLOCK(n, divide_rows<N>(a, d, out));
 #endif
     for (int row = at.row; row < at.end; ++row) {
-        real sum[MOST_ROWS] = {}, left[MOST_ROWS], by[MOST_ROWS];
+        real sum[MAX_ROWS] = {}, left[MAX_ROWS], by[MAX_ROWS];
         read_row(n, a + row * n, left);
         EACH_ROW(k, n) {
             read_row(n, d + k * n, by);
@@ -273,7 +273,7 @@ GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
 // Compute one row of the product L A^T.
 GPUSIM_FN void update_row(const World& w, int target, int row, real* out) {
     const int n = w.block(), square = n * n;
-    real rest[MOST_ROWS], left[MOST_ROWS], right[MOST_ROWS];
+    real rest[MAX_ROWS], left[MAX_ROWS], right[MAX_ROWS];
     read_row(n, out, rest);
     for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
         const real* l = w.lower() + w.update_left()[k] * square + row * n;
@@ -319,7 +319,7 @@ GPUSIM_PHASE void split_change(const World& w, int block) {
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, split_block<N>(k, w.delta() + block * n));
 #endif
-    real x[MOST_ROWS], own[MOST_ROWS];
+    real x[MAX_ROWS], own[MAX_ROWS];
     read_row(n, w.delta() + block * n, x);
     EACH_ROW(row, n) {
         read_row(n, k + n * row, own);
@@ -333,7 +333,7 @@ GPUSIM_PHASE void join_change(const World& w, int block) {
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, join_block<N>(k, w.delta() + block * n));
 #endif
-    real x[MOST_ROWS], own[MOST_ROWS];
+    real x[MAX_ROWS], own[MAX_ROWS];
     read_row(n, w.delta() + block * n, x);
     EACH_ROW_BACK(row, n) {
         read_row(n, k + n * row, own);
@@ -350,7 +350,7 @@ GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[l
 GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
 // Return row ``row`` of M x, or of M^T x if ``turned``.
 GPUSIM_FN real row_times_slab(int n, const real* m, int row, bool turned, const real* x) {
-    real left[MOST_ROWS], right[MOST_ROWS], sum = real(0);
+    real left[MAX_ROWS], right[MAX_ROWS], sum = real(0);
     if (!turned) read_row(n, m + row * n, left);
     else EACH_ROW(k, n) left[k] = m[row + k * n];
     read_row(n, x, right);

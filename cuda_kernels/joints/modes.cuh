@@ -45,7 +45,7 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
     // Prevent that a row with contacts alternates between stick and slip forever (gpusim/reference/joints/modes.py).
     const int further = *w.switches() - CAREFUL_AFTER;
-    const real share = real(TURN_SHARE) * real(1 << (further < MOST_DOUBLINGS ? (further > 0 ? further : 0) : MOST_DOUBLINGS));
+    const real share = real(TURN_SHARE) * real(1 << (further < MAX_DOUBLINGS ? (further > 0 ? further : 0) : MAX_DOUBLINGS));
     const real turn = touches(w) && further >= 0 ? max_(dead, share * friction * w.response()[k]) : dead;
     int clamps = mode & ~CONTACT_BITS, shift = 0;
     real given = real(0);

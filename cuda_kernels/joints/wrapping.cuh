@@ -66,7 +66,7 @@ GPUSIM_FN bool wrap_inside(const WrapCircle& c, double* point) {
 // Compute the axes of the plane of the circle. Return false if an end is at the center of a sphere.
 GPUSIM_FN bool wrap_plane(bool cylinder, const double* a, const double* b, const double* frame, double* x, double* y) {
     const double length_a = norm3(a), length_b = norm3(b);
-    if ((length_a < length_b ? length_a : length_b) < WRAP_LEAST) return false;
+    if ((length_a < length_b ? length_a : length_b) < WRAP_MIN) return false;
     copy3(frame, x);
     copy3(frame + 3, y);
     if (cylinder) return true;
@@ -74,7 +74,7 @@ GPUSIM_FN bool wrap_plane(bool cylinder, const double* a, const double* b, const
     for (int k = 0; k < 3; ++k) x[k] = a[k] / length_a;
     cross3(a, b, normal);
     // If the ends and the center are on one line, any plane works.
-    if (norm3(normal) < WRAP_LEAST) cross3(x, abs_(dot3(x, frame)) < 0.9 ? frame : frame + 3, normal);
+    if (norm3(normal) < WRAP_MIN) cross3(x, abs_(dot3(x, frame)) < 0.9 ? frame : frame + 3, normal);
     cross3(normal, x, y);
     const double length = norm3(y);
     for (int k = 0; k < 3; ++k) y[k] = y[k] / length;
@@ -84,7 +84,7 @@ GPUSIM_FN bool wrap_plane(bool cylinder, const double* a, const double* b, const
 GPUSIM_SHARED void wrap_around(bool cylinder, bool sided, double radius, const double* in, double* out) {
     const double *a = in, *b = in + 3, *side = in + 12;
     double x[3], y[3], z[3], touch[4], arc = 0.0;
-    bool met = radius > WRAP_LEAST && wrap_plane(cylinder, a, b, in + 6, x, y);
+    bool met = radius > WRAP_MIN && wrap_plane(cylinder, a, b, in + 6, x, y);
     if (met) {
         cross3(x, y, z);
         const WrapCircle c = {radius, {dot3(a, x), dot3(a, y)}, {dot3(b, x), dot3(b, y)}, {dot3(side, x), dot3(side, y)}};

@@ -183,10 +183,10 @@ template <class T> struct Three {
 #endif
 
 // Loops over rows of a block. A GPU compiler unrolls the loops, so that small arrays stay in registers.
-constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
+constexpr int MAX_ROWS = GPUSIM_MAX_BLOCK;
 #if GPUSIM_GPU
-#define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MOST_ROWS; ++c) if (c < (n))
-#define EACH_ROW_BACK(c, n) _Pragma("unroll") for (int c = MOST_ROWS; c-- > 0;) if (c < (n))
+#define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MAX_ROWS; ++c) if (c < (n))
+#define EACH_ROW_BACK(c, n) _Pragma("unroll") for (int c = MAX_ROWS; c-- > 0;) if (c < (n))
 #else
 #define EACH_ROW(c, n) for (int c = 0; c < (n); ++c)
 #define EACH_ROW_BACK(c, n) for (int c = (n); c-- > 0;)

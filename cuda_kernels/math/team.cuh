@@ -4,14 +4,14 @@
 #include <omp.h>
 #include <unistd.h>
 
-#define TEAM_MOST 64
+#define TEAM_MAX 64
 // At about one in TEAM_LAG barriers, all threads except thread 0 sleep, so that thread 0 runs ahead.
 #define TEAM_LAG 64
 // Report: threads of the last run, number of runs with mismatched barriers, and the source lines of one mismatch.
 extern "C" {
 int team_report[4];
 }
-static int team_line[2][TEAM_MOST];
+static int team_line[2][TEAM_MAX];
 struct TeamMismatch {};
 struct TeamMember {
     int round;

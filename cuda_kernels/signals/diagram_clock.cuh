@@ -40,7 +40,7 @@ GPUSIM_FN void count_sample(double* s, double time, double period) {
 }
 GPUSIM_FN void skip_samples(double* s, double time, double period) {
     const double due = whole_below((time - s[ORIGIN]) / period + EARLY) + 1.0 - (s[COUNT] - s[BASE]);
-    s[BASE] -= max_(due - MOST_AT_ONCE, 0.0);
+    s[BASE] -= max_(due - MAX_AT_ONCE, 0.0);
 }
 GPUSIM_FN void end_samples(double* s, double time, double period) {
     if (is_due(s, time, period)) s[BASE] = s[COUNT] - (whole_below((time - s[ORIGIN]) / period + EARLY) + 1.0);
@@ -53,7 +53,7 @@ GPUSIM_FN void take_samples(const double* in, const double* par, double* s, doub
     if (!is_due(s, time, period)) return;
     skip_samples(s, time, period);
     bool due = true;
-    for (int k = 0; due && k < MOST_AT_ONCE; ++k) {
+    for (int k = 0; due && k < MAX_AT_ONCE; ++k) {
         const double share = reading_share(s, time, period);
         const double* given = in;
         double between[INPUTS + 1];
@@ -61,7 +61,7 @@ GPUSIM_FN void take_samples(const double* in, const double* par, double* s, doub
             for (int n = 0; n < INPUTS; ++n) between[n] = s[READINGS + n] + share * (in[n] - s[READINGS + n]);
             given = between;
         }
-        due = k + 1 < MOST_AT_ONCE && time >= s[ORIGIN] + (s[COUNT] + 1.0 - s[BASE] - EARLY) * period;
+        due = k + 1 < MAX_AT_ONCE && time >= s[ORIGIN] + (s[COUNT] + 1.0 - s[BASE] - EARLY) * period;
         sample(given, par, s, control, !due);
         count_sample(s, time, period);
     }

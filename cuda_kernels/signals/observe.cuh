@@ -355,7 +355,7 @@ GPUSIM_FN double spring_effort(const Kept& w, int axis, double stiffness, double
 #include "quantities.cuh"
 
 GPUSIM_FN void observe_entry(const Kept& w, const int* entry, double* out) {
-    double numbers[MOST_NUMBERS];
+    double numbers[MAX_NUMBERS];
     observe(w, entry[0], entry[1], numbers);
     for (int k = 0; k < entry[3]; ++k) out[entry[2] + k] = numbers[k];
 }

@@ -82,7 +82,7 @@ GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* produ
             for (int r = 0; r < used; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
             motion[6 * s + k] = mass_share(w, c, s) * sum;
         }
-    w.response()[axis] = max_(response, max_(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
+    w.response()[axis] = max_(response, max_(real(MIN_RESPONSE) * alone, real(MIN_NUMBER)));
 }
 // Invert the block of constraint c (rigid and joined rows), and eliminate the block from the remaining axis rows.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
@@ -313,7 +313,7 @@ GPUSIM_SHARED void correct_constraint(const World& w, int c, real* moved) {
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     for (int r = 0; r < used; ++r) {
         const real own = real(row_error(w, c * n + r));
-        error[r] = -(max_(real(LEAST_SHARE), real(1) / (real(1) + abs_(own) / real(FULL_SHARE_BELOW))) * own);
+        error[r] = -(max_(real(MIN_SHARE), real(1) / (real(1) + abs_(own) / real(FULL_SHARE_BELOW))) * own);
     }
     for (int k = 0; k < 6 * w.constraint_slots()[c]; ++k) moved[k] = real(0);
     solve_rigid(w, c, error, moved, change);

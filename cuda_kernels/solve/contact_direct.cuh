@@ -63,7 +63,7 @@ GPUSIM_PHASE void merge_path(const World& w, int n) {
 // Compute one column of S J M^-1 C^T for constraint c. ``motion`` is the motion of both sides due to a unit wrench.
 GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* sum) {
     const int n = w.block(), slots = w.slots();
-    real scale[MOST_ROWS];
+    real scale[MAX_ROWS];
     EACH_ROW(row, n) sum[row] = real(0);
     for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int side = 0; side < 2; ++side) {
@@ -76,7 +76,7 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
 }
 // Return the product of a row of n numbers and a vector in registers.
 GPUSIM_FN real row_times(int n, const real* row, const real* x) {
-    real own[MOST_ROWS];
+    real own[MAX_ROWS];
     read_row(n, row, own);
     real sum = own[0] * x[0];
     EACH_ROW(i, n) if (i) sum += own[i] * x[i];
@@ -85,7 +85,7 @@ GPUSIM_FN real row_times(int n, const real* row, const real* x) {
 // Compute y = K^-1 y for a column in registers. ``k`` contains the rows of K^T.
 GPUSIM_FN void divide_column(int n, const real* k, real* y) {
     EACH_ROW(row, n) {
-        real own[MOST_ROWS];
+        real own[MAX_ROWS];
         read_row(n, k + n * row, own);
         EACH_ROW(m, n) if (m > row) y[m] -= own[m] * y[row];
     }
@@ -94,7 +94,7 @@ GPUSIM_FN void divide_column(int n, const real* k, real* y) {
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block(), square = block * block, step = block * w.path_columns()[n];
     const ReadLane r = read_record(w, m);
-    real wrench[6], motion[12], y[MOST_ROWS], next[MOST_ROWS], *own = w.path_w() + path_at(w, n, 0) + block * column;
+    real wrench[6], motion[12], y[MAX_ROWS], next[MAX_ROWS], *own = w.path_w() + path_at(w, n, 0) + block * column;
     for (int k = 0; k < 6; ++k) wrench[k] = k == column ? real(1) : real(0);
     for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * side);
     bool has_next = false;
@@ -112,7 +112,7 @@ GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
         for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
             while (path_constraint(w, n, later) != w.edge_row()[edge]) ++later;
             const real* l = w.lower() + edge * square;
-            real rest[MOST_ROWS];
+            real rest[MAX_ROWS];
             if (later < stored) read_row(block, own + step * later, rest);
             for (int i = max_(stored, k + 1 + has_next); i <= later; ++i) {
                 joint_rows(w, m, path_constraint(w, n, i), motion, rest);
@@ -191,10 +191,10 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
 #endif
 }
 GPUSIM_FN real loaded(real free, real system) {
-    return min_(free, max_(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free));
+    return min_(free, max_(real(1.0 / POINT_FLOOR) * system, real(POINT_MIN / POINT_FLOOR) * free));
 }
 // Return the minimum eigenvalue of the response along the tangents.
-GPUSIM_FN real least_tangent(Lane mass) {
+GPUSIM_FN real min_tangent(Lane mass) {
     const real apart = mass[3] - mass[5], both = mass[3] + mass[5];
     return real(0.5) * (both - sqrt_(apart * apart + real(4) * mass[4] * mass[4]));
 }
@@ -203,7 +203,7 @@ GPUSIM_FN real least_tangent(Lane mass) {
 // tangents.
 GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;
-    const real stiffest = min_(real(mass[0]), least_tangent(mass));
+    const real stiffest = min_(real(mass[0]), min_tangent(mass));
     floor[0] = max_(real(POINT_FLOOR) * free - mass[0], real(0));
     const real along = max_(real(POINT_FLOOR) * free - stiffest, real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
     floor[1] = tire ? real(0) : along;
@@ -323,7 +323,7 @@ GPUSIM_FN void add_path_twist(const World& w, int n, real* twist) {
     const int block = w.block(), columns = w.path_columns()[n];
     for (int j = 0; j < 6; ++j) {
         if (j >= columns) continue;
-        real part[MOST_ROWS];
+        real part[MAX_ROWS];
         read_row(block, w.path_part() + block * j, part);
         real sum = part[0];
         EACH_ROW(row, block) if (row) sum += part[row];

@@ -30,7 +30,7 @@ GPUSIM_FN void fill_axis(const World& w, int k) {
     real impulse, slope;
     linear_part(w, k, mode, &impulse, &slope);
     // Rows with the slope 0 get a tiny slope, so that p = P up to round-off.
-    slope = max_(slope, real(LEAST_SLOPE) / w.response()[k]);
+    slope = max_(slope, real(MIN_SLOPE) / w.response()[k]);
     const real stop = contact == AT_LOWER ? w.velocity_lower()[k] : (contact == AT_UPPER ? w.velocity_upper()[k] : real(0));
     w.gamma()[row] = contact >= STICK ? real(0) : real(1) / slope;
     w.target()[row] = contact >= STICK ? stop : impulse / slope;
@@ -38,7 +38,7 @@ GPUSIM_FN void fill_axis(const World& w, int k) {
 // Start with the mode of the last substep, if its piece of the law still exists.
 GPUSIM_PHASE void start_axis(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
-    const real response = max_(w.diagonal()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
+    const real response = max_(w.diagonal()[w.axis_row()[k]], real(MIN_NUMBER)), infinite = real(1.0 / 0.0);
     w.response()[k] = response;
     const int contact = w.axis_mode()[k] & CONTACT_BITS;
     bool gone = !(h_prev(w) > real(0));
@@ -57,17 +57,17 @@ GPUSIM_PHASE void find_spin(const World& w, int) {
         if (!(w.rotor()[4 * b + 3] > 0.0)) continue;
         real axis[3], swing[3];
         const real spin = rotor_spin(w, b, axis), angle = abs_(spin) * real(w.h);
-        fast |= angle > real(LEAST_SPIN);
-        if (!(nutation(w, b, spin) > real(MOST_NUTATION))) continue;
+        fast |= angle > real(MIN_SPIN);
+        if (!(nutation(w, b, spin) > real(MAX_NUTATION))) continue;
         beyond = true;
         for (int k = 0; k < 3; ++k) swing[k] = w.twist()[6 * b + 3 + k] - spin * axis[k];
-        if (real(w.h) * norm3(swing) > real(LEAST_SWING)) raise_to(w.spin_peak(), tagged(double(angle), b));
+        if (real(w.h) * norm3(swing) > real(MIN_SWING)) raise_to(w.spin_peak(), tagged(double(angle), b));
     }
     *w.spinning() = fast && !beyond && !GPUSIM_SWEPT && !touches(w);
 }
 GPUSIM_FN bool is_spinning(const World& w) { return w.rotors() && *w.spinning(); }
-GPUSIM_FN int most_passes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : PASSES; }
-GPUSIM_FN int most_refreshes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : MOST_REFRESHES; }
+GPUSIM_FN int max_passes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : PASSES; }
+GPUSIM_FN int max_refreshes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : MAX_REFRESHES; }
 // In worlds with fast rotors, predict the bias with the impulses of the last substep.
 GPUSIM_PHASE void predict_row(const World& w, int row) {
     const real before = real(*w.kick_before());
@@ -76,7 +76,7 @@ GPUSIM_PHASE void predict_row(const World& w, int row) {
 GPUSIM_PHASE void forget_prediction(const World& w, int i) { w.twist()[i] = w.twist_kicked()[i]; }
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
-    *w.passes_remaining() = most_passes(w);
+    *w.passes_remaining() = max_passes(w);
     *w.refreshes() = *w.hold_bias() = *w.bias_fits() = 0;
     *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
@@ -97,7 +97,7 @@ GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #if !GPUSIM_WIDE
 // Release axis k, because friction, limits or stiff springs would keep rigid rows from closing a gap.
 GPUSIM_PHASE void let_axis_go(const World& w, int k) {
-    if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(LEAST_SLOPE);
+    if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(MIN_SLOPE);
 }
 #endif
 // Compute the residual of each row (m/s).
@@ -196,7 +196,7 @@ GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.factor_damping() = damping;
     *w.since_factor() = *w.refreshes() = 0;
     *w.hold_bias() = *w.refactor() = 1;
-    *w.passes_remaining() = most_passes(w);
+    *w.passes_remaining() = max_passes(w);
 }
 // Return twice the kinetic energy after the kick. The sum ends when it exceeds ``least``.
 GPUSIM_FN double kicked_motion(const World& w, double least) {
@@ -238,10 +238,10 @@ GPUSIM_PHASE void guard_loops(const World& w, int) {
     const bool gaining = gained_motion(w) > GAIN * kicked_motion(w, 1.0 / 0.0);
     if (!gaining && !runs_away) return;
     const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
-    if (damping <= MOST_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);
-    if (!gaining || *w.refreshes() >= most_refreshes(w)) return;
+    if (damping <= MAX_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);
+    if (!gaining || *w.refreshes() >= max_refreshes(w)) return;
     begin_again(w, GUARD_STRAIGHT, before);
-    *w.refreshes() = most_refreshes(w);
+    *w.refreshes() = max_refreshes(w);
 }
 GPUSIM_PHASE void guard(const World& w, int) {
     const int action = *w.guard_action();
@@ -255,7 +255,7 @@ GPUSIM_PHASE void guard(const World& w, int) {
     const double energy = part_total(w, w.energy()), growth = sqrt_(energy / *w.first_energy());
     const double before = *w.factor_damping();
     const double damping = DAMPING * (before > 0.0 ? before : growth * part_total(w, w.plain_energy()) / energy);
-    if (growth > CONTRACTION && damping <= MOST_DAMPING) begin_again(w, GUARD_RELEASE, damping);
+    if (growth > CONTRACTION && damping <= MAX_DAMPING) begin_again(w, GUARD_RELEASE, damping);
 }
 #endif
 GPUSIM_FN mask keeps(whole action) { return (action == whole(GUARD_KEEP)) | (action >= whole(GUARD_RUNAWAY)); }
@@ -303,7 +303,7 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
 // Refresh the bias only when the modes no longer change, because the velocities of a temporary mode would distort the
 // bias. The number of refreshes is limited.
 GPUSIM_PHASE void plan_bias(const World& w, int) {
-    *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= most_refreshes(w);
+    *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= max_refreshes(w);
     *w.refreshes() += *w.since_factor() > 0;
 }
 // Do not switch modes in worlds that may not factor again, because the factor would no longer match the rows.
@@ -345,7 +345,7 @@ GPUSIM_PHASE void end_refit(const World& w, int) {
         *w.refactor() = 1;
         *w.switches() += 1;
         *w.since_factor() = 0;
-        *w.passes_remaining() = most_passes(w);
+        *w.passes_remaining() = max_passes(w);
     }
 }
 #endif

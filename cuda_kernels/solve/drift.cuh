@@ -121,7 +121,7 @@ GPUSIM_FN bool row_jumps(const World& w, int row) {
         const real *before = w.twist_before() + 6 * body[s], *after = w.twist() + 6 * body[s];
         scale += size3(j) * (size3(before) + size3(after)) + size3(j + 3) * (size3(before + 3) + size3(after + 3));
     }
-    return abs_(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + least_jump(w);
+    return abs_(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + min_jump(w);
 }
 // Return whether the initial velocities of a world violate rigid rows, stops or contacts.
 GPUSIM_FN bool starts_with_jump(const World& w) {

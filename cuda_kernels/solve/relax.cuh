@@ -53,7 +53,7 @@ GPUSIM_PHASE void resume_passes(const World& w, int) {
     *w.passes_remaining() = RELAX_PASSES;
     *w.since_factor() = *w.changed() = *w.stale() = *w.refactor() = 0;
     *w.hold_bias() = 1;
-    *w.refreshes() = most_refreshes(w);
+    *w.refreshes() = max_refreshes(w);
     *w.first_axis() = NO_AXIS;
 }
 // An axis with a bound that drives it away from a limit had an impact. Discard the axis rate before the impact.

@@ -8,7 +8,7 @@
 GPUSIM_PHASE void start_stress(const World& w, int) { *w.load_size() = *w.self_stress() = real(0); }
 #endif
 // No stage uses the memory of the rotation operators before the next curvature stage.
-GPUSIM_PHASE void respond_body(const World& w, int b) { impulse_response(w, b, w.solved(), w.turn() + 18 * b); }
+GPUSIM_PHASE void respond_body(const World& w, int b) { impulse_response(w, b, w.solved(), w.rotation_terms() + 18 * b); }
 GPUSIM_PHASE void load_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
     const int taken = w.constraint_slots()[at.block];
@@ -21,7 +21,7 @@ GPUSIM_PHASE void load_row(const World& w, int item) {
             for (int k = 0; k < n; ++k)
                 if (first + k != row) load += law[(row - first) * n + k] * w.solved()[first + k];
         const real* j = w.jacobian() + 6 * (at.block * slots * n + row - first);
-        for (int s = 0; s < taken; ++s) load += dot6(j + 6 * s * n, w.turn() + 18 * body[s]);
+        for (int s = 0; s < taken; ++s) load += dot6(j + 6 * s * n, w.rotation_terms() + 18 * body[s]);
         w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : load;
     }
 }

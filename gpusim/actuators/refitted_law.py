@@ -19,7 +19,7 @@ ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 """Newton's method in ``solve_alone``: maximum number of iterations, and tolerances relative to step and velocity."""
 KEPT = 0.2
 """Relative change of the slope of a row above which the solver updates the slope and factors the matrix again."""
-SWINGING, LEAST_SHARE = 0.5, 0.05
+SWINGING, MIN_SHARE = 0.5, 0.05
 """Fractions of the previous change and of the velocity above which a reversed change counts as oscillation."""
 
 
@@ -78,7 +78,7 @@ class RefittedLaw(ActuatorType, ABC):
             slope = np.where(np.abs(slope - drag) <= KEPT * (slope + others), drag, slope)
             last, last_impulse, last_move = work.scratch[place]
             move, here = guess - last, self.kick_law(group, work, guess)[0]
-            least = np.maximum(SWINGING * np.abs(last_move), LEAST_SHARE * np.abs(guess))
+            least = np.maximum(SWINGING * np.abs(last_move), MIN_SHARE * np.abs(guess))
             swings = (move * last_move < 0.0) & (np.abs(move) > least)
             secant = (last_impulse - here) / np.where(swings, move, 1.0)
             rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)

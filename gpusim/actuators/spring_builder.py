@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.actuators.spring import line_params
-from gpusim.actuators.strut import MOST_POINTS, BumpStop
+from gpusim.actuators.strut import MAX_POINTS, BumpStop
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.typing import Array, Vector
 
@@ -185,9 +185,9 @@ def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Arr
 
 def _table(element: str, name: str, value: Any) -> Array:
     rows = validate.array(element, value)
-    if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MOST_POINTS:
+    if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MAX_POINTS:
         rule = f"{name} has the shape {rows.shape}"
-        raise validate.fail(element, rule, f"give 2 to {MOST_POINTS} rows of two numbers")
+        raise validate.fail(element, rule, f"give 2 to {MAX_POINTS} rows of two numbers")
     if not np.all(np.isfinite(rows)):
         raise validate.fail(element, f"{name} has a number that is not finite", "give finite numbers")
     if np.any(np.diff(rows[:, 0]) <= 0.0):
@@ -208,7 +208,7 @@ def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
 
 
 def _columns(table: str, abscissa: str, rows: Array) -> dict[str, float]:
-    points = np.zeros((MOST_POINTS, 2))
+    points = np.zeros((MAX_POINTS, 2))
     points[: len(rows)] = rows
     columns = {f"{table}_points": float(len(rows))}
     for k, (x, force) in enumerate(points.tolist()):

@@ -41,7 +41,7 @@ from gpusim.description.actuator_kinds import (
 )
 from gpusim.typing import Array
 
-MOST_POINTS = 16
+MAX_POINTS = 16
 """Maximum number of points in a table."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
@@ -66,7 +66,7 @@ _TABLES = (
             ("damper's table", "damper_velocity", "m/s"),
             ("damper's table", "damper_force", "N"),
         )
-        for k in range(MOST_POINTS)
+        for k in range(MAX_POINTS)
     ),
 )
 NUMBERS = {f"STRUT_{name.upper()}": at for at, (name, _, _) in enumerate((*_OWN, *_TABLES))}

@@ -18,7 +18,7 @@ from gpusim.backends.numpy.backend import NumpyBackend
 from gpusim.backends.requirements import check_numpy
 from gpusim.compile_cache import check_cache
 from gpusim.compiler.topology import Topology
-from gpusim.description.config import MOST_COLORS, SolverConfig
+from gpusim.description.config import MAX_COLORS, SolverConfig
 from gpusim.errors import GpusimError, ModelError, callers_level, unknown_name
 from gpusim.model.model import Model
 from gpusim.model.state import State
@@ -173,7 +173,7 @@ def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
     overflow = topology.coloring_for(config.max_colors).overflow
     if not overflow.size:
         return
-    raised = f"raise max_colors (up to {MOST_COLORS}) or " if config.max_colors < MOST_COLORS else ""
+    raised = f"raise max_colors (up to {MAX_COLORS}) or " if config.max_colors < MAX_COLORS else ""
     warnings.warn(
         f"{overflow.size} of {topology.num_constraints} constraints (the first is "
         f"'{topology.constraint_labels[overflow[0]]}') have no color (max_colors = {config.max_colors}) and "

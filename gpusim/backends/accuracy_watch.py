@@ -13,7 +13,7 @@ from gpusim.errors import callers_level
 from gpusim.model.model import Model
 from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, SPINS, VOIDS, constraint_of
 from gpusim.reference.limits import accuracy_limits
-from gpusim.reference.rotors import MOST_NUTATION, rotors
+from gpusim.reference.rotors import MAX_NUTATION, rotors
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
@@ -145,7 +145,7 @@ class AccuracyWatch:
     def _spun(self, angle: float) -> str:
         """Return a message about the rotor that was too fast for the step."""
         body = constraint_of(angle)
-        share = angle * float(rotors(self._model, self._config)[body, 3]) / MOST_NUTATION
+        share = angle * float(rotors(self._model, self._config)[body, 3]) / MAX_NUTATION
         return (
             f"{self._model.bodies[body].element} spun by {angle:.3g} rad in a substep while its axis turned, so its "
             f"spin and energy drift; give SolverConfig(substeps={math.ceil(share) * self._config.substeps})"

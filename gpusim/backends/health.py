@@ -247,8 +247,8 @@ class CapacityWatch:
 
 # A health word of the kernels is code * INDICES + index + 1 (cuda_kernels/health.cuh).
 INDICES = 1 << 24
-# For actuators, the index is (number of the actuator) * MOST_VARIABLES + (number of the variable).
-MOST_VARIABLES = 16
+# For actuators, the index is (number of the actuator) * MAX_VARIABLES + (number of the variable).
+MAX_VARIABLES = 16
 _WARNED_EACH = 5
 STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND, JOINT = range(8)
 RESUMED = INDICES * (JOINT + 1) + 1
@@ -363,7 +363,7 @@ class KernelQuarantine:
         model, after = self._backend.model, f"after t = {time:.6g} s"
         what, index = divmod(word - 1, INDICES)
         if what == ACTUATOR:
-            number, variable = divmod(index, MOST_VARIABLES)
+            number, variable = divmod(index, MAX_VARIABLES)
             groups = sorted(model.groups, key=lambda g: g.type.name)
             spec, kind = [(s, g.type) for g in groups for s in g.specs][number]
             return f"{spec.element} has {kind.variables[variable].name} = inf or nan {after}"

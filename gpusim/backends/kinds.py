@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpusim import validate
 from gpusim.actuators import PACKAGE_KINDS
-from gpusim.backends.health import MOST_VARIABLES
+from gpusim.backends.health import MAX_VARIABLES
 from gpusim.compile_cache import OWN_FOLDER
 from gpusim.description.actuator_kinds import ActuatorType
 from gpusim.model.model import Model
@@ -84,8 +84,8 @@ def check_kernels(kinds: Kinds) -> None:
             if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
                 rule = f"the name {name!r} must consist of letters, digits and _, and begin with a letter"
                 raise validate.fail(_element(kind), rule, "rename it")
-        if len(kind.variables) > MOST_VARIABLES:
-            rule = f"has {len(kind.variables)} state variables, the maximum is {MOST_VARIABLES}"
+        if len(kind.variables) > MAX_VARIABLES:
+            rule = f"has {len(kind.variables)} state variables, the maximum is {MAX_VARIABLES}"
             raise validate.fail(_element(kind), rule, "declare the others in state_fields")
 
 

@@ -28,7 +28,7 @@ PILE_LEGEND = (
 )
 SHOWN_SHARE = 0.003
 """Minimum share of a step for which the report lists a stage."""
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 """Minimum share of a step for which the report lists a kernel."""
 LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile range."
 
@@ -89,7 +89,7 @@ def share_lines(records: Sequence[Record]) -> list[str]:
     for record in records:
         if record.stages:
             total = sum(record.stages.values())
-            named = {k: v for k, v in record.kernels.items() if v > LEAST_SHARE * total}
+            named = {k: v for k, v in record.kernels.items() if v > MIN_SHARE * total}
             lines.append(f"{_case(record)}: {shares(record.stages, total)}; of it {shares(named, total)}")
         elif record.profiled:
             lines.append(f"{_case(record)}: {record.profiled}")

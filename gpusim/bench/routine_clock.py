@@ -20,7 +20,7 @@ ROUTINES = 96
 """Maximum number of routines, as in cuda_kernels/routine_clock.cuh."""
 STEP = ("contacts", "substep", "store_contacts", "check")
 """Routines of a step, except those that load and store the state."""
-LEAST_SECONDS = 0.2
+MIN_SECONDS = 0.2
 """Minimum measuring time, s."""
 GROUPS = ("contacts", "impulses", "substep")
 """Routines that consist of consecutive stages."""
@@ -34,7 +34,7 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
 
     Args:
         sim: simulation in fused launch on the CUDA or the native backend. The simulation advances in calls of ``steps``
-            steps until LEAST_SECONDS have passed.
+            steps until MIN_SECONDS have passed.
         steps: number of steps per call.
 
     Raises:
@@ -52,7 +52,7 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
         raise ModelError(f"{rule}; give backend='cuda' or 'native' with launch='fused'")
     assert len(names) <= ROUTINES
     with counted(backend, variant) as read:
-        before, end = read(), time.perf_counter() + LEAST_SECONDS
+        before, end = read(), time.perf_counter() + MIN_SECONDS
         sim.step(steps)
         while time.perf_counter() < end:
             sim.step(steps)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], float]
 WALL: Clock = time.perf_counter
-LEAST_CHUNKS = 5
+MIN_CHUNKS = 5
 CHUNK_SHARE = 0.1
 WARM_SHARE = 0.2
 
@@ -225,7 +225,7 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
             steps = min(steps, most or steps)
     times: list[float] = []
     total = 0.0
-    while total < seconds or len(times) < LEAST_CHUNKS:
+    while total < seconds or len(times) < MIN_CHUNKS:
         begun.room_for(steps)
         command(sim, len(times) + 1, case.hold > 0)
         spent = timed(sim, advance, steps, clock)

@@ -27,7 +27,7 @@ from gpusim.compiler.mass import complete_bodies
 from gpusim.compiler.ray_sensors import with_shapes
 from gpusim.compiler.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.compiler.topology import Topology
-from gpusim.description.actuator_kinds import MOST_CLAMPED, Group, Parameter, actuator_type
+from gpusim.description.actuator_kinds import MAX_CLAMPED, Group, Parameter, actuator_type
 from gpusim.description.elements import Elements
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.operator_names import STOP_BUTTON
@@ -261,10 +261,10 @@ def _place_clamped(groups: list[Group]) -> None:
         for n, axis in enumerate(group.axis.tolist()):
             group.clamp_index[n] = count[axis]
             count[axis] += 1
-            if count[axis] > MOST_CLAMPED:
+            if count[axis] > MAX_CLAMPED:
                 raise validate.fail(
                     group.specs[n].element,
-                    f"is actuator {count[axis]} with a separate limit on one coordinate, which takes {MOST_CLAMPED}",
+                    f"is actuator {count[axis]} with a separate limit on one coordinate, which takes {MAX_CLAMPED}",
                     "join some of them into one with the sum of their gains and limits",
                 )
 

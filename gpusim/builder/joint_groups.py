@@ -2,7 +2,7 @@
 
 Joints with a common movable body are in one group. ``SolverConfig(joint_solver="auto")`` uses the argument ``solver``
 of the joints in a group. Groups without the argument ``solver`` get the direct solver, except tracks. A track is a
-closed ring of at least LEAST_RING links with shapes and without actuators.
+closed ring of at least MIN_RING links with shapes and without actuators.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 SOLVERS = ("direct", "colored")
-LEAST_RING = 12
+MIN_RING = 12
 
 
 def check_solver(element: str, solver: str | None) -> None:
@@ -95,7 +95,7 @@ def _asked(joints: Iterable[JointSpec]) -> str:
 
 def _is_track(model: Model, group: list[int]) -> bool:
     t = model.topology
-    if len(group) < LEAST_RING or (t.constraint_joint[group] < 0).any():
+    if len(group) < MIN_RING or (t.constraint_joint[group] < 0).any():
         return False
     bodies, count = np.unique(t.constraint_bodies[group], return_counts=True)
     sides = t.constraint_bodies[group]

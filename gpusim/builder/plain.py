@@ -41,12 +41,12 @@ _PACKAGES = ("actuators", "builder", "contact", "description", "joints", "meshes
 """Packages with dataclasses that the builder can store as records."""
 _DIAGRAMS = {"Diagram": "gpusim.control.diagram", "SensorDiagram": "gpusim.sensors.measured"}
 _ROOT = "gpusim."
-_MOST_LISTED = 1000
+_MAX_LISTED = 1000
 """Maximum number of entries of arrays that the file stores as lists."""
 _SMALL = 32
 """Maximum number of entries of arrays that the file does not store in the table of shared arrays."""
 _DTYPES = {np.dtype(name): name for name in ("float64", "float32", "int64", "int32", "uint8", "uint32", "bool")}
-_MOST_DEPTH = 100
+_MAX_DEPTH = 100
 
 
 class Encoder:
@@ -112,7 +112,7 @@ class Encoder:
 
 def _plain_array(value: Array) -> dict[str, Any]:
     kind = {"dtype": _DTYPES[value.dtype], "shape": list(value.shape)}
-    if value.size > _MOST_LISTED:
+    if value.size > _MAX_LISTED:
         little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
         return {"$array": base64.b64encode(zlib.compress(little.tobytes(), 1)).decode(), **kind}
     listed = value.tolist()
@@ -151,7 +151,7 @@ class Decoder:
                 return value
             raise _broken(element, f"{value!r} is not a value of a file")
         self._depth += 1
-        if self._depth > _MOST_DEPTH:
+        if self._depth > _MAX_DEPTH:
             raise _broken(element, "values are nested too deeply")
         if isinstance(value, list):
             found: Any = [self.decode(element, item) for item in value]

@@ -17,7 +17,7 @@ from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.plots import check_plot_file
 from gpusim.scene import scene_modules
 
-_MOST_STEPS = 1e15
+_MAX_STEPS = 1e15
 LARGEST_PICTURE = 8192
 """Maximum width or height, pixels."""
 _RECORDINGS = ".npz"
@@ -196,11 +196,11 @@ def count_steps(option: str, seconds: float, dt: float) -> int:
     """Return how many steps of ``dt`` s fit into ``seconds``, rounded to the nearest integer.
 
     Raises:
-        OptionError: the number of steps is above ``_MOST_STEPS``.
+        OptionError: the number of steps is above ``_MAX_STEPS``.
     """
     steps = seconds / dt
-    if not steps <= _MOST_STEPS:
-        raise OptionError(f"{option} {seconds:g} s has more than {_MOST_STEPS:g} steps of {dt:g} s; give less")
+    if not steps <= _MAX_STEPS:
+        raise OptionError(f"{option} {seconds:g} s has more than {_MAX_STEPS:g} steps of {dt:g} s; give less")
     return round(steps)
 
 

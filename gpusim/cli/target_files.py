@@ -40,7 +40,7 @@ XACRO = ".xacro"
 _HELD = (".urdf", XACRO)
 """Types of model files whose joints gpusim holds with servos."""
 _LINES_IN_A_PANEL = 8
-_MOST_FINDINGS = 10
+_MAX_FINDINGS = 10
 _SLIDING = "prismatic"
 _TURNING = ("revolute", "continuous")
 
@@ -156,10 +156,10 @@ def show_findings(report: ImportReport, path: str) -> None:
         for severity in SEVERITIES
         for sentence in one_for_each_fact(f.sentence for f in report.findings if f.severity == severity)
     ]
-    for line in lines[:_MOST_FINDINGS]:
+    for line in lines[:_MAX_FINDINGS]:
         note(line)
-    if len(lines) > _MOST_FINDINGS:
-        note(f"{len(lines) - _MOST_FINDINGS} more findings; see 'gpusim check {path}'")
+    if len(lines) > _MAX_FINDINGS:
+        note(f"{len(lines) - _MAX_FINDINGS} more findings; see 'gpusim check {path}'")
 
 
 def add_floor(builder: ModelBuilder) -> None:

@@ -8,7 +8,7 @@ from itertools import combinations
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
 
-MOST_BETWEEN = 5
+MAX_BETWEEN = 5
 """Maximum number of bodies without shapes between two bodies that count as neighbors."""
 
 
@@ -73,7 +73,7 @@ def _neighbors(holding: Sequence[JointSpec], part_of: dict[int, int], shaped: se
                 children.setdefault(parent, set()).add(child)
     for part in sorted(shaped):
         line, passed = children.get(part, set()), {part}
-        for _ in range(MOST_BETWEEN):
+        for _ in range(MAX_BETWEEN):
             bare = line - shaped - passed
             passed |= bare
             line = {child for body in bare for child in children.get(body, ())}

@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 # Maximum number of shapes for which finalize lists all pairs. With more shapes, a grid finds pairs with overlapping
 # boxes.
-MOST_LISTED = 64
+MAX_LISTED = 64
 # Default pair capacity per movable shape, and additional capacity per world.
 PAIRS_EACH, PAIRS_MORE = 14, 32
 MATERIAL_NUMBERS = 2
@@ -27,8 +27,8 @@ MATERIAL_NUMBERS = 2
 MOST_IN_TURN = 1000
 PARTS = 256
 """Number of parts into which the kernels split a list."""
-LARGE, MOST_WALKED = 32, 1000
-"""In models with more than MOST_WALKED shapes, several threads search the pairs of each large shape. A large shape is
+LARGE, MAX_WALKED = 32, 1000
+"""In models with more than MAX_WALKED shapes, several threads search the pairs of each large shape. A large shape is
 larger than a grid cell. LARGE is the maximum number of large shapes."""
 
 
@@ -138,7 +138,7 @@ class ContactTopology:
             "bucket_slots": self.num_buckets + 2 if gridded else 0,
             "grid_shapes": shapes if gridded else 0,
             "scan_parts": PARTS if pairs else 0,
-            "large_parts": LARGE * PARTS if gridded and shapes > MOST_WALKED else 0,
+            "large_parts": LARGE * PARTS if gridded and shapes > MAX_WALKED else 0,
             "color_slots": config.max_colors + 3 if pairs else 0,
             "body_slots": dynamic.size + 1 if pairs else 0,
             "pair_sides": 2 * pairs,
@@ -204,7 +204,7 @@ def contact_topology(
         included=included,
         include_material=include_material,
         materials=materials,
-        candidates=_candidates(may, manifolds) if len(shapes) <= MOST_LISTED else None,
+        candidates=_candidates(may, manifolds) if len(shapes) <= MAX_LISTED else None,
         cell=_cell(radius[dynamic[body]]) if len(shapes) else 1.0,
         seams=seams(shapes, reach),
         seam_reach=reach,

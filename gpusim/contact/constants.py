@@ -22,9 +22,9 @@ TURN_LIMIT = 0.5
 SLIDING_SHARE = 1.0 - 1e-5
 # Fraction of the penetration that each substep corrects.
 PUSH_SHARE = 0.2
-# The normal compliance of a point on jointed bodies is at least min(POINT_FLOOR f, max(m, POINT_LEAST f)). f is the
+# The normal compliance of a point on jointed bodies is at least min(POINT_FLOOR f, max(m, POINT_MIN f)). f is the
 # response of the two bodies without joints. m is the inverse mass of the mechanisms of both bodies.
-POINT_FLOOR, POINT_LEAST = 1e-3, 1e-6
+POINT_FLOOR, POINT_MIN = 1e-3, 1e-6
 # Minimum additional compliance along the tangents of points on jointed bodies, as a fraction of the mean response.
 TANGENT_FLOOR = 1e-2
 # Resting points on bodies with joints act as stiff springs with the compliance SOFT_JOINED times their response. These
@@ -59,13 +59,13 @@ STEADY = 0.9999
 # is CONVERGED instead of NEWTON_SETTLED. The method takes at most NEWTON_PASSES steps, and halves each step up to
 # NEWTON_HALVINGS - 1 times. The rows of the equations are scaled to about 1. The method adds NEWTON_DAMPING to the
 # diagonal of the equations, so redundant points share a load. If no step helps, the method multiplies the damping by
-# NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. A jam has no solution, and the impulses of a jam change velocities by 1e2 to
+# NEWTON_GROWTH, up to NEWTON_MAX_DAMPING. A jam has no solution, and the impulses of a jam change velocities by 1e2 to
 # 1e5 times the initial error. In moving robots, impulses change velocities by at most 3 times the initial error. Above
 # NEWTON_GAIN times the initial error, the solver uses sweeps, because the number of sweeps limits the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 NEWTON_DAMPING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
 NEWTON_PASSES, NEWTON_HALVINGS = 20, 8
-NEWTON_GROWTH, NEWTON_MOST_DAMPING = 1e3, 1e-2
+NEWTON_GROWTH, NEWTON_MAX_DAMPING = 1e3, 1e-2
 NEWTON_GAIN, NEWTON_SLOW = 30.0, 0.25
 # Number of Newton steps for sliding friction. The direction error is at most 1e-4 rad for mass ratios of 1:4.
 FRICTION_PASSES = 2
@@ -79,8 +79,8 @@ SPRING_DAMPING = 0.25
 # reduces the damper with the rolling speed (reference/contacts/contact_tire.py).
 TIRE_DAMPING, TIRE_FADE = 0.02, 20.0
 # TIRE_PASSES: Newton steps for the factor G of a tire (reference/contacts/contact_tire.py). TIRE_STEPS: Newton steps
-# for the cubic equation in each step for G. TIRE_LEAST: minimum ratio of a deflection to its value without force.
-TIRE_PASSES, TIRE_STEPS, TIRE_LEAST = 3, 6, 1e-3
+# for the cubic equation in each step for G. TIRE_MIN: minimum ratio of a deflection to its value without force.
+TIRE_PASSES, TIRE_STEPS, TIRE_MIN = 3, 6, 1e-3
 # Minimum sine of the angle between axle and normal of a wheel with a rolling direction.
 TIRE_FLAT = 1e-3
 # Bias of a point that must not exert a force.

@@ -21,7 +21,7 @@ from gpusim.description.program_clock import HEAD
 from gpusim.errors import ModelError, unknown_name
 from gpusim.typing import Array
 
-MOST_PASSES = 64
+MAX_PASSES = 64
 """Maximum number of passes to find shapes and units around loops."""
 
 
@@ -69,7 +69,7 @@ def ordered(flat: Flat) -> list[str]:
 def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: float) -> dict[Port, Kind]:
     """Return the shape and unit of every output."""
     known: dict[Port, Kind] = {}
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         before = dict(known)
         for name in order:
             known |= {(name, port): kind for port, kind in _outputs(flat, name, known, signals, period).items()}

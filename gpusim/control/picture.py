@@ -22,7 +22,7 @@ PORT = 15.0
 """Height of a port."""
 MARGIN, FRAME = 12.0, 20.0
 """Margin around the picture, and height of the header of a subsystem."""
-MOST_LINES, MOST_LETTERS = 3, 26
+MAX_LINES, MAX_LETTERS = 3, 26
 """Maximum number of parameter lines in a box, and maximum number of letters per line."""
 ROLES = {"input": "input", "signal": "signal", "command": "command", "inport": "port", "outport": "port"}
 """Roles of the kinds of blocks with a special color."""
@@ -221,13 +221,13 @@ def parameter_lines(found: Block) -> tuple[str, ...]:
         if name in bare or callable(value) or _same(value, usual) or (not isinstance(value, str) and _empty(value)):
             continue
         word = f"{name} {shown(value)}"
-        if lines and len(lines[-1]) + 2 + len(word) <= MOST_LETTERS:
+        if lines and len(lines[-1]) + 2 + len(word) <= MAX_LETTERS:
             lines[-1] += f", {word}"
         else:
             lines.append(word)
-    if len(lines) > MOST_LINES:
-        lines = [*lines[: MOST_LINES - 1], f"{lines[MOST_LINES - 1]} …"]
-    return tuple(line if len(line) <= MOST_LETTERS else line[: MOST_LETTERS - 1] + "…" for line in lines)
+    if len(lines) > MAX_LINES:
+        lines = [*lines[: MAX_LINES - 1], f"{lines[MAX_LINES - 1]} …"]
+    return tuple(line if len(line) <= MAX_LETTERS else line[: MAX_LETTERS - 1] + "…" for line in lines)
 
 
 def _empty(value: Any) -> bool:
@@ -259,4 +259,4 @@ def shown(value: Any) -> str:
         return str(value)
     listed = [shown(v) for v in value]
     text = f"[{', '.join(listed)}]"
-    return text if len(text) <= MOST_LETTERS - 6 else f"{len(listed)} values"
+    return text if len(text) <= MAX_LETTERS - 6 else f"{len(listed)} values"

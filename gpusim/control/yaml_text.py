@@ -8,8 +8,8 @@ from typing import Any
 
 from gpusim import validate
 
-MOST_ENTRIES = 1_000_000
-MOST_DEPTH = 100
+MAX_ENTRIES = 1_000_000
+MAX_DEPTH = 100
 
 
 # Pattern of a message of the parser, the message in plain words, and the fix. All other messages remain unchanged.
@@ -72,10 +72,10 @@ def parse(text: str, name: str) -> Any:
     except RecursionError:
         raise validate.fail(name, "is nested too deeply", "use fewer levels") from None
     count, depth = _size(found, name, {})
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         raise validate.fail(name, "is nested too deeply", "use fewer levels")
-    if count > MOST_ENTRIES:  # nested anchors can represent billions of entries
-        rule = f"has more than {MOST_ENTRIES} entries, including those that * repeats"
+    if count > MAX_ENTRIES:  # nested anchors can represent billions of entries
+        rule = f"has more than {MAX_ENTRIES} entries, including those that * repeats"
         raise validate.fail(name, rule, "split the file")
     return found
 

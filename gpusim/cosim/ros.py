@@ -31,7 +31,7 @@ _POLL = 1e-3
 """Interval between two checks for a controller, s."""
 _CONNECTS_WITHIN = 1.0
 """A bridge warns if it finds no router within this time, s."""
-_MOST_WAITING = 1000
+_MAX_WAITING = 1000
 """Maximum number of messages in the queue."""
 
 
@@ -83,7 +83,7 @@ class RosBridge(Closing):
         self._met = False
         self._lockstep, self._timeout = lockstep, validate.positive("RosBridge", "timeout", timeout)
         self._choose(sim, commands, bodies)
-        self._received: queue.Queue[bytes | None] = queue.Queue(_MOST_WAITING)
+        self._received: queue.Queue[bytes | None] = queue.Queue(_MAX_WAITING)
         namespace = checked_namespace(namespace)
         if isinstance(domain, bool) or not isinstance(domain, int) or not 0 <= domain <= 232:
             raise validate.fail("RosBridge", f"domain = {domain!r} is not within 0 to 232", "give ROS_DOMAIN_ID")

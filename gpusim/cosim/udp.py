@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DTYPES = {"float32": "<f4", "float64": "<f8"}
 _LABELS_EVERY = 1.0 - 1e-6
 """Simulated time from one packet with labels to the next, s."""
-_MOST_NUMBER = 65535
+_MAX_NUMBER = 65535
 
 
 class UdpPoses(Closing):
@@ -70,8 +70,8 @@ class UdpPoses(Closing):
         self._sampler = RegularSampler("UDP", rate, sim.config.dt, self.sample)
         self._world = int(chosen_worlds("UDP", [world], sim.num_worlds)[0])
         self.labels = matching("body", bodies, [body.label for body in sim.model.bodies])
-        if max(self._world, len(self.labels)) > _MOST_NUMBER:
-            raise validate.fail("UDP", f"a packet counts up to {_MOST_NUMBER} bodies and worlds", "choose fewer bodies")
+        if max(self._world, len(self.labels)) > _MAX_NUMBER:
+            raise validate.fail("UDP", f"a packet counts up to {_MAX_NUMBER} bodies and worlds", "choose fewer bodies")
         self._seen = sim.observe(["sim.time", *(f"body.{body}.{x}" for body in self.labels for x in _PARTS)])
         self._frame = FRAMES[frame]
         self._format = PacketFormat(self._frame.number, _DTYPES[dtype], self._world, len(self.labels))

@@ -6,7 +6,7 @@ of the row gives the impulse p in a substep as a function of the velocity u:
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
 Springs, dampers, motors and cylinders determine the impulse P and the slope D. Each actuator j with an effort limit,
-such as a servo, adds a clamped term. A row has at most MOST_CLAMPED clamped terms. The term ``F sign(u)`` is dry
+such as a servo, adds a clamped term. A row has at most MAX_CLAMPED clamped terms. The term ``F sign(u)`` is dry
 friction. Joint limits and stops determine the velocity bounds u_min and u_max.
 
 An actuator of a ``coupled`` kind acts on several axes at once. The force on each axis depends on the velocities of all
@@ -43,7 +43,7 @@ from gpusim.typing import Array
 # of the step size, the damping force has an error proportional to the change for two steps.
 NEXT, LAST, BEFORE_LAST = 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0
 # Maximum number of clamped terms on an axis row. Each term uses two bits of the row's mode (reference/joints/laws.py).
-MOST_CLAMPED = 14
+MAX_CLAMPED = 14
 
 
 LINE_REFERENCES: Mapping[str, Reference] = {

@@ -9,13 +9,13 @@ import numpy as np
 from gpusim import validate
 from gpusim.renamed import NamesMoved, checks_old_names
 
-MOST_REPEATS = 1_000_000
+MAX_REPEATS = 1_000_000
 """Maximum of ``substeps`` and ``iterations``, because kernels count with 32 bits."""
 
 SCHEMES = ("second_order", "semi_implicit")
 JOINT_SOLVERS = ("auto", "direct", "colored")
 # A 64-bit mask contains the colors that a body uses.
-MOST_COLORS = 62
+MAX_COLORS = 62
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ class SolverConfig(NamesMoved):
                 object.__setattr__(self, name, int(value))
         object.__setattr__(self, "dt", validate.positive(element, "dt", self.dt))
         for name in ("substeps", "iterations"):
-            if validate.count(element, name, getattr(self, name)) > MOST_REPEATS:
-                raise validate.fail(element, f"{name} is above {MOST_REPEATS}", "give less")
+            if validate.count(element, name, getattr(self, name)) > MAX_REPEATS:
+                raise validate.fail(element, f"{name} is above {MAX_REPEATS}", "give less")
         if isinstance(self.max_colors, bool) or not isinstance(self.max_colors, int):
             raise validate.fail(
-                element, f"max_colors = {self.max_colors!r} must be a whole number", f"give 1 to {MOST_COLORS}"
+                element, f"max_colors = {self.max_colors!r} must be a whole number", f"give 1 to {MAX_COLORS}"
             )
-        if not 1 <= self.max_colors <= MOST_COLORS:
+        if not 1 <= self.max_colors <= MAX_COLORS:
             raise validate.fail(
-                element, f"max_colors = {self.max_colors} is not within 1 to {MOST_COLORS}", f"give 1 to {MOST_COLORS}"
+                element, f"max_colors = {self.max_colors} is not within 1 to {MAX_COLORS}", f"give 1 to {MAX_COLORS}"
             )
         if self.max_pairs is not None and (
             isinstance(self.max_pairs, bool) or not isinstance(self.max_pairs, int) or self.max_pairs < 1

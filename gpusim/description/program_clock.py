@@ -24,11 +24,11 @@ EARLY = 1e-6
 DRIFT = 1e-5
 """Maximum round-off of a sample time, as a fraction of the period. With a smaller error, the actual time of the sample
 becomes the new time origin."""
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 """Maximum number of missed samples that a program runs after a long step. The program skips earlier samples."""
 CONSTANTS = {
     "COUNT": COUNT, "WORLD": WORLD, "ORIGIN": ORIGIN, "BASE": BASE, "PERIOD": PERIOD, "READ": READ,
-    "EARLY": EARLY, "DRIFT": DRIFT, "MOST_AT_ONCE": MOST_AT_ONCE,
+    "EARLY": EARLY, "DRIFT": DRIFT, "MAX_AT_ONCE": MAX_AT_ONCE,
 }  # fmt: skip
 """Constants by their names in the kernels."""
 
@@ -108,9 +108,9 @@ def count_sample(s: Array, time: Array, period: Any) -> None:
 
 
 def skip_samples(s: Array, time: Array, period: Any) -> None:
-    """If more than MOST_AT_ONCE samples are due, skip the oldest samples."""
+    """If more than MAX_AT_ONCE samples are due, skip the oldest samples."""
     due = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0 - (s[:, COUNT] - s[:, BASE])
-    s[:, BASE] -= np.maximum(due - MOST_AT_ONCE, 0.0)
+    s[:, BASE] -= np.maximum(due - MAX_AT_ONCE, 0.0)
 
 
 def end_samples(s: Array, time: Array, period: Any) -> None:

@@ -18,7 +18,7 @@ from gpusim.validate import matching
 
 SEEDS = 2**53
 """Number of different seeds."""
-_MOST_STEPS = 2**24
+_MAX_STEPS = 2**24
 """Maximum number of control steps per episode."""
 _NOISE = 1 << 20
 """Index of the first random stream for noise."""
@@ -123,7 +123,7 @@ class Episodes:
 
     def noise(self, columns: Array) -> Array:
         """Return normal random numbers (num_envs, n) of this control step for the signals in ``columns`` (n,)."""
-        sample = self.count * _MOST_STEPS + self.elapsed
+        sample = self.count * _MAX_STEPS + self.elapsed
         return normal_number(self.seed[:, None], self.stream[:, None], sample[:, None], _NOISE + columns)
 
     def arrays(self) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 
 A physically possible inertia tensor has positive principal moments, and no moment exceeds the sum of the other two
 moments. For a given mass, a ball of the densest metal (osmium) has the smallest possible moment of inertia. The
-importer treats moments below a millionth of the ball's moment (:func:`gpusim.validate.least_moment`) as zero.
+importer treats moments below a millionth of the ball's moment (:func:`gpusim.validate.min_moment`) as zero.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.validate import least_moment
+from gpusim.validate import min_moment
 
 # Round-off can break the triangle inequality for a flat plate. The builder's tolerance is larger, so the builder
 # accepts every tensor that the importer accepts.
@@ -65,7 +65,7 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
     """
     if not np.all(np.abs(inertia) < HUGE):  # also for NaN
         return "not finite"
-    least, scale = least_moment(mass), float(np.abs(inertia).max())
+    least, scale = min_moment(mass), float(np.abs(inertia).max())
     if scale < max(TINY, least):
         if allow_zero:
             return None
@@ -94,10 +94,10 @@ def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     if not TINY <= scale < HUGE:  # also for NaN
         return sphere_inertia(mass)
     moments, axes = np.linalg.eigh(inertia / scale)
-    if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < max(10.0 * TINY, least_moment(mass)):
+    if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < max(10.0 * TINY, min_moment(mass)):
         return sphere_inertia(mass)
     # Twice the least moment, so that round-off in rotations cannot lower a moment below the limit.
-    moments = np.maximum(moments, max(REPAIRED_SHARE * moments[2], 2.0 * least_moment(mass) / scale))
+    moments = np.maximum(moments, max(REPAIRED_SHARE * moments[2], 2.0 * min_moment(mass) / scale))
     lacking = moments[2] * (1.0 + TRIANGLE_MARGIN) - moments[0] - moments[1]
     if lacking > 0.0:
         moments[:2] += 0.5 * lacking
@@ -117,7 +117,7 @@ def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
     ``mass`` (kg) and ``inertia`` (kg m2) are the properties of the bodies after the link in the kinematic chain.
     """
     light = LIGHT * mass
-    return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * least_moment(light))
+    return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * min_moment(light))
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:

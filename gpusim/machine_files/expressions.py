@@ -16,7 +16,7 @@ from gpusim.errors import GpusimError, ModelError, unknown_name
 from gpusim.transform import Transform
 
 _LONGEST = 1000
-_MOST_NUMBERS = 100_000
+_MAX_NUMBERS = 100_000
 _NAME = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
@@ -206,7 +206,7 @@ def attribute(value: Any, name: str) -> Any:
 
 def vector(value: Any) -> Any:
     """Return a list of numbers as an array, and any other value unchanged."""
-    if isinstance(value, list | tuple) and value and len(value) <= _MOST_NUMBERS and all(map(_is_scalar, value)):
+    if isinstance(value, list | tuple) and value and len(value) <= _MAX_NUMBERS and all(map(_is_scalar, value)):
         return np.array(value, float)
     return value
 

@@ -27,7 +27,7 @@ from gpusim.scene import Camera, Plot, Scene
 SUFFIXES = (".yaml", ".yml")
 DURATION = 5.0
 """Default duration of a machine file, s."""
-_MOST_CALLS = 100_000
+_MAX_CALLS = 100_000
 _NOT_IN_FILES = {"add_builder", "add_diagram", "add_coupling", "add_actuator"}
 _MODEL_KEYS = ("file", "label_prefix", "parent", "xform")
 _CONTROL = ("as", "for", "if", "add", "values")
@@ -219,8 +219,8 @@ class _Loader:
 
     def _count(self, key: str, more: int = 0) -> None:
         """Raise a ModelError if the calls so far plus ``more`` calls exceed the maximum number."""
-        if self._calls + more > _MOST_CALLS:
-            raise validate.fail(key, f"makes more than {_MOST_CALLS} calls", "give smaller loops")
+        if self._calls + more > _MAX_CALLS:
+            raise validate.fail(key, f"makes more than {_MAX_CALLS} calls", "give smaller loops")
 
     def _function(self, key: str) -> tuple[Callable[..., Any], int]:
         owner, dot, method = key.rpartition(".")

@@ -19,7 +19,7 @@ from gpusim.machines.arms import BoomArm
 from gpusim.machines.holding import (
     FREE_DROP,
     LAMINAR,
-    MOST_PRESSURE,
+    MAX_PRESSURE,
     RETURN,
     Balance,
     HoldingValve,
@@ -187,7 +187,7 @@ class ArmCylinder:
         drop = self.spool.drop if self.spool.compensated else top
         speed = balance.speed(orifice_flow(balance.supply, drop) / balance.areas[1], top)
         pressures = balance.pressures(speed)
-        if pressures[1] >= MOST_PRESSURE:
+        if pressures[1] >= MAX_PRESSURE:
             raise validate.fail(element, "no pressure opens its holding valve so far", "give a higher spool.drain")
         first = "ab".index(valves[0].chamber)
         return Lowering(speed, pressures[first], pressures[1 - first], pressures[2])

@@ -24,7 +24,7 @@ LAMINAR = 2e5
 """Pressure drop below which the flow through a drive's valves is laminar, Pa."""
 RETURN = 4e5
 """Absolute pressure of the return line, Pa, high enough to prevent cavitation."""
-MOST_PRESSURE, HALVINGS = 1e9, 80
+MAX_PRESSURE, HALVINGS = 1e9, 80
 
 
 def orifice_gain(flow: float, drop: float) -> float:
@@ -145,7 +145,7 @@ class Balance:
             opening = min(max((p + v.pilot_ratio * other - v.pressure) / v.opening_range, 0.0), 1.0)
             return orifice_flow(self.poppet * opening, p - hose) if p > hose else 0.0
 
-        low, high = 0.0, MOST_PRESSURE
+        low, high = 0.0, MAX_PRESSURE
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if passes(middle) > flow else (middle, high)

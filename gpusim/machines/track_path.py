@@ -16,7 +16,7 @@ from gpusim.typing import Array
 
 TOUCH = 1e-9
 """Angular tolerance for links that already lie on a tangent, rad."""
-LEAST_GAIN = 0.5
+MIN_GAIN = 0.5
 """Minimum increase of the track length, in links, if the idler moves by two pitches."""
 
 
@@ -84,7 +84,7 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
     used = _mirrored(wheels) if turned else wheels
     reach = used.pitch
     least, natural, most = (_length(used, shift) / used.pitch for shift in (-reach, 0.0, reach))
-    if most - least < LEAST_GAIN or not least <= round(natural) <= most:
+    if most - least < MIN_GAIN or not least <= round(natural) <= most:
         gain = (most - least) * used.pitch
         rule = f"its idler hardly tightens it: moved by {2.0 * reach:g} m it makes the path longer by {gain:.2g} m"
         raise validate.fail(element, rule, "place it farther from the sprocket than all road wheels and rollers")
@@ -131,7 +131,7 @@ def _fits(wheels: Wheels, move: float, count: int) -> bool:
     if any(math.hypot(idler.x - c.x, idler.z - c.z) < idler.radius + c.radius for c in others):
         return False
     least, most = (_length(wheels, move + shift) / wheels.pitch for shift in (-wheels.pitch, wheels.pitch))
-    return most - least >= LEAST_GAIN and least <= count <= most
+    return most - least >= MIN_GAIN and least <= count <= most
 
 
 def _mirrored(wheels: Wheels) -> Wheels:

@@ -14,7 +14,7 @@ import numpy as np
 from gpusim.machines.track_path import Path, Wheels
 from gpusim.typing import Array
 
-STIFFNESS, MOST_ROUNDS, MOST_STEPS = 1e3, 12, 50
+STIFFNESS, MAX_ROUNDS, MAX_STEPS = 1e3, 12, 50
 """Penalty stiffness, and maximum numbers of outer and inner iterations."""
 CLOSED = 1e-12
 """Errors of lengths and gaps, in pitches, below which the iteration ends."""
@@ -91,7 +91,7 @@ class _Loop:
 
     def newton(self, x: Array) -> Array:
         """Return the unknowns that minimize the merit, by Newton's method."""
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             slope, hessian = self._derivatives(x)
             if np.abs(slope).max() < LEVEL:
                 break
@@ -143,7 +143,7 @@ def tighten(wheels: Wheels, path: Path) -> Path | None:
     """Return the taut loop with the number of links of ``path``, or None if the solve fails."""
     loop = _Loop(wheels, path)
     x = loop.start
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         x = loop.newton(x)
         longer, gaps = loop.errors(x[loop.places])
         loop.tension = loop.tension + STIFFNESS * longer

@@ -17,11 +17,11 @@ from gpusim.typing import Array
 
 FOLDER = "decompositions"
 """Subfolder of gpusim's cache folder."""
-MOST_PARTS, CONCAVITY = 32, 0.05
+MAX_PARTS, CONCAVITY = 32, 0.05
 
 
 def decompose_mesh(
-    element: str, mesh: Any, scale: Any = 1.0, *, max_parts: int = MOST_PARTS, concavity: float = CONCAVITY
+    element: str, mesh: Any, scale: Any = 1.0, *, max_parts: int = MAX_PARTS, concavity: float = CONCAVITY
 ) -> list[Array]:
     """Return the vertices (n, 3), m, of each convex part. All parts together approximate the mesh.
 

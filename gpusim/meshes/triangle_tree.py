@@ -20,7 +20,7 @@ LEAF = 4
 GRID = 65535
 _ROOM = 1e-6
 """Margin of boxes against round-off, in steps of the grid."""
-_MOST_SHARING = 8
+_MAX_SHARING = 8
 """Maximum number of triangles at an edge that the search for neighbors compares."""
 
 
@@ -240,7 +240,7 @@ def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
     away -= along * (np.sum(away * along, axis=-1) / np.sum(along * along, axis=-1))[..., None]
     away /= np.linalg.norm(away, axis=-1, keepdims=True)
     best, least = tips.copy(), np.full(tips.shape, np.inf)
-    for shift in range(1, min(tips.shape[1], _MOST_SHARING)):
+    for shift in range(1, min(tips.shape[1], _MAX_SHARING)):
         cosine = np.sum(away * np.roll(away, -shift, axis=1), axis=-1)
         better = cosine < least
         best = np.where(better, np.roll(tips, -shift, axis=1), best)

@@ -113,7 +113,7 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("momentum_kicked", ("bodies", 3), "real", "kg m2/s", "angular momentum after the kick"),
     Field("midpoint", ("bodies", 3), "real", "rad/s", "angular velocity at the midpoint of the drift"),
     Field("spun", ("bodies",), "int", "-", "1: a body without joints that rotates by a large angle in this substep"),
-    Field("turn", ("bodies", 18), "real", "-", "rotation operators E and T (curvature.cuh)"),
+    Field("rotation_terms", ("bodies", 18), "real", "-", "rotation operators E and T (curvature.cuh)"),
     Field("rotation_angle", ("bodies",), "real", "rad", "rotation in the substep"),
     Field("force", ("bodies", 3), "real", "N", "applied forces"),
     Field("torque", ("bodies", 3), "real", "N m", "applied torques"),

@@ -15,9 +15,9 @@ from gpusim.compiler.contact_topology import ContactTopology
 from gpusim.compiler.topology import Topology
 from gpusim.model.model import Model
 
-MOST_CONDENSED = 64
+MAX_CONDENSED = 64
 """Maximum number of contact unknowns in a world for Newton's method (contact_newton.cuh)."""
-MOST_COMPARED = 2000
+MAX_COMPARED = 2000
 """Maximum number of bodies for which the code compares the paths of all pairs."""
 
 
@@ -59,7 +59,7 @@ def find_paths(t: Topology) -> Paths:
 def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
     """Return an upper bound for the total number of pivots on the paths of ``places`` manifolds."""
     bodies = sorted({int(b) for b in contact.body if paths.bodies[b]})
-    if len(bodies) > MOST_COMPARED:
+    if len(bodies) > MAX_COMPARED:
         return places * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
     # The last row represents all bodies without a path.
     row, on = np.full(len(paths.bodies), len(bodies)), np.zeros((len(bodies) + 1, len(paths.pivots)), np.float32)
@@ -87,14 +87,14 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
     # A manifold has up to four points, and three torques.
-    numbers = min(MOST_CONDENSED, -(-15 * contacts["pairs"] // 8) * 8) if places and not t.swept.any() else 0
+    numbers = min(MAX_CONDENSED, -(-15 * contacts["pairs"] // 8) * 8) if places and not t.swept.any() else 0
     return {
         "direction_rows": t.num_constraints * t.block if on else 0,
         "articulated_slots": places,
         "path_slots": room_for_paths(find_paths(t), model.contact, places) if on else 0,
         "path_rows": t.block if places else 0,
         "path_wrenches": int(places > 0),
-        "condensed_slots": min(contacts["pairs"], MOST_CONDENSED // 3) + 1 if numbers else 0,
+        "condensed_slots": min(contacts["pairs"], MAX_CONDENSED // 3) + 1 if numbers else 0,
         "condensed_numbers": numbers,
         "condensed_equations": numbers * (numbers + 8),
     }

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.actuators.hydraulic.cavitation import LEAST_VOID
+from gpusim.actuators.hydraulic.cavitation import MIN_VOID
 from gpusim.reference.layout import ROW_GAP, ROW_ROTATION
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
@@ -57,7 +57,7 @@ def measure_voids(w: StepBuffers) -> None:
     for group in w.groups.values():
         for name, first in group.type.voids.items():
             void = group.state[name].astype(np.float64)
-            peak[:] = np.maximum(peak, np.max(_tagged(np.where(void > LEAST_VOID, void, 0.0), first), axis=1))
+            peak[:] = np.maximum(peak, np.max(_tagged(np.where(void > MIN_VOID, void, 0.0), first), axis=1))
 
 
 def measure_jumps(w: StepBuffers) -> None:

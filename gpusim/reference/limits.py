@@ -22,7 +22,7 @@ converge."""
 OPEN_LEVERS, OPEN_SUBSTEPS = 25.0, 10
 """A loop counts as broken if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
 substeps."""
-LEAST_SPEED = 1e-6
+MIN_SPEED = 1e-6
 """Minimum speed change of the lightest body (m/s). gpusim ignores smaller impulse changes."""
 
 
@@ -39,6 +39,6 @@ def accuracy_limits(model: Model) -> dict[str, float]:
         "usual_lever": lever,
         "joint_tilt_limit": JOINT_SHARE,
         "contact_residual_limit": CONTACT_SHARE,
-        "contact_change_least": LEAST_SPEED * min(masses, default=0.0),
+        "contact_change_least": MIN_SPEED * min(masses, default=0.0),
         "contact_streak_limit": CONTACT_STREAK,
     }

@@ -21,11 +21,11 @@ from gpusim.typing import Array
 
 SYMMETRIC = 1e-3
 """Maximum deviation of a rotor's inertia from symmetry, as a fraction of its maximum moment of inertia."""
-LEAST_SPIN = 0.05
+MIN_SPIN = 0.05
 """Minimum rotation of a rotor in a substep (rad) for which the solver predicts the curvature bias."""
-MOST_NUTATION = 1.0
+MAX_NUTATION = 1.0
 """Maximum n. Rotors with a greater n count as too fast."""
-LEAST_SWING = 1e-3
+MIN_SWING = 1e-3
 """Rotation of a rotor's axis in a substep above which gpusim warns that the rotor is too fast (rad)."""
 PASSES = 10
 """Maximum number of passes in worlds with fast rotors."""
@@ -76,7 +76,7 @@ def rotation_angles(w: Any) -> Array:
         return np.asarray(angle)
     axis, spin = _spins(w)
     swing = h * rotations.norm(omega - spin[..., None] * axis)
-    slow = (w.rotors[:, 3] > 0.0) & ((_nutation(w, spin) <= MOST_NUTATION) | (swing <= w.real.type(LEAST_SWING)))
+    slow = (w.rotors[:, 3] > 0.0) & ((_nutation(w, spin) <= MAX_NUTATION) | (swing <= w.real.type(MIN_SWING)))
     return np.where(slow, swing, angle)
 
 
@@ -89,8 +89,8 @@ def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
         return np.zeros(w.num_worlds, bool), np.zeros((w.num_worlds, 1))
     h = w.real.type(w.h)
     axis, spin = _spins(w)
-    fast, beyond = np.abs(spin) * h > LEAST_SPIN, _nutation(w, spin) > MOST_NUTATION
-    turns = h * rotations.norm(w.twist[..., 3:] - spin[..., None] * axis) > LEAST_SWING
+    fast, beyond = np.abs(spin) * h > MIN_SPIN, _nutation(w, spin) > MAX_NUTATION
+    turns = h * rotations.norm(w.twist[..., 3:] - spin[..., None] * axis) > MIN_SWING
     return fast.any(axis=1) & ~touching & ~beyond.any(axis=1), np.where(beyond & turns, np.abs(spin) * h, 0.0)
 
 

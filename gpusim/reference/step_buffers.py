@@ -156,7 +156,7 @@ class StepBuffers:
         self.system_inverse_mass = derived["system_inverse_mass"]
         self.inertia_inverse_body, self.inertia_largest = derived["inertia_inverse_body"], derived["inertia_largest"]
         moving = np.trace(self.inertia_inverse_body[:, dynamic], axis1=-2, axis2=-1)
-        self.least_inertia = 1.0 / float(moving.max()) if moving.size else 0.0
+        self.min_inertia = 1.0 / float(moving.max()) if moving.size else 0.0
 
     def _take_parameters(self) -> None:
         p = self.parameters

@@ -14,7 +14,7 @@ from gpusim.robotics.native import KernelSolver, Problem
 from gpusim.typing import Array
 
 DEVICE, WARP = 0, 32
-MOST_THREADS = 1 << 16
+MAX_THREADS = 1 << 16
 """Maximum number of threads of a launch."""
 
 
@@ -35,7 +35,7 @@ class CudaSolver(KernelSolver):
 
     def launch(self, robot: Array, arrays: dict[str, Array]) -> None:
         """Copy the changing arrays to the GPU, run the kernel, and copy the outputs back."""
-        cupy, blocks = self._cupy, min(-(-int(robot["worlds"]) // WARP), MOST_THREADS // WARP)
+        cupy, blocks = self._cupy, min(-(-int(robot["worlds"]) // WARP), MAX_THREADS // WARP)
         threads = blocks * WARP
         with cupy.cuda.Device(DEVICE):
             given = self._placed | {name: cupy.asarray(array) for name, array in arrays.items()}

@@ -18,7 +18,7 @@ from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-_LEAST_END = 1e-6
+_MIN_END = 1e-6
 """Minimum radius of the flat ends, as a fraction of the radius in the middle."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
@@ -156,7 +156,7 @@ def add_shape_barrel(
     if bow < r:
         rule = f"arc_radius = {bow:g} is below radius = {r:g}, so the arc would not be about a far axis"
         raise validate.fail(element, rule, "give an arc_radius of at least radius, or use a wheel, with an edge_radius")
-    if not end_radius(params) > _LEAST_END * r:
+    if not end_radius(params) > _MIN_END * r:
         tip = math.sqrt(r * (2.0 * bow - r))
         rule = f"half_length = {half:g} leaves no flat end: the arc comes to its tip at {tip:g}"
         raise validate.fail(element, rule, "give a smaller half_length or a larger arc_radius")

@@ -16,7 +16,7 @@ from gpusim.typing import Array
 
 ROUND_SIDE = -1
 """Face number that represents the round side or no face."""
-MOST_WALKS = 64
+MAX_WALKS = 64
 
 
 class Span:
@@ -106,7 +106,7 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
     """
     s, found = sign * start, np.full(start.size, np.inf)
     going = np.isfinite(s)
-    for _ in range(MOST_WALKS):
+    for _ in range(MAX_WALKS):
         if not going.any():
             break
         at = np.flatnonzero(going)

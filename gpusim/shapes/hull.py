@@ -13,7 +13,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import Faces, Line, Mesh, Params, ShapeType, register
 from gpusim.errors import callers_level
-from gpusim.meshes.decomposition import MOST_PARTS, decompose_mesh
+from gpusim.meshes.decomposition import MAX_PARTS, decompose_mesh
 from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.meshes.polytope import FlatPointsError, convex_hull, fewer_points, hull_points, solid
 from gpusim.shapes.casting import Span
@@ -21,7 +21,7 @@ from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
-MOST_VERTICES = 256
+MAX_VERTICES = 256
 
 
 @register
@@ -90,7 +90,7 @@ def add_shape_hull(
     group: int | str = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
-    max_vertices: int = MOST_VERTICES,
+    max_vertices: int = MAX_VERTICES,
     color: Any = None,
 ) -> int:
     """Add the convex hull of points.
@@ -125,10 +125,10 @@ def add_shape_mesh(
     group: int | str = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
-    max_vertices: int = MOST_VERTICES,
+    max_vertices: int = MAX_VERTICES,
     color: Any = None,
     convex: str = "hull",
-    max_parts: int = MOST_PARTS,
+    max_parts: int = MAX_PARTS,
 ) -> int:
     """Add the convex hull of a mesh, or hulls of its convex parts.
 
@@ -182,11 +182,11 @@ def _check_points(element: str, vertices: Any) -> Array:
 
 
 def _hull_params(element: str, points: Array, max_vertices: int) -> Params:
-    if not isinstance(max_vertices, int | np.integer) or not 4 <= max_vertices <= MOST_VERTICES:
+    if not isinstance(max_vertices, int | np.integer) or not 4 <= max_vertices <= MAX_VERTICES:
         raise validate.fail(
             element,
             f"max_vertices = {max_vertices!r} is out of range",
-            f"give a whole number from 4 to {MOST_VERTICES}",
+            f"give a whole number from 4 to {MAX_VERTICES}",
         )
     try:
         corners = hull_points(points)

@@ -19,9 +19,9 @@ from gpusim.typing import Array
 from gpusim.validate import name_list
 
 STATES = ("joint.*.position", "joint.*.velocity")
-KINK, LEAST_SLOPE = 0.1, 1e-6
+KINK, MIN_SLOPE = 0.1, 1e-6
 """The state is at a kink if the slopes on the two sides differ by more than the fraction KINK. Differences below
-LEAST_SLOPE are round-off."""
+MIN_SLOPE are round-off."""
 _ELEMENT = "Simulation.linearize"
 
 
@@ -144,7 +144,7 @@ def _kinks(points: Array, after: Array) -> Array:
     above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
     both = (above > 0.0) & (below > 0.0)
     up, down = up / np.where(both, above, 1.0), down / np.where(both, below, 1.0)
-    least = LEAST_SLOPE + KINK * np.maximum(np.abs(up), np.abs(down)).max(axis=1)
+    least = MIN_SLOPE + KINK * np.maximum(np.abs(up), np.abs(down)).max(axis=1)
     return np.asarray(both[:, 0] & (np.abs(up - down).max(axis=1) > least))
 
 

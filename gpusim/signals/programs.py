@@ -18,7 +18,7 @@ from gpusim.description.program_clock import (
     BASE,
     COUNT,
     EARLY,
-    MOST_AT_ONCE,
+    MAX_AT_ONCE,
     ORIGIN,
     PERIOD,
     WORLD,
@@ -110,10 +110,10 @@ class RunningProgram:
         some = own[taken]
         skip_samples(some, time[taken], periods[taken])
         own[taken] = some
-        for k in range(MOST_AT_ONCE):
+        for k in range(MAX_AT_ONCE):
             if not due.size:
                 break
-            due = self._once(own, commands, now, par, time, periods, due, k + 1 == MOST_AT_ONCE)
+            due = self._once(own, commands, now, par, time, periods, due, k + 1 == MAX_AT_ONCE)
         some = own[taken]
         end_samples(some, time[taken], periods[taken])
         some[:, len(self.program.initial) :] = now[taken]

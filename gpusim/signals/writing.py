@@ -24,7 +24,7 @@ MAY_BE_INFINITE = (
 """Parameters that may be infinite."""
 JUMPS = 3
 """Number of consecutive steps with new velocities of a kinematic body after which the writer warns."""
-MOST_NAMED = 6
+MAX_NAMED = 6
 """Maximum number of signals of a wildcard that a message lists."""
 _LIMITS = (".limit_lower", ".limit_upper")
 _QUATERNIONS = ("orientation", "quaternion", "pose")
@@ -94,8 +94,8 @@ class Part:
         names = [s.info.name for s in self.signals]
         if names == [self.name]:
             return ""
-        more = ", ..." if len(names) > MOST_NAMED else ""
-        return f", the numbers of {len(names)} signals: {', '.join(names[:MOST_NAMED])}{more}"
+        more = ", ..." if len(names) > MAX_NAMED else ""
+        return f", the numbers of {len(names)} signals: {', '.join(names[:MAX_NAMED])}{more}"
 
     def split(self, values: Array) -> list[tuple[Signal, Array]]:
         """Return pairs of a signal and the values of this signal (count, *shape)."""

@@ -15,7 +15,7 @@ from gpusim.reference.solve.positions import row_errors
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-14, 1e6
+FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-2, 1e-14, 1e6
 MAX_ROTATION = 0.5
 
 
@@ -75,7 +75,7 @@ def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) ->
         for name, array in saved.items():
             state.arrays[name][~better] = array[~better]
         errors = np.where(better[:, None, None], new, errors)
-        damping = np.clip(np.where(better, 0.1 * damping, 10.0 * damping), LEAST_DAMPING, MOST_DAMPING)
+        damping = np.clip(np.where(better, 0.1 * damping, 10.0 * damping), MIN_DAMPING, MAX_DAMPING)
     prepare.prepare(w, w.config.dt)
     state.arrays["step_before"][:] = 0.0
     return AssemblyReport(before, by_label(t.constraint_labels, row_errors(w)), count, tolerance, w.num_worlds)

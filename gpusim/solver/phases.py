@@ -101,12 +101,13 @@ _TABLE = (
         reads="angular_momentum force inertia_inverse linear_velocity step_last torque",
         writes="momentum_kicked twist twist_kicked",
     ),
-    Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn rotation_angle"),
+    Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint rotation_terms rotation_angle"),
     Phase(
         "bend_element",
         "element_items(w)",
         bound="elements",
-        reads="element_value element_vectors midpoint orientation position rotation since_factor turn rotation_angle twist",
+        reads="element_value element_vectors midpoint orientation position rotation rotation_angle rotation_terms "
+        "since_factor twist",
         writes="bias element_bias",
     ),
     Phase(
@@ -236,12 +237,12 @@ _TABLE = (
     Phase("correct_row", "rows", reads="delta", writes="solved"),
     Phase("correct_body", "body_items(w)", bound="bodies * 6", reads="delta mass_jacobian", writes="twist"),
     Phase("start_stress", writes="load_size self_stress"),
-    Phase("respond_body", "bodies", reads="mass_jacobian solved", writes="turn"),
+    Phase("respond_body", "bodies", reads="mass_jacobian solved", writes="rotation_terms"),
     Phase(
         "load_row",
         "row_items(w, w.constraints())",
         bound="rows",
-        reads="coupled_gamma factored_gamma jacobian solved turn",
+        reads="coupled_gamma factored_gamma jacobian solved rotation_terms",
         writes="rhs",
     ),
     Phase("weigh_stress", "rows", reads="delta diagonal solved", writes="load_size self_stress"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpusim.reference.solve.colored_solve import POSITION_SWEEPS, REFITS
-from gpusim.reference.solve.positions import MOST_CORRECTIONS
+from gpusim.reference.solve.positions import MAX_CORRECTIONS
 from gpusim.solver.nodes import (
     Condition,
     If,
@@ -394,7 +394,7 @@ CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "
 # Release the axis rows, because friction, limits or stiff springs would keep loops open.
 LET_AXES_GO = (If(AXES, run("let_axis_go")),)
 # Correct closed loops several times, each time with a factor at the corrected pose.
-CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
+CLOSE_LOOPS = (*run("start_closing"), Sweeps(MAX_CORRECTIONS, (
     Later(run("refresh_rotation")),
     *run("error_row judge_errors"),
     Later((If(CLOSING, (

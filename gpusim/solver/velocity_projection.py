@@ -25,7 +25,7 @@ from gpusim.typing import Array
 
 PASSES = 3
 """Number of passes of the solve."""
-LEAST_SHARE = 1e-11
+MIN_SHARE = 1e-11
 """Maximum singular value of redundant rows, as a fraction of the greatest singular value."""
 
 
@@ -143,6 +143,6 @@ def _solved(metric: Array, rows: Array, goal: Array, old: Array, moves: Array) -
     factor = np.linalg.cholesky(metric[np.ix_(free, free)])
     white = np.linalg.solve(factor, flat[:, free].T).T
     for _ in range(PASSES):
-        change = np.linalg.lstsq(white, goal - flat @ new, rcond=LEAST_SHARE)[0]
+        change = np.linalg.lstsq(white, goal - flat @ new, rcond=MIN_SHARE)[0]
         new[free] += np.linalg.solve(factor.T, change)
     return new.reshape(old.shape)

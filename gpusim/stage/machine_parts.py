@@ -33,7 +33,7 @@ _LINK = 0.04
 """Radius of a rod, as a fraction of its length."""
 _THINNEST = 0.011
 """Minimum half extent of a visible solid, as a fraction of the machine's size."""
-_LINK_LEAST, _LINK_MOST = 0.008, 0.025
+_LINK_MIN, _LINK_MAX = 0.008, 0.025
 
 
 class MachineParts:
@@ -75,7 +75,7 @@ class MachineParts:
 
     def link_radius(self, length: float) -> float:
         """Return the radius (m) of a rod with the length ``length`` (m)."""
-        return min(max(_LINK * length, _LINK_LEAST * self.size), _LINK_MOST * self.size)
+        return min(max(_LINK * length, _LINK_MIN * self.size), _LINK_MAX * self.size)
 
     def thickness(self, body: int, point: Array, axis: Array) -> float:
         """Return half of the width (m) that a body has along ``axis`` at a point.
@@ -83,7 +83,7 @@ class MachineParts:
         ``axis`` and the point (m, relative to the center of mass) are in body axes.
         """
         solid = None if body == WORLD else self.solids[body]
-        least = _LINK_LEAST * self.size
+        least = _LINK_MIN * self.size
         if solid is None:
             return 0.0 if body == WORLD else 2.0 * least
         if solid.holds(point):
@@ -139,8 +139,8 @@ class MachineParts:
                 (joint.child, frames.point_b, frames.axes_b),
             )
         ]
-        width = max(*widths, _LINK_LEAST * self.size)
-        return 0.6 * min(width, _LINK_MOST * self.size), 1.35 * width
+        width = max(*widths, _LINK_MIN * self.size)
+        return 0.6 * min(width, _LINK_MAX * self.size), 1.35 * width
 
     def _add_hinge(self, joint: JointSpec) -> None:
         frames = joint_frames(joint)
@@ -182,7 +182,7 @@ class MachineParts:
         axis = frames.axes_a[:, 2]
         low, high = self._travel(joint)
         body, solid = joint.parent, None if joint.child == WORLD else self.solids[joint.child]
-        radius = 1.2 * _LINK_LEAST * self.size
+        radius = 1.2 * _LINK_MIN * self.size
         middle = frames.point_a - com_of(self._model, body) + 0.5 * (low + high) * axis
         half = 0.5 * (high - low)
         if body != WORLD:
@@ -222,7 +222,7 @@ class MachineParts:
     def _add_rope(self, joint: JointSpec) -> None:
         frames = joint_frames(joint)
         rod = joint.params["rod"] is not None
-        radius = (1.0 if rod else 0.5) * _LINK_LEAST * self.size
+        radius = (1.0 if rod else 0.5) * _LINK_MIN * self.size
         point_a = frames.point_a - com_of(self._model, joint.parent)
         point_b = frames.point_b - com_of(self._model, joint.child)
         finish = PIN if rod else ROPE
@@ -232,7 +232,7 @@ class MachineParts:
         """Add the drawn parts of a wrapped rope. If no shape shows the wrapping cylinder, also draw a pulley."""
         path: WrappedPath = joint.params["path"]
         wrap, index = path.wrap, sum(span.path >= 0 for span in self.spans) // (ARC_PIECES + 2)
-        bodies, radius = (path.body_a, path.body_b), 0.5 * _LINK_LEAST * self.size
+        bodies, radius = (path.body_a, path.body_b), 0.5 * _LINK_MIN * self.size
         a, b = (np.asarray(point) - com_of(self._model, body) for body, point in path.ends)
         for piece in range(ARC_PIECES + 2):
             self.spans.append(Span(ROD, *bodies, a, b, radius, ROPE, joint.child, path=index, piece=piece))

@@ -15,7 +15,7 @@ from gpusim import validate
 from gpusim.errors import ModelError
 from gpusim.scene import WHOLE, scene_modules, scene_parameters
 
-MOST_POINTS = 1_000_000
+MAX_POINTS = 1_000_000
 """Maximum number of points."""
 Values = Sequence[Any] | tuple[float, float]
 Point = dict[str, Any]
@@ -54,8 +54,8 @@ def parse_values(name: str, text: str) -> Sequence[Any]:
 
 
 def _check_count(count: int) -> None:
-    if count > MOST_POINTS:
-        rule = f"it has {count} points, and at most {MOST_POINTS} are possible"
+    if count > MAX_POINTS:
+        rule = f"it has {count} points, and at most {MAX_POINTS} are possible"
         raise validate.fail("sweep", rule, "give fewer values")
 
 

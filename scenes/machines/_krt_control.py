@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpusim.control import Diagram
 
 #: Speed at full stick, m/s, rate limits of the speed, m/s2; gain and reset time (s) of the drive's speed control.
-MOST_SPEED, GAINING, LOSING = 2.5, 1.0, 2.0
+MAX_SPEED, GAINING, LOSING = 2.5, 1.0, 2.0
 QUICK, RESET = 1.2, 2.5
 #: Rate limit of the bicycle model's wheel, rad/s, and maximum lateral acceleration, m/s2.
 STEERING_RATE, ASIDE = 0.6, 1.5
@@ -18,7 +18,7 @@ DEAD_ZONE, CURVE = 0.08, 1.5
 
 def asked_speed(stick: float) -> float:
     """Return the commanded speed (m/s) for a stick deflection from 0 to 1."""
-    return MOST_SPEED * max((stick - DEAD_ZONE) / (1.0 - DEAD_ZONE), 0.0) ** CURVE
+    return MAX_SPEED * max((stick - DEAD_ZONE) / (1.0 - DEAD_ZONE), 0.0) ** CURVE
 
 
 def krt_control(
@@ -69,7 +69,7 @@ def _add_states(d: Diagram, brakes: Sequence[str]) -> None:
 
 def _add_drive(d: Diagram, full: float, held: bool) -> None:
     """Add the rate-limited speed command and the drive command."""
-    d.connect("stick", d.add("gain", "asked", gain=MOST_SPEED, unit="m/s"))
+    d.connect("stick", d.add("gain", "asked", gain=MAX_SPEED, unit="m/s"))
     d.connect("asked", d.add("rate_limiter", "wish", rise=GAINING, fall=LOSING))
     d.connect("wish", d.add("gain", "forward", gain=1.0 / full, unit="s/m"))
     d.add("sum", "missing", signs="+-").wire("wish", "speed")
@@ -79,7 +79,7 @@ def _add_drive(d: Diagram, full: float, held: bool) -> None:
     cruise.wire("missing", reset="rests")
     d.add("sum", "voltage").wire("cruise", "forward")
     d.add("switch", "drive").wire("mode.driving", "voltage", 0.0)
-    most = MOST_SPEED / full if held else 1.0
+    most = MAX_SPEED / full if held else 1.0
     d.connect("drive", d.add("limiter", "motor", lower=-most, upper=most))
     d.connect("motor", "command:drive")
 

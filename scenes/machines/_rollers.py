@@ -36,21 +36,21 @@ ROLLER_RADIUS, HUB_MASS = 0.02, 1.0
 MOTOR: dict[str, Any] = {
     "stall_torque": 1.2, "no_load_speed": 500.0, "mechanical_time_constant": 0.01, "gear_ratio": 20.0,
 }  # fmt: skip
-MOST_TORQUE = 2.0
+MAX_TORQUE = 2.0
 #: Fraction of the maximum torque for each wheel. The four fractions move and rotate the platform.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
 #: Damping gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
 HOLD, HOLD_ROTATION = 2000.0, 200.0
 
 
-def least_rollers() -> int:
+def min_rollers() -> int:
     """Return the minimum number of rollers that form a closed circle."""
     return math.floor(math.pi / math.acos(1.0 - (1.0 - THINNEST) * ROLLER_RADIUS / RADIUS)) + 1
 
 
 def require_rollers(scene: str, rollers: int) -> None:
     """Raise a ModelError if there are too few rollers to form a closed circle."""
-    least = least_rollers()
+    least = min_rollers()
     rule = f"must be at least {least}: fewer of {ROLLER_RADIUS:g} m do not close a circle of {RADIUS:g} m"
     require(rollers >= least, scene, "rollers", rollers, rule)
 
@@ -102,7 +102,7 @@ def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive
         if drive == "motors":
             b.add_dc_motor(wheel.spin, **MOTOR, label=f"motor{k}")
         elif drive == "torques":
-            b.add_torque_motor(wheel.spin, MOST_TORQUE, label=f"motor{k}")
+            b.add_torque_motor(wheel.spin, MAX_TORQUE, label=f"motor{k}")
 
 
 def commands(speed: float) -> dict[str, Schedule]:

@@ -41,7 +41,7 @@ WHEEL = (0.36, 0.0, 1.0)
 WHEEL_MASS, WHEEL_INERTIA = 3.0, (0.04, 0.02, 0.02)
 SPEED = 0.6
 """Speed of the commanded wheel angle, rad/s."""
-BEGINS, LEAST_BACK, COMES_TO_REST = 1.0, 5.0, 1.3
+BEGINS, MIN_BACK, COMES_TO_REST = 1.0, 5.0, 1.3
 """Start of the rotation, earliest start of the return, and settling time after each motion, s."""
 GRAVITY, DEGREES = 9.81, 180.0 / math.pi
 HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
@@ -113,7 +113,7 @@ class Times:
     def of(cls, turn: float) -> Times:
         """Return the times for a rotation (rad). The return starts at 5 s, or later if ``turn`` exceeds 93 degrees."""
         way = abs(turn) / SPEED
-        back = max(LEAST_BACK, BEGINS + way + COMES_TO_REST)
+        back = max(MIN_BACK, BEGINS + way + COMES_TO_REST)
         # lag of the filter at the start, and deceleration at the end
         starts, slows = 0.6, max(way - 0.2, 0.8)
         there, again = ((t + starts, t + slows) for t in (BEGINS, back))
@@ -270,7 +270,7 @@ def _checks(turn: float, friction: float, radius: float) -> list[Check]:
             lambda run: push_off(run, turn, friction, radius) <= 0.05,
         ),
         Check("no foot slips by 1 mm", lambda run: slip(run) < 1e-3),
-        Check("the center of pressure stays 1 cm inside the soles", lambda run: least_margin(run) > 0.01),
+        Check("the center of pressure stays 1 cm inside the soles", lambda run: min_margin(run) > 0.01),
         Check("drives need 5 to 100 % of their stall torque", lambda run: 0.05 < run["diagram.robot.load"].max() < 1.0),
         keeps_whole(1e-4),
     ]
@@ -301,6 +301,6 @@ def slip(run: Recording) -> float:
     return max(float(np.linalg.norm(foot - foot[0], axis=-1).max()) for foot in feet)
 
 
-def least_margin(run: Recording) -> float:
+def min_margin(run: Recording) -> float:
     """Return the minimum distance (m) of the center of pressure from the soles' edge after the initial balancing."""
     return float(run["diagram.robot.margin"][run["time"] > PEACE].min())

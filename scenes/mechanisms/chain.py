@@ -18,11 +18,11 @@ from gpusim.scenes._checks import GAPS, Recording, keeps_energy, keeps_whole, ne
 
 NAME = "chain"
 BALL_RADIUS = 0.25
-MOST_LINKS = 10_000
+MAX_LINKS = 10_000
 
 
 def build(
-    links: Annotated[int, Range(1, MOST_LINKS)] = 10,
+    links: Annotated[int, Range(1, MAX_LINKS)] = 10,
     link_length: Positive = 0.2,
     link_mass: Positive = 0.1,
     mass_ratio: NotNegative = 1000.0,

@@ -15,11 +15,11 @@ from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
 from gpusim.scenes._checks import GAPS, Recording, keeps_energy, keeps_whole, near
 
 NAME = "four_bar"
-MOST_WINDOWS = 10_000
+MAX_WINDOWS = 10_000
 
 
 def build(
-    windows: Annotated[int, Range(1, MOST_WINDOWS)] = 2,
+    windows: Annotated[int, Range(1, MAX_WINDOWS)] = 2,
     length: Positive = 1.0,
     mass: Positive = 1.0,
     speed: float = 1.0,

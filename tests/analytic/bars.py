@@ -133,7 +133,7 @@ ORDERS: dict[str, tuple[tuple[float, ...], float]] = {
     "C03": ((1e-3, 5e-4, 2.5e-4), 1.0),
     "E01": ((1e-3, 5e-4, 2.5e-4), 1.0),
 }
-LEAST_ORDER = 1.8
+MIN_ORDER = 1.8
 #: `gpusim run hydraulic_lift` (4 s at 1 ms) from a shell with warm caches, s.
 COMMAND_TIME = 10.0
 #: Energy of an undamped chain over 60 s: bounded, and no trend above 0.1 % of the scale.

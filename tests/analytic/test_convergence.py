@@ -6,7 +6,7 @@ import pytest
 
 from tests.backends import FASTEST, on_backends
 
-from .bars import CHAIN, LEAST_ORDER, ORDERS, failures, order
+from .bars import CHAIN, MIN_ORDER, ORDERS, failures, order
 from .cases import run
 
 pytestmark = pytest.mark.nightly
@@ -19,7 +19,7 @@ def test_second_order(case, backend):
     steps, horizon = ORDERS[case]
     horizon = HORIZON[case] if backend == "numpy" else horizon
     errors = [run(case, backend=backend, dt=dt, horizon=horizon).max_error for dt in steps]
-    assert order(steps, errors) >= LEAST_ORDER
+    assert order(steps, errors) >= MIN_ORDER
 
 
 def test_energy_of_a_free_chain():

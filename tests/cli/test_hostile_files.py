@@ -58,7 +58,7 @@ def test_files_that_never_end_are_not_read(cli, tmp_path: Path, option: str, mon
     os.mkfifo(pipe)
     link.symlink_to("/dev/zero")
     long.write_text(" " * 200)
-    monkeypatch.setattr(input_files, "MOST_TEXT", 100)
+    monkeypatch.setattr(input_files, "MAX_TEXT", 100)
     for path in (pipe, link, long):
         command = "run" if option == "--replay" else "view"
         words = ["diagram", path] if option == "diagram" else [command, "hydraulic_lift", option, path]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from gpusim import Simulation
-from gpusim.actuators.hydraulic.circuit import MOST_CONSUMERS, MOST_NODES
+from gpusim.actuators.hydraulic.circuit import MAX_CONSUMERS, MAX_NODES
 from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native.backend import NativeBackend
 from gpusim.backends.tables import slots_taken
@@ -201,7 +201,7 @@ class Reference:
     def _circuits(self) -> dict[str, Made]:
         solves = {k: x for k, x in self.w.scratch.items() if k.startswith("oil_circuit.")}
         count = sum(group.type.name == "oil_circuit" and len(group.specs) for group in self.sim.state.groups)
-        shapes = {"guess": (MOST_NODES,), "speed": (MOST_CONSUMERS,), "reply": (MOST_NODES, MOST_CONSUMERS)}
+        shapes = {"guess": (MAX_NODES,), "speed": (MAX_CONSUMERS,), "reply": (MAX_NODES, MAX_CONSUMERS)}
         arrays = {name: np.zeros((self.n, count, *shape)) for name, shape in shapes.items()}
         masks = {name: np.zeros((count, *shape), bool) for name, shape in shapes.items()}
         for key, solve in solves.items():
@@ -212,7 +212,7 @@ class Reference:
                 array[(slice(None), *at)] = value
                 masks[name][at] = True
         made: dict[str, Made] = {f"oil_circuit_{name}": (array, masks[name]) for name, array in arrays.items()}
-        shape = count, MOST_NODES, MOST_NODES
+        shape = count, MAX_NODES, MAX_NODES
         return made | {"oil_circuit_matrix": (np.zeros((self.n, *shape)), np.zeros(shape, bool))}
 
     def actuate(self) -> dict[str, Made]:

@@ -75,7 +75,7 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> Non
     assert theirs["pair_points"].max() >= 2
 
 
-def least_gaps(sim: Simulation, state: dict[str, Array], listed: Array) -> Array:
+def min_gaps(sim: Simulation, state: dict[str, Array], listed: Array) -> Array:
     shapes, position = sim.model.contact, state["position"]
     rotation = matrix_from_quaternion(state["orientation"])
     world, _ = np.nonzero(listed)
@@ -104,7 +104,7 @@ def test_the_reference_finds_the_same_contacts_on_its_own(bodies: int) -> None:
     theirs = reference.state.arrays
     listed, touching = in_use(theirs)
     np.testing.assert_array_equal(mine["pair_points"][listed] > 0, theirs["pair_points"][listed] > 0)
-    gaps = [least_gaps(reference, state, listed) for state in (mine, theirs)]
+    gaps = [min_gaps(reference, state, listed) for state in (mine, theirs)]
     np.testing.assert_allclose(*gaps, rtol=0, atol=1e-6)
     turn = np.linalg.norm(mine["pair_normal"] - theirs["pair_normal"], axis=-1)[touching[..., 0]]
     box = reference.model.contact.kind[theirs["pair_shapes"][touching[..., 0]]] == shape_type("box").number

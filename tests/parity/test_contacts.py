@@ -21,7 +21,7 @@ from .contact_models import MODELS
 pytestmark = pytest.mark.nightly
 
 FLOOR = 1e-3
-LEAST_IMPULSE = 1e-9
+MIN_IMPULSE = 1e-9
 ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
 #: Points of a new manifold are solved until they settle, no longer 20 times, which damped rounding: 1.6e-12 is seen.
 ROUNDED = {("leg_direct", "float64"): 2e-12}
@@ -65,7 +65,7 @@ def state_of(sim: Simulation) -> dict[str, Array]:
     del state["contact_residual"]
     pairs = np.arange(state["pair_points"].shape[1]) < state["pair_count"][:, None]
     points = np.arange(4) < np.where(pairs, state["pair_points"], 0)[..., None]
-    loaded = np.linalg.norm(state["contact_impulse"], axis=-1) > LEAST_IMPULSE
+    loaded = np.linalg.norm(state["contact_impulse"], axis=-1) > MIN_IMPULSE
     for field in CONTACT_STATE_FIELDS:
         array = state[field.name]
         if array.ndim > 1:
@@ -96,8 +96,8 @@ def copy_state(source: Simulation, target: Simulation) -> None:
 
 def sweep(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in NEWTON:
-        monkeypatch.setattr(paths, "MOST_CONDENSED", 0)
-        monkeypatch.setattr(contact_newton, "MOST_CONDENSED", 0)
+        monkeypatch.setattr(paths, "MAX_CONDENSED", 0)
+        monkeypatch.setattr(contact_newton, "MAX_CONDENSED", 0)
 
 
 @pytest.mark.native

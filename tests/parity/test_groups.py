@@ -147,7 +147,7 @@ def test_fast_worlds_get_groups() -> None:
 def test_who_gets_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     model = machine_model(0)
     wide = compile_native.vector_bytes() // 8
-    many = native_backend.LEAST_GROUPS * wide
+    many = native_backend.MIN_GROUPS * wide
     assert lanes(many, model) == wide and lanes(many - 1, model) == 1
     assert lanes(many, model, launch="fused") == 1
     assert lanes(many, model, config=SolverConfig(joint_solver="colored")) == 1
@@ -156,7 +156,7 @@ def test_who_gets_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lanes(many, ball.finalize()) == 1
     with pytest.raises(ModelError):
         lanes(many, model, launch="simd", config=SolverConfig(joint_solver="colored"))
-    monkeypatch.setattr(native_backend, "MOST_GROUP_BYTES", 1000)
+    monkeypatch.setattr(native_backend, "MAX_GROUP_BYTES", 1000)
     assert lanes(many, model) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.builder.joint_groups import LEAST_RING
+from gpusim.builder.joint_groups import MIN_RING
 from tests.message_snapshot import naming
 
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
@@ -74,7 +74,7 @@ def test_a_group_is_swept_where_one_of_its_joints_asks() -> None:
     assert swept(builder, joint_solver="colored") == ([], "colored")
 
 
-@pytest.mark.parametrize(("links", "shapes", "solver"), [(LEAST_RING, True, "colored"), (LEAST_RING - 1, True, "auto")])
+@pytest.mark.parametrize(("links", "shapes", "solver"), [(MIN_RING, True, "colored"), (MIN_RING - 1, True, "auto")])
 def test_tracks_are_swept(links: int, shapes: bool, solver: str) -> None:
     builder = ModelBuilder()
     add_ring(builder, links, None, shapes)
@@ -83,10 +83,10 @@ def test_tracks_are_swept(links: int, shapes: bool, solver: str) -> None:
 
 def test_rings_without_shapes_and_driven_ones_are_no_tracks() -> None:
     bare, driven, open_chain = ModelBuilder(), ModelBuilder(), ModelBuilder()
-    add_ring(bare, LEAST_RING, None, shapes=False)
-    builder_joints = add_ring(driven, LEAST_RING, None)
+    add_ring(bare, MIN_RING, None, shapes=False)
+    builder_joints = add_ring(driven, MIN_RING, None)
     driven.add_servo(builder_joints[3], "velocity", damping=1.0)
-    add_ring(open_chain, LEAST_RING, None)
+    add_ring(open_chain, MIN_RING, None)
     open_chain.joints.pop()
     for builder in (bare, driven, open_chain):
         assert swept(builder) == ([], "auto")

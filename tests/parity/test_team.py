@@ -193,7 +193,7 @@ def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -
         return dataclasses.replace(variant, generated=variant.generated | {"order.cuh": order.replace(right, wrong)})
 
     monkeypatch.setattr(native_backend, "model_variant", without_barrier)
-    monkeypatch.setattr(paths, "MOST_CONDENSED", 0)
+    monkeypatch.setattr(paths, "MAX_CONDENSED", 0)
     with pytest.raises(AssertionError, match="different barriers"):
         run(robot().finalize(), "team", monkeypatch, 8, joint_solver="direct")
 

@@ -12,7 +12,7 @@ from gpusim.solver.step import find_contacts
 from gpusim.typing import Array
 
 from .contact_models import rock_mesh
-from .test_collide import least_gaps
+from .test_collide import min_gaps
 
 pytestmark = pytest.mark.native
 DT = 5e-3
@@ -40,7 +40,7 @@ def stones(seed: int) -> ModelBuilder:
 def manifolds(sim: Simulation, state: dict[str, Array]) -> dict[tuple[int, int], list[tuple[Array, float]]]:
     """Normal and least gap of each manifold, by pair."""
     listed = np.arange(state["pair_points"].shape[1]) < state["pair_count"][:, None]
-    gaps = least_gaps(sim, state, listed)
+    gaps = min_gaps(sim, state, listed)
     found: dict[tuple[int, int], list[tuple[Array, float]]] = {}
     for pair, normal, gap in zip(state["pair_shapes"][listed], state["pair_normal"][listed], gaps, strict=True):
         if np.isfinite(gap):

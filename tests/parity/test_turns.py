@@ -66,7 +66,7 @@ def test_partners_of_large_shapes_are_found_in_parts(launch: str, monkeypatch: p
     for places in (None, 60):
         states = []
         for most in (1000, 40):
-            monkeypatch.setattr(contact_topology, "MOST_WALKED", most)
+            monkeypatch.setattr(contact_topology, "MAX_WALKED", most)
             config = SolverConfig(dt=1 / 120, substeps=2, iterations=3, max_pairs=places)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

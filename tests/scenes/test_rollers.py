@@ -15,7 +15,7 @@ from tests.message_snapshot import naming
 def test_too_few_rollers_are_refused(name: str) -> None:
     with pytest.raises(ModelError, match=naming("'rollers' 6 0.02 0.1 5")):
         load_scene(name, rollers=5)
-    assert _rollers.least_rollers() == 6 and load_scene(name, rollers=6)
+    assert _rollers.min_rollers() == 6 and load_scene(name, rollers=6)
 
 
 @pytest.mark.parametrize("name, most", [("omni_vehicle", 1.5), ("mecanum_vehicle", 1.0)])

@@ -10,7 +10,7 @@ import pytest
 from gpusim import ModelBuilder, Simulation, SolverConfig
 from gpusim.actuators.servo import Servo
 from gpusim.backends.native import backend as native_backend
-from gpusim.description.actuator_kinds import _KINDS, MOST_CLAMPED, register
+from gpusim.description.actuator_kinds import _KINDS, MAX_CLAMPED, register
 from gpusim.errors import ModelError
 from gpusim.reference.joints import laws, modes
 from gpusim.reference.solve import direct_solve
@@ -136,12 +136,12 @@ def test_a_kind_that_does_not_declare_its_limit_is_refused(
 def test_as_many_terms_as_a_mode_has_bits_for(solver: str, backend: str) -> None:
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = slider(b, MASS)
-    forces = [(k + 1.0) * (-1) ** k for k in range(MOST_CLAMPED)]
+    forces = [(k + 1.0) * (-1) ** k for k in range(MAX_CLAMPED)]
     for k, force in enumerate(forces):
         b.add_servo(joint, stiffness=1e5, target=50.0 * np.sign(force), effort_limit=abs(force), label=f"s{k}")
     sim = simulate(b, backend, dt=5e-3, joint_solver=solver)
     sim.step(20)
-    assert [sim.read(f"servo.s{k}.force", numpy=True)[0] for k in range(MOST_CLAMPED)] == pytest.approx(forces)
+    assert [sim.read(f"servo.s{k}.force", numpy=True)[0] for k in range(MAX_CLAMPED)] == pytest.approx(forces)
     assert sim.read("joint.slide.position", numpy=True)[0] == pytest.approx(0.5 * sum(forces) / MASS * 0.01, rel=1e-9)
     b.add_servo(joint, stiffness=1.0, effort_limit=1.0, label="last")
     with pytest.raises(ModelError, match=naming("servo 'last' 15")):

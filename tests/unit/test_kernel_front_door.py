@@ -326,7 +326,7 @@ def test_memory_is_freed_with_the_last_reference() -> None:
 
 
 def test_long_runs_go_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_backend, "MOST_STEPS", 7)
+    monkeypatch.setattr(native_backend, "MAX_STEPS", 7)
     pieces = Simulation(machine().finalize(), 2, "native")
     pieces.step(40)
     monkeypatch.undo()

@@ -26,7 +26,7 @@ from tests.unit import fake_cupy
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routine_clock, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(routine_clock, "MIN_SECONDS", 0.0)
     monkeypatch.setattr(phases, "BUSY_BYTES", 1)
 
     def compile_cuda(*given, **options: object) -> Path:
@@ -103,7 +103,7 @@ def test_there_is_room_for_all_routines() -> None:
         len(routines_of(Build(direct, True, False, swept, coupled)))
         for direct in (False, True) for swept in (False, True) for coupled in (False, True)
     )  # fmt: skip
-    assert f"#define MOST_ROUTINES {ROUTINES}\n" in kernel_sources()["routine_clock.cuh"]
+    assert f"#define MAX_ROUTINES {ROUTINES}\n" in kernel_sources()["routine_clock.cuh"]
     assert most <= ROUTINES
 
 

@@ -52,7 +52,7 @@ def test_a_possible_tensor_is_left_bit_identical(points, masses):
     total = combine(parts)
     tensor = 0.5 * (total.inertia + total.inertia.T)
     moments = np.linalg.eigvalsh(tensor)
-    if moments[0] > max(1e-9 * moments[2], validate.least_moment(total.mass)):
+    if moments[0] > max(1e-9 * moments[2], validate.min_moment(total.mass)):
         assert inertia_fault(tensor, total.mass) is None
         assert repair_inertia(tensor, total.mass).tobytes() == tensor.tobytes()
 

@@ -20,7 +20,7 @@ from gpusim.viewer.gl.objects import Buffer, Program, attribute, color_attribute
 from gpusim.viewer.gl.quality import Quality
 from gpusim.viewer.gl.textures import SurfaceTextures
 
-_LEAST_SEGMENTS = 10
+_MIN_SEGMENTS = 10
 _FLOAT = 4
 GLASS = 0.22
 """Opacity of shapes drawn as glass."""
@@ -201,7 +201,7 @@ def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
     if totals[True] <= room:
         return meshes
     # the number of triangles is proportional to the square of the number of segments
-    coarse = max(_LEAST_SEGMENTS, int(segments * (room / totals[True]) ** 0.5)) // 2 * 2
+    coarse = max(_MIN_SEGMENTS, int(segments * (room / totals[True]) ** 0.5)) // 2 * 2
     return [_coarser(b.mesh, m, coarse) for m, b in zip(meshes, stage.batches, strict=True)]
 
 

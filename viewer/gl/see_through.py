@@ -10,7 +10,7 @@ from gpusim.stage.meshes import coarse_points
 from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 
-_MOST_BODIES = 200
+_MAX_BODIES = 200
 _SHARE = 0.04
 """A shape that hides a larger fraction of a world's bodies appears as glass."""
 
@@ -32,7 +32,7 @@ class SeeThrough:
         self._low, self._high = low[self._walls], high[self._walls]
         bodies = np.flatnonzero(stage.body != WORLD)
         bodies = bodies[np.argsort(stage.world[bodies], kind="stable")]
-        self._bodies = bodies[:: max(1, len(bodies) // (_MOST_BODIES * stage.num_worlds))]
+        self._bodies = bodies[:: max(1, len(bodies) // (_MAX_BODIES * stage.num_worlds))]
         self._starts = np.flatnonzero(np.diff(stage.world[self._bodies], prepend=-1))
 
     def hiding(self, transforms: Array, eye: Array) -> Array:

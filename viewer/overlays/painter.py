@@ -13,7 +13,7 @@ from gpusim.viewer.overlays.canvas import AREA, LETTER, STROKE, Canvas
 
 HIDDEN = 0.22
 """Opacity of strokes behind bodies."""
-MOST_HIDDEN = 4000
+MAX_HIDDEN = 4000
 """Maximum number of strokes with drawn hidden parts."""
 WIRE = 0.4
 """Opacity of mesh edges."""
@@ -85,7 +85,7 @@ class Painter:
         screen = (float(canvas.width), float(canvas.height))
         self._line.use(to_clip=view.to_clip, screen=screen, unit=float(canvas.unit))
         if len(parts[0]):
-            if len(parts[0]) <= MOST_HIDDEN:
+            if len(parts[0]) <= MAX_HIDDEN:
                 GL.glDepthFunc(GL.GL_GREATER)
                 self._draw_range(0, len(parts[0]), HIDDEN)
             GL.glDepthFunc(GL.GL_LEQUAL)

@@ -8,9 +8,9 @@ import numpy as np
 
 from gpusim.typing import Array
 
-MOST_DECIMALS = 4
+MAX_DECIMALS = 4
 """Maximum number of decimals on the panel."""
-FLOOR = 10.0 ** (1 - MOST_DECIMALS)
+FLOOR = 10.0 ** (1 - MAX_DECIMALS)
 """Minimum span in the displayed unit: ten times the last decimal."""
 SHARE = 0.01
 """Minimum span relative to the magnitude of the values."""

@@ -29,11 +29,11 @@ _FRAMES: dict[str, Rgba] = {
 """Role of a box -> color of its frame."""
 _TITLE, _SMALL = 10.5, 9.0
 """Text heights, diagram units."""
-_LEAST_LETTERS = 5.0
+_MIN_LETTERS = 5.0
 """Minimum text height, pixels."""
 _GAP = 60.0
 """Space for a value at a port, diagram units."""
-_MOST_WIDTHS = 5000
+_MAX_WIDTHS = 5000
 _SIDE = 15.0
 """Width of the list for the selected block, in font sizes."""
 
@@ -148,14 +148,14 @@ class _Pen:
     ) -> None:
         """Draw text, vertically centered at y."""
         height = float(round(self._view.zoom * size))
-        if height < _LEAST_LETTERS or not text:
+        if height < _MIN_LETTERS or not text:
             return
         width = 0.0
         if align or paper:
             width = self._view.widths.get((text, height), 0.0)
             if not width:  # measuring a text is slower than drawing
                 imgui.push_font(None, height)
-                if len(self._view.widths) > _MOST_WIDTHS:  # texts of values change in every frame
+                if len(self._view.widths) > _MAX_WIDTHS:  # texts of values change in every frame
                     self._view.widths.clear()
                 width = self._view.widths[text, height] = imgui.calc_text_size(text).x
                 imgui.pop_font()

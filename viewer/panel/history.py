@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.errors import unknown_name
 from gpusim.scene import Plot
 from gpusim.typing import Array
-from gpusim.viewer.panel.axis_range import MOST_DECIMALS, Span
+from gpusim.viewer.panel.axis_range import MAX_DECIMALS, Span
 from gpusim.viewer.panel.ranges import signal_range
 
 if TYPE_CHECKING:
@@ -193,4 +193,4 @@ def decimals(span: float) -> int:
     """Return the number of decimals for values within a range of the width ``span``."""
     if not np.isfinite(span) or span <= 0.0:
         return 2
-    return int(min(max(2 - np.floor(np.log10(span)), 0), MOST_DECIMALS))
+    return int(min(max(2 - np.floor(np.log10(span)), 0), MAX_DECIMALS))

@@ -17,7 +17,7 @@ _FIXED = ("no_title_bar", "no_resize", "no_move", "no_collapse", "no_saved_setti
 
 _ROOMY = 40.0
 """Minimum column height at which the list of overlays is initially open, in font sizes."""
-_LEAST_WIDTH, _LEAST_HEIGHT = 30.0, 18.0
+_MIN_WIDTH, _MIN_HEIGHT = 30.0, 18.0
 """Minimum window size for the panel, in font sizes."""
 _FOR_SCOPES = 3.2
 """Minimum window width for scopes, in column widths."""
@@ -67,7 +67,7 @@ class Panel:
     def fits(self, width: float, height: float) -> bool:
         """Return whether a window has space for the panel and the scene."""
         font = Sizes.of(width, height, self.zoom).font
-        return width >= _LEAST_WIDTH * font and height >= _LEAST_HEIGHT * font
+        return width >= _MIN_WIDTH * font and height >= _MIN_HEIGHT * font
 
     def scene_area(self, width: float, height: float) -> Box:
         """Return the area for the scene. If the panel is hidden or does not fit, the scene gets the whole window."""

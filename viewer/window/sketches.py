@@ -18,7 +18,7 @@ from gpusim.viewer.window.session import Session
 _SPRING = (0.86, 0.10, 0.42)
 _MARK = (1.0, 1.0, 1.0)
 _RED = (0.86, 0.17, 0.16)
-_MOST_PAGES = 99
+_MAX_PAGES = 99
 _READ_EVERY = 0.1
 """Interval between two readings of a body's velocities, s."""
 
@@ -117,7 +117,7 @@ def key_pages(canvas: Canvas, groups: Sequence[KeyGroup]) -> list[list[Row]]:
         head = Row(group.title.upper())
         for number, line in enumerate(group.lines):
             more = [*([head] if number == 0 else []), _shortened(canvas, line, widest)]
-            if pages[-1] and not has_room(canvas, _page_title(_MOST_PAGES, _MOST_PAGES), [*pages[-1], *more]):
+            if pages[-1] and not has_room(canvas, _page_title(_MAX_PAGES, _MAX_PAGES), [*pages[-1], *more]):
                 pages.append([] if number == 0 else [head])
             pages[-1] += more
     return pages

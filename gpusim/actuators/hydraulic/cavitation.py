@@ -18,16 +18,16 @@ from gpusim.typing import Array
 
 VAPOR_PRESSURE = 0.0
 """Default vapor pressure (absolute), Pa."""
-MOST_ITERATIONS = 40
+MAX_ITERATIONS = 40
 # Newton's method ends if every pressure change is below this fraction of the maximum pressure.
 PRECISION = 1e-13
 # Fraction of a node's stiffness at vapor pressure, which keeps the compliance matrix of the consumers finite.
 STIFFNESS_LEFT = 1e-8
 # Minimum fraction of a motor's displacement (with an empty inlet), which keeps the compliance matrix finite.
-LEAST_FILLING = 1e-8
+MIN_FILLING = 1e-8
 # Maximum number of bisections for the pressure of a chamber.
-MOST_HALVINGS = 100
-LEAST_VOID = 1e-12
+MAX_HALVINGS = 100
+MIN_VOID = 1e-12
 """Volume (m3) below which a void is round-off and causes no warning."""
 
 
@@ -60,7 +60,7 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
     """
     fixed, least = balance.fixed, np.broadcast_to(balance.vapor, start.shape)
     p, going = np.where(fixed, start, np.maximum(start, least)), np.ones(len(start), bool)
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         error, matrix = balance.equations(p, load)
         move, held = _bounded_move(matrix, error, np.where(fixed, np.inf, p - least))
         share = balance.share(p, move, error, load)[:, None]
@@ -120,5 +120,5 @@ def filling(liquid: Array, taken: Array, void: Array) -> Array:
         liquid, void: volumes of oil and void in the motor's inlet (m3).
         taken: volume (m3) that the motor displaces in the step without cavitation.
     """
-    share = np.maximum(liquid, LEAST_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
+    share = np.maximum(liquid, MIN_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
     return np.where((void > 0.0) & (liquid < taken), share, 1.0)

@@ -27,7 +27,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.actuators.hydraulic import hydraulics
 from gpusim.actuators.hydraulic.cavitation import (
-    MOST_ITERATIONS,
+    MAX_ITERATIONS,
     PRECISION,
     STIFFNESS_LEFT,
     filling,
@@ -53,13 +53,13 @@ from gpusim.description.references import ACTUATOR
 from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array
 
-MOST_NODES, MOST_CONSUMERS = 24, 8
+MAX_NODES, MAX_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
 """Ports of valves, edges and consumers."""
 # The flow balance is the gradient of a convex function. A Newton step is too long if the slope at its end is positive,
-# and greater than OVERSHOOT times the slope at its start. A line search with at most MOST_SECANTS secants shortens too
+# and greater than OVERSHOOT times the slope at its start. A line search with at most MAX_SECANTS secants shortens too
 # long steps.
-OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
+OVERSHOOT, MAX_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 
 @register
@@ -77,10 +77,10 @@ class OilCircuit(ActuatorType):
         Parameter("vapor_pressure", "Pa", "absolute vapor pressure of the oil"),
     )
     kernel_fields: ClassVar[tuple[Field, ...]] = (
-        Field("oil_circuit_guess", ("oil_circuit_count", MOST_NODES), "pose", "Pa", "pressures p^"),
-        Field("oil_circuit_speed", ("oil_circuit_count", MOST_CONSUMERS), "pose", "m/s", "velocities v^"),
-        Field("oil_circuit_reply", ("oil_circuit_count", MOST_NODES, MOST_CONSUMERS), "pose", "Pa s/m", "M"),
-        Field("oil_circuit_matrix", ("oil_circuit_count", MOST_NODES, MOST_NODES), "pose", "m3/s/Pa", "C/h - dQ/dp"),
+        Field("oil_circuit_guess", ("oil_circuit_count", MAX_NODES), "pose", "Pa", "pressures p^"),
+        Field("oil_circuit_speed", ("oil_circuit_count", MAX_CONSUMERS), "pose", "m/s", "velocities v^"),
+        Field("oil_circuit_reply", ("oil_circuit_count", MAX_NODES, MAX_CONSUMERS), "pose", "Pa s/m", "M"),
+        Field("oil_circuit_matrix", ("oil_circuit_count", MAX_NODES, MAX_NODES), "pose", "m3/s/Pa", "C/h - dQ/dp"),
     )
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
@@ -96,8 +96,8 @@ class OilCircuit(ActuatorType):
             if not consumers:
                 raise validate.fail(spec.element, "has no cylinder and no motor", "add one, or remove the circuit")
             for what, count, most in (
-                ("nodes", sum(a.kind == OilNode.name for a in own), MOST_NODES),
-                ("cylinders and motors", len(consumers), MOST_CONSUMERS),
+                ("nodes", sum(a.kind == OilNode.name for a in own), MAX_NODES),
+                ("cylinders and motors", len(consumers), MAX_CONSUMERS),
             ):
                 if count > most:
                     raise validate.fail(spec.element, f"has {count} {what}, the maximum is {most}", "split it")
@@ -267,7 +267,7 @@ class CircuitSolve:
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)
-        for _ in range(MOST_ITERATIONS):
+        for _ in range(MAX_ITERATIONS):
             error, matrix = self.equations(p, load)
             move = np.linalg.solve(matrix, error[..., None])[..., 0]
             move = move * self.share(p, move, error, load)[:, None]
@@ -340,7 +340,7 @@ class CircuitSolve:
         low, slope_low, high = np.zeros(self.worlds), first, np.ones(self.worlds)
         slope_high, most = slope(high), OVERSHOOT * np.abs(first)
         share, long = high.copy(), slope_high > most
-        for _ in range(MOST_SECANTS):
+        for _ in range(MAX_SECANTS):
             if not long.any():
                 break
             span = high - low

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.actuators.hydraulic import hydraulics
-from gpusim.actuators.hydraulic.cavitation import MOST_HALVINGS, PRECISION
+from gpusim.actuators.hydraulic.cavitation import MAX_HALVINGS, PRECISION
 from gpusim.actuators.hydraulic.hydraulics import free_piston
 from gpusim.actuators.spring import spring_law
 from gpusim.description.actuator_kinds import (
@@ -482,7 +482,7 @@ class Circuit:
         # Upper bound: the pressure of the closed chamber, or the maximum pressure outside an edge.
         closed = self.pressure - (self.h * self.area * velocity + self.void) / self.compliance
         below, above = least, np.maximum(np.maximum(closed, self.reference.max(axis=0)), least)
-        for _ in range(MOST_HALVINGS):
+        for _ in range(MAX_HALVINGS):
             middle = 0.5 * (below + above)
             over = self._balance(middle, velocity) > 0.0
             below, above = np.where(over, below, middle), np.where(over, middle, above)

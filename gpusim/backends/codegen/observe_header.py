@@ -45,7 +45,7 @@ def quantities_header(kinds: Kinds) -> str:
     out += [
         f'#include "actuators/{name}"' for name in sorted({k.kernel_file for k in kinds if k.extra and k.kernel_file})
     ]
-    out.append(f"#define MOST_NUMBERS {max(math.prod(q.shape) for q in declared)}")
+    out.append(f"#define MAX_NUMBERS {max(math.prod(q.shape) for q in declared)}")
     out += ["GPUSIM_FN void observe(const Kept& w, int what, int i, double* out) {", "    switch (what) {"]
     out += [f"    case {number}: {{ {q.device} return; }}" for number, q in enumerate(declared)]
     return "\n".join([*out, "    }", "}"]) + "\n"

@@ -39,11 +39,11 @@ _STAGED_THREADS, _WARP = 128, 32
 _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
 # Shared memory of a block that takes tickets (bytes, cuda_kernels/tickets.cuh).
 _TURN_BYTES = 8
-_MOST_GRAPHS = 64
+_MAX_GRAPHS = 64
 SPECIALIZED_FROM = 256
 """Minimum number of worlds for a full build with the sizes of the model as constants."""
 # Maximum number of steps per launch. The watchdog of a display GPU stops kernels that run for seconds.
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 
 
 class CudaBackend(CudaCapture):
@@ -100,9 +100,9 @@ class CudaBackend(CudaCapture):
         """Choose the launch shape for this GPU, and allocate pinned memory for the counters."""
         cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
         self._processors = int(gpu.attributes["MultiProcessorCount"])
-        self._most_shared = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
+        self._max_shared = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
         of_processor = int(gpu.attributes["MaxSharedMemoryPerMultiprocessor"])
-        machine = Gpu(self._processors, of_processor, self._most_shared, int(cupy.cuda.runtime.memGetInfo()[1]))
+        machine = Gpu(self._processors, of_processor, self._max_shared, int(cupy.cuda.runtime.memGetInfo()[1]))
         self._shape = launch_shape(self.sizes, self.layout.size, self.num_worlds, machine)
         self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_REPORTED))
         self._reported = np.frombuffer(self._pinned, np.int32, len(_REPORTED))
@@ -142,7 +142,7 @@ class CudaBackend(CudaCapture):
     def _shared_kernel(self, module: Any) -> Any:
         kernel = module.get_function("run_worlds")
         # Use the same limit in all simulations, because simulations with the same build share the kernel.
-        kernel.max_dynamic_shared_size_bytes = self._most_shared
+        kernel.max_dynamic_shared_size_bytes = self._max_shared
         # Percentage of the L1 cache that becomes shared memory. More blocks on a multiprocessor hide latency.
         kernel.preferred_shared_memory_carveout = 100
         return kernel
@@ -233,8 +233,8 @@ class CudaBackend(CudaCapture):
                 run = self._runner(h)
                 for _ in range(n):
                     self.plan.step(run, self._any_active(run), self.config.substeps)
-            for start in range(0, 0 if self.staged else n, MOST_STEPS):
-                self._run(h, min(MOST_STEPS, n - start))
+            for start in range(0, 0 if self.staged else n, MAX_STEPS):
+                self._run(h, min(MAX_STEPS, n - start))
             stream = self._cupy.cuda.get_current_stream().ptr
             for k, name in enumerate(_REPORTED):
                 source, target = self._arrays[name].data.ptr, self._reported[k:].ctypes.data
@@ -257,7 +257,7 @@ class CudaBackend(CudaCapture):
                 return
             key = (id(segment), h)
             if key not in self._graphs:
-                if len(self._graphs) >= _MOST_GRAPHS:  # each segment and step size has one graph
+                if len(self._graphs) >= _MAX_GRAPHS:  # each segment and step size has one graph
                     self._graphs.clear()
                 self._graphs[key] = None
                 self._launch_all(segment, h)

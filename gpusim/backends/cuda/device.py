@@ -9,7 +9,7 @@ from gpusim.backends.codegen.header import TILE_GAP
 from gpusim.errors import ModelError
 
 WARP = 32
-_MOST_THREADS = 256
+_MAX_THREADS = 256
 """Maximum number of threads of a block with a single world."""
 _BLOCK = 64
 """Number of threads of a block with several worlds."""
@@ -96,11 +96,11 @@ def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> Lau
         gpu: the GPU.
     """
     lanes = _FEWEST_LANES
-    while 4 * lanes * lanes <= sizes["rows"] + sizes["pairs"] and lanes < _MOST_THREADS:
+    while 4 * lanes * lanes <= sizes["rows"] + sizes["pairs"] and lanes < _MAX_THREADS:
         lanes *= 2
     widest = max(sizes["sides"] * sizes["block"], sizes["elements"], sizes["bodies"], sizes["pairs"])
     full = gpu.processors * _RESIDENT_THREADS
-    while 2 * lanes * worlds <= full and 4 * lanes <= widest and lanes < _MOST_THREADS:
+    while 2 * lanes * worlds <= full and 4 * lanes <= widest and lanes < _MAX_THREADS:
         lanes *= 2
     crowd = -(-worlds // gpu.processors)  # worlds per multiprocessor
     near = min(gpu.shared // (slab + TILE_GAP), crowd)  # worlds that fit into the shared memory at once

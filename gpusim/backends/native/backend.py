@@ -57,17 +57,17 @@ if hasattr(os, "register_at_fork"):
 
 
 # Minimum pair capacity for which the kernels solve several manifolds of a world at once, in SIMD vectors.
-LEAST_WIDE = 128
+MIN_WIDE = 128
 # Minimum number of world groups for which the backend compiles the kernels for groups. With fewer groups, the kernels
 # save less time than their compilation takes.
-LEAST_GROUPS = 4
+MIN_GROUPS = 4
 # Cycles that a thread waits before it sleeps (about 50 us). A phase of a staged step takes less time.
 SPINS = "3000"
 # Maximum total size of the slabs of all groups that run at once (bytes). With larger slabs, worlds run one by one.
-MOST_GROUP_BYTES = 4 << 30
+MAX_GROUP_BYTES = 4 << 30
 # Target duration (s) and maximum number of steps of one launch. Each launch loads the worlds into the caches. A launch
 # has at least FEW_STEPS steps, unless FEW_STEPS steps take longer than PATIENCE seconds.
-PIECE, MOST_STEPS = 0.05, 1_000_000
+PIECE, MAX_STEPS = 0.05, 1_000_000
 PATIENCE, FEW_STEPS = 0.5, 10
 # Bodies of a constraint, and the set of shape kinds, in the general kernels.
 GENERAL_SLOTS, ALL_SHAPES = 12, 3
@@ -134,7 +134,7 @@ class NativeBackend(KernelBackend):
 
     def lanes(self) -> int:
         """Return the number of manifold records in a SIMD vector, or 1 for small worlds."""
-        return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
+        return 1 if self.sizes["pairs"] < MIN_WIDE else vector_bytes() // self.real.itemsize
 
     @property
     def launch(self) -> str:
@@ -153,8 +153,8 @@ class NativeBackend(KernelBackend):
             raise validate.fail(
                 "launch", "'simd' needs joints, and the direct solver for all of them", "give launch='auto'"
             )
-        pays = launch == "auto" and not self.staged and serves and self.num_worlds >= LEAST_GROUPS * wide
-        pays = pays and wide * self.layout.size * min(self.threads, self.num_worlds) <= MOST_GROUP_BYTES
+        pays = launch == "auto" and not self.staged and serves and self.num_worlds >= MIN_GROUPS * wide
+        pays = pays and wide * self.layout.size * min(self.threads, self.num_worlds) <= MAX_GROUP_BYTES
         return wide if launch == "simd" or pays else 1
 
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
@@ -246,7 +246,7 @@ class NativeBackend(KernelBackend):
             n, done, total = n - count, done + count, total + spent
             if n or spent * self._piece > 2.0 * PIECE * count:  # the duration of the launches is far from PIECE
                 usual, few = (int(count * seconds / max(spent, 1e-6)) for seconds in (PIECE, PATIENCE))
-                self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
+                self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MAX_STEPS))
         return total
 
     def run_stage(self, stage: str, h: float) -> None:

@@ -23,7 +23,7 @@ from gpusim.description.specs import JointSpec
 if TYPE_CHECKING:
     from gpusim.model.model import Model
 
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 
 def show_model(options: RunOptions) -> None:
@@ -121,10 +121,10 @@ def _words(items: Iterable[str]) -> str:
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
     if not rows:
         return None
-    more = f", the first {_MOST_ROWS}" if len(rows) > _MOST_ROWS else ""
+    more = f", the first {_MAX_ROWS}" if len(rows) > _MAX_ROWS else ""
     table = Table(title=f"{title} ({len(rows)}{more})", title_justify="left")
     for number, name in enumerate(columns):
         table.add_column(name, style="bold" if number == 0 else None, no_wrap=number == 0)
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[:_MAX_ROWS]:
         table.add_row(*(Text(cell) for cell in row))
     return table

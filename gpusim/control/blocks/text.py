@@ -43,7 +43,7 @@ def _listed(names: Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-MOST_DEPTH, MOST_NUMBER = 200, 1e300
+MAX_DEPTH, MAX_NUMBER = 200, 1e300
 """Limits of a formula: maximum nesting depth and maximum number."""
 
 
@@ -79,8 +79,8 @@ class Expression(Block):
         if self._tree is None:
             rule = f"text = {shortened(self.text)} is not a formula"
             raise validate.fail(element, rule, "correct it, as 'a * (b - 1)'")
-        if _deeper(self._tree, MOST_DEPTH):
-            rule = f"text = {shortened(self.text)} has more than {MOST_DEPTH} operations within each other"
+        if _deeper(self._tree, MAX_DEPTH):
+            rule = f"text = {shortened(self.text)} has more than {MAX_DEPTH} operations within each other"
             raise validate.fail(element, rule, "split it over several blocks")
         check_words(element, "names", _listed(self.names))
         try:
@@ -140,8 +140,8 @@ class _Reader:
             elif isinstance(part, ast.Constant):
                 if not isinstance(part.value, bool | int | float):
                     raise ModelError(f"{part.value!r} is not a number; give one")
-                if not abs(part.value) <= MOST_NUMBER:
-                    raise ModelError(f"a number is above {MOST_NUMBER:g}; give less")
+                if not abs(part.value) <= MAX_NUMBER:
+                    raise ModelError(f"a number is above {MAX_NUMBER:g}; give less")
             elif not isinstance(
                 part, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.operator | ast.unaryop
                 | ast.cmpop | ast.boolop | ast.expr_context

@@ -11,7 +11,7 @@ from gpusim.importers.inertia import MassProperties, combine
 from gpusim.importers.mjcf_parts.mjcf_context import FREE, Context, frame, vector
 from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Array
-from gpusim.validate import least_moment
+from gpusim.validate import min_moment
 
 KEPT_SHARE = 1e-6
 """Mass that a massless body without joints gets, as a fraction of the mean mass of all bodies with mass."""
@@ -155,19 +155,19 @@ def _with_mass(context: Context, b: int, mean: float) -> MassProperties:
     severity, what = ("motion", "moves without mass") if moves else ("info", "is kept and has no mass")
     context.lost(severity, "BODY", b, what, f"it gets {mass:.3g} kg", "give it an <inertial>")
     context.report.added_mass += mass
-    return MassProperties(mass, np.zeros(3), np.eye(3) * max(1e-4 * mass, 4.0 * least_moment(mass)))
+    return MassProperties(mass, np.zeros(3), np.eye(3) * max(1e-4 * mass, 4.0 * min_moment(mass)))
 
 
 def _possible(context: Context, b: int, found: MassProperties) -> Array:
     """Return the inertia, with too small principal moments raised to values that a rigid body can have."""
     inertia = 0.5 * (found.inertia + found.inertia.T)
     moments, axes = np.linalg.eigh(inertia)
-    raised = np.maximum(moments, least_moment(found.mass))
+    raised = np.maximum(moments, min_moment(found.mass))
     if raised[2] > raised[0] + raised[1]:
         raised[0] += 1.0000001 * (raised[2] - raised[0] - raised[1])
     if np.array_equal(raised, moments):
         return inertia
-    if np.any(np.abs(raised - moments) > 1e-6 * max(float(moments.max()), least_moment(found.mass))):
+    if np.any(np.abs(raised - moments) > 1e-6 * max(float(moments.max()), min_moment(found.mass))):
         effect = f"principal moments raised from {moments.min():.3g} to {raised.min():.3g} kg m2"
         severity = "info" if context.m.body_mocapid[b] >= 0 else "motion"
         context.lost(severity, "BODY", b, "inertia that no solid body has", effect, "give it an <inertial>")

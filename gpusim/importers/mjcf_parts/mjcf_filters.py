@@ -18,7 +18,7 @@ from gpusim.importers.mjcf_parts.mjcf_context import Context
 from gpusim.importers.mjcf_parts.mjcf_shapes import effective_friction, touching
 from gpusim.typing import Array
 
-MOST_GROUPS = 30
+MAX_GROUPS = 30
 """Maximum number of collision groups with rules in a builder."""
 
 
@@ -54,7 +54,7 @@ class Filters:
         first = [next(i for i, kind in enumerate(kinds) if group[kind] == n) for n in range(len(kept))]
         self.meets = np.array([[table[i][k] for k in first] for i in first], bool).reshape(len(first), len(first))
         self.alone = np.array([bare for _, bare in kept], bool)
-        self.named = len(kept) <= MOST_GROUPS
+        self.named = len(kept) <= MAX_GROUPS
 
     def _meet(self, one: tuple[int, int, bool], two: tuple[int, int, bool]) -> bool:
         """Return whether two groups of geoms collide."""

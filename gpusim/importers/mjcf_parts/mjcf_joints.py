@@ -29,7 +29,7 @@ from gpusim.importers.report import JointInfo, JointLimits
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-MIDDLE_MOST = 1.55
+MIDDLE_MAX = 1.55
 """Maximum angle (rad) of the second of three d6 rotations. A d6 joint has gimbal lock at 90 degrees."""
 
 
@@ -156,7 +156,7 @@ def _fits_d6(context: Context, joints: list[int]) -> bool:
     if turns < 3:
         return True
     lower, upper = context.limited(m.jnt_limited[hinges[1]], m.jnt_range[hinges[1]])
-    return lower >= -MIDDLE_MOST and upper <= MIDDLE_MOST
+    return lower >= -MIDDLE_MAX and upper <= MIDDLE_MAX
 
 
 def _add_d6(context: Context, joints: list[int], parent: int, child: int, start: Transform) -> None:

@@ -17,7 +17,7 @@ from gpusim.typing import Array
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 """Values of mjtGeom."""
-MOST_VERTICES = 128
+MAX_VERTICES = 128
 DEFAULT_SOLREF, DEFAULT_SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 
 
@@ -111,11 +111,11 @@ def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> in
             if len(context.builder.shapes) > first:
                 label = context.label("shape", f"{label}_part{len(context.builder.shapes) - first + 1}")
             own = common | {"label": label}
-            context.builder.add_shape_hull(body, points, max_vertices=MOST_VERTICES, **own)
+            context.builder.add_shape_hull(body, points, max_vertices=MAX_VERTICES, **own)
         return first
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        index = context.builder.add_shape_hull(body, vertices(context, g), max_vertices=MOST_VERTICES, **common)
+        index = context.builder.add_shape_hull(body, vertices(context, g), max_vertices=MAX_VERTICES, **common)
     for warning in found:  # "shape 'x': its hull has n vertices; m of them are kept, ...; fix"
         what, _, rest = str(warning.message).partition(": ")[2].partition("; ")
         context.lost("contact", "GEOM", g, what, rest.partition("; ")[0])

@@ -16,7 +16,7 @@ from gpusim.input_files import is_xml_text
 _FILE_NAMES = re.compile(rb"""\b(?:file|file(?:right|left|up|down|front|back))\s*=\s*["']([^"']+)["']""")
 _MISSING = re.compile("pening file|resource not found")
 """Phrases in MuJoCo's error messages about missing files."""
-_MOST_ROUNDS = 10
+_MAX_ROUNDS = 10
 """Maximum depth of nested includes in the search for missing files."""
 
 
@@ -105,7 +105,7 @@ def _compiled(
             return mujoco.MjModel.from_xml_string(given, files)
         return mujoco.MjModel.from_xml_path(given, files)
 
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         try:
             return compiled(), name
         except (ValueError, RuntimeError) as error:

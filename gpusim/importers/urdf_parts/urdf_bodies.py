@@ -21,7 +21,7 @@ from gpusim.importers.inertia import (
     sphere_inertia,
 )
 from gpusim.importers.urdf_parts.urdf_tree import Joint, Tree
-from gpusim.validate import GREATEST, ROUND_OFF, least_moment
+from gpusim.validate import GREATEST, ROUND_OFF, min_moment
 
 
 @dataclass
@@ -198,9 +198,9 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
 def _is_a_point(tree: Tree, body: Body) -> bool:
     """Return whether a body contains point masses and its inertia is too small."""
     parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
-    points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > least_moment(part.mass))]
+    points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > min_moment(part.mass))]
     largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])
-    return bool(points) and largest < least_moment(body.mass.mass) / ROUND_OFF
+    return bool(points) and largest < min_moment(body.mass.mass) / ROUND_OFF
 
 
 def _title(body: Body) -> str:

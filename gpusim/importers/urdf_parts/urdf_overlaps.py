@@ -17,7 +17,7 @@ from gpusim.reference.collide.separation import Pair, Posed, approach
 from gpusim.reference.collide.shapes import make_shape
 from gpusim.typing import Array
 
-LEAST_OVERLAP = 1e-5
+MIN_OVERLAP = 1e-5
 """Overlap (m) from which links overlap. Contacts do not correct smaller overlaps (``SolverConfig.contact_slop``)."""
 
 
@@ -50,7 +50,7 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together
             for q in shapes[other]
             if np.all(low[p.label] < high[q.label]) and np.all(low[q.label] < high[p.label])
         ]
-        if max(close, default=0.0) > LEAST_OVERLAP:
+        if max(close, default=0.0) > MIN_OVERLAP:
             report.overlaps[one, other] = max(close)
             for i, k in product(report.shapes[one], report.shapes[other]):
                 builder.exclude_collision_pair(i, k)

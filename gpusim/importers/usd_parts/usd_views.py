@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 _DISTANT = "DistantLight"
 _NEAR = ("SphereLight", "DiskLight", "RectLight", "CylinderLight")
 _OTHERS = ("DomeLight", "DomeLight_1", "GeometryLight", "PortalLight", "MeshLight")
-_MOST_EXPOSURE = 100.0
+_MAX_EXPOSURE = 100.0
 _SQUARE = 90.0
 """Half angle (degrees) of the cone of a light without a cone."""
 
@@ -97,7 +97,7 @@ def _strength(prim: Any) -> float:
     from pxr import UsdLux
 
     light = UsdLux.LightAPI(prim)
-    exposure = min(float(light.GetExposureAttr().Get()), _MOST_EXPOSURE)
+    exposure = min(float(light.GetExposureAttr().Get()), _MAX_EXPOSURE)
     return float(light.GetIntensityAttr().Get()) * 2.0**exposure * float(np.max(_color(prim)))
 
 

@@ -68,8 +68,8 @@ def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifo
     if not len(gap) or gap.min() > least[0] + b.shape.missed * b.shape.extent:
         corners, gap, ids = np.concatenate([corners, lowest]), np.concatenate([gap, least]), [*ids, NEAREST]
     if b.shape.single:
-        least_ones = gap <= gap.min() + TIE * b.shape.extent
-        corners, gap = corners[least_ones].mean(axis=0)[None], gap.min()[None]
+        min_ones = gap <= gap.min() + TIE * b.shape.extent
+        corners, gap = corners[min_ones].mean(axis=0)[None], gap.min()[None]
     chosen = spanning((corners - b.center) @ plane_axes(n).T, gap)
     on_b = corners[chosen] - radius * n
     return Manifold(n, on_b - np.outer(gap[chosen], n), on_b, unique([ids[i] for i in chosen]))

@@ -49,7 +49,7 @@ def max_(a: Array, b: Array | float) -> Array:
     return np.where(a > b, a, b)  # type: ignore[arg-type]
 
 
-def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
+def min_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
     """Return the minimum divisor in the laws for the number type ``real``."""
     return float(np.finfo(real).tiny) * 1e6
 
@@ -97,7 +97,7 @@ def soften(
     damping = damping + SPRING_DAMPING * w.h * slope * (swing / (1.0 + swing))
     part = np.where(swing > 4.0, 0.5 - 1.0 / np.where(swing > 4.0, swing, 1.0), 0.25)
     impulse = kick * (force + part * h_prev * slope * before - 0.5 * damping * before)
-    drop = max_(kick * (part * w.h * slope + 0.5 * damping), least_number(w.real))
+    drop = max_(kick * (part * w.h * slope + 0.5 * damping), min_number(w.real))
     gamma = np.where(pressed, 1.0 / drop, 0.0).astype(w.real)
     return gamma, np.where(pressed, -impulse / drop, NO_FORCE).astype(w.real)
 

@@ -35,14 +35,14 @@ from gpusim.contact.constants import (
     NEWTON_GAIN,
     NEWTON_GROWTH,
     NEWTON_HALVINGS,
-    NEWTON_MOST_DAMPING,
+    NEWTON_MAX_DAMPING,
     NEWTON_PASSES,
     NEWTON_SETTLED,
     NEWTON_SLOW,
     SLIDING_SHARE,
 )
 from gpusim.description.contact_fields import POINTS
-from gpusim.model.paths import MOST_CONDENSED
+from gpusim.model.paths import MAX_CONDENSED
 from gpusim.reference.contacts import contact_laws, contact_rows, contact_solve
 from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.manifolds import Manifolds
@@ -59,7 +59,7 @@ def contact_numbers(m: Manifolds) -> Array:
     """Return the number of unknowns of each manifold, (n,)."""
     known = m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB
     numbers = 3 * m.points + (m.spinning > 0.0) + 2 * (m.rolling > 0.0)
-    return np.where(known, numbers, MOST_CONDENSED + 1)
+    return np.where(known, numbers, MAX_CONDENSED + 1)
 
 
 def condensed_count(w: StepBuffers) -> Array:
@@ -72,7 +72,7 @@ def condensed_count(w: StepBuffers) -> Array:
     joined[m.world[m.articulated]] = True
     if w.touch.overflow:
         joined[w.touch.lists[0].world] = False
-    return np.where(joined & (total <= MOST_CONDENSED), total, 0)
+    return np.where(joined & (total <= MAX_CONDENSED), total, 0)
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
@@ -338,7 +338,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
     for remaining in range(NEWTON_PASSES + 1)[::-1]:
         load = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
         wanted, enough = np.maximum(NEWTON_SETTLED[real] * load, tolerance), CONVERGED[real] * load
-        stalls = (damping > real.type(NEWTON_MOST_DAMPING)) | (remaining == 0)
+        stalls = (damping > real.type(NEWTON_MAX_DAMPING)) | (remaining == 0)
         slow = stalls | (square > real.type(NEWTON_SLOW) * last)
         solved |= going & ((square <= wanted * wanted) | (slow & (square <= enough * enough)))
         going &= ~solved & ~stalls

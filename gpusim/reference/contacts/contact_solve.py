@@ -184,11 +184,11 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
         patch_table(), pressure, np.where(moves, slide, real(1)), np.where(moves, rim, real(0)), dtype
     )
     force, torque, least = factors[:, 0], factors[:, 1], real(PATCH_STICK)
-    least_number = real(contact_laws.least_number(dtype))
-    g = load * force / max_(max_(slide, least * force), least_number)
-    g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), least_number)
+    min_number = real(contact_laws.min_number(dtype))
+    g = load * force / max_(max_(slide, least * force), min_number)
+    g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), min_number)
     along = np.matvec(m.response[:, :3, :3], frame[:, 1])  # type: ignore[call-overload, unused-ignore]
-    k = max_(dot(frame[:, 1], along), contact_laws.least_number(dtype)).astype(dtype)
+    k = max_(dot(frame[:, 1], along), contact_laws.min_number(dtype)).astype(dtype)
     k_spin = rotational_response(m, frame[:, 0])
     now = np.empty_like(m.torque)
     now[:, :2] = (-g / (real(1) + k * g))[:, None] * (u - k[:, None] * shear)

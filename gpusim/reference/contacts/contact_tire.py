@@ -35,9 +35,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CODES, TIRE_DAMPING, TIRE_FADE, TIRE_FLAT, TIRE_LEAST, TIRE_PASSES, TIRE_STEPS
+from gpusim.contact.constants import CODES, TIRE_DAMPING, TIRE_FADE, TIRE_FLAT, TIRE_MIN, TIRE_PASSES, TIRE_STEPS
 from gpusim.description.shape_kinds import shape_type
-from gpusim.reference.contacts.contact_laws import least_number, max_
+from gpusim.reference.contacts.contact_laws import max_, min_number
 from gpusim.reference.contacts.manifolds import Manifolds
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import cross, dot
@@ -133,7 +133,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
     m11, m12 = slope[:, 0] * k11 * q1, slope[:, 0] * k12 * q2
     m21, m22 = slope[:, 1] * k12 * q1, slope[:, 1] * k22 * q2
     s1, s2 = q1 * m.tire_shares[at, 0], q2 * m.tire_shares[at, 1]
-    small = real(least_number(most.dtype))
+    small = real(min_number(most.dtype))
     bound = max_(real(3) * most, small)
     g = np.ones_like(most)
     for step in range(TIRE_PASSES + 1):
@@ -148,7 +148,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
         t1, t2 = m11 * d1 + m12 * d2, m21 * d1 + m22 * d2
         t1, t2 = (d * t1 - b * t2) / det, (a * t2 - c * t1) / det
         falls = max_((x * s1 * t1 + y * s2 * t2) / max_(x * x + y * y, small), real(0))
-        free = max_(one - g * falls, real(TIRE_LEAST))
+        free = max_(one - g * falls, real(TIRE_MIN))
         g = _share(size / (free * bound), third * falls / free)
     # The passes leave a small error, so limit the impulse to the ellipse.
     g = g * np.minimum(one, most / max_(g * size, small))

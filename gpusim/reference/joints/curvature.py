@@ -27,7 +27,7 @@ from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
 MIDPOINT_PASSES = 4
-# The code skips the curvature bias for rotations below SLOW_ROTATION (rad per step), because SLOW_ROTATION^2 is below the
+# The solver skips the curvature bias for rotations below SLOW_ROTATION (rad per step), whose square is below the
 # round-off of 1.
 SLOW_ROTATION = 2.0**-27
 FULL_BIAS_BELOW = 0.5

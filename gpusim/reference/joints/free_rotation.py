@@ -16,8 +16,8 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 MIN_FREE_ROTATION, FREE_ROTATION, MAX_FREE_ROTATIONS = 0.5, 0.1, 8192
-"""The code divides a step if the rotation exceeds MIN_FREE_ROTATION (rad). A part rotates by at most FREE_ROTATION (rad). A
-step has at most MAX_FREE_ROTATIONS parts."""
+"""The solver divides a step if the rotation exceeds MIN_FREE_ROTATION (rad). A part rotates by at most FREE_ROTATION
+(rad). A step has at most MAX_FREE_ROTATIONS parts."""
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:

@@ -78,7 +78,7 @@ def _surely_soft(w: StepBuffers, kick: Array) -> bool:
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     most = w.layout.longest_arm * w.topology.body_sides.shape[1] * force
-    return 0.25 * w.h * w.h * most <= THRESHOLD * w.least_inertia
+    return 0.25 * w.h * w.h * most <= THRESHOLD * w.min_inertia
 
 
 def side_forces(w: StepBuffers, kick: Array) -> tuple[Array, Array]:

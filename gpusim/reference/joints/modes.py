@@ -27,8 +27,8 @@ from gpusim.typing import Array
 DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 # With contacts, a row could alternate between stick and slip forever, because contacts change after each switch. After
 # many switches, a sliding row sticks only if its reverse velocity exceeds a minimum. The minimum is a fraction of the
-# velocity change due to friction. The fraction starts at TURN_SHARE and doubles up to MOST_DOUBLINGS times.
-TURN_SHARE, MOST_DOUBLINGS = 1e-3, 6
+# velocity change due to friction. The fraction starts at TURN_SHARE and doubles up to MAX_DOUBLINGS times.
+TURN_SHARE, MAX_DOUBLINGS = 1e-3, 6
 
 
 def adjacent_modes(
@@ -86,7 +86,7 @@ def reversal_shares(late: Array, further: Array) -> Array:
         late: (num_worlds,) True for worlds with a positive result. For all other worlds, the result is 0.
         further: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
     """
-    return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)
+    return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MAX_DOUBLINGS), 0.0)
 
 
 def first_move(mode: int, wanted: int) -> int:

@@ -27,10 +27,10 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 cross, dot, norm, matvec = rotations.cross, rotations.dot, rotations.norm, rotations.matvec
-MOST_NEWTON = 20
+MAX_NEWTON = 20
 SETTLED = 1e-14
 """Change of the angle (rad) below which Newton's method ends."""
-LEAST_RADIUS = 1e-15
+MIN_RADIUS = 1e-15
 ROUNDING = 1e-9
 """Round-off of arc angles (rad). Negative angles above -ROUNDING count as 0."""
 TWO_PI = 2.0 * np.pi
@@ -115,7 +115,7 @@ def around(
             met_in, point = _inside(radius, *flat[:2])
             met = np.where(inner, met_in, met)
             contact = [np.where(inner[..., None], point, p) for p in contact]
-        met = met & (np.minimum(norm(a), norm(b)) >= LEAST_RADIUS) & (radius > LEAST_RADIUS)
+        met = met & (np.minimum(norm(a), norm(b)) >= MIN_RADIUS) & (radius > MIN_RADIUS)
         arc = np.where(met & ~inner, radius * angle, 0.0)
         found = [p[..., :1] * x + p[..., 1:] * y for p in contact]
         # on a cylinder, the axial position is proportional to the path length (helix)
@@ -137,7 +137,7 @@ def _plane(cylinder: Array, a: Array, b: Array, frame: Array) -> tuple[Array, Ar
     normal = cross(a, b)
     # If the ends and the center are on one line, any plane works.
     helper = np.where((np.abs(dot(x, frame[..., 0])) < 0.9)[..., None], frame[..., 0], frame[..., 1])
-    normal = np.where((norm(normal) < LEAST_RADIUS)[..., None], cross(x, helper), normal)
+    normal = np.where((norm(normal) < MIN_RADIUS)[..., None], cross(x, helper), normal)
     y = cross(normal, x)
     y = y / norm(y)[..., None]
     on = cylinder[:, None]
@@ -191,7 +191,7 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
     turn = np.where(_cross2(a, b) > 0.0, 1.0, -1.0)
     between = atan2(np.abs(_cross2(a, b)), _dot2(a, b))
     angle, going = np.full(met.shape, 0.5 * np.pi), met.copy()
-    for _ in range(MOST_NEWTON):
+    for _ in range(MAX_NEWTON):
         sine, cosine = sin(angle), cos(angle)
         of_a, of_b = share_a * sine, share_b * sine
         value = 2.0 * angle - _arcsine(of_a) - _arcsine(of_b) - between

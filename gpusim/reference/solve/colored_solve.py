@@ -33,7 +33,7 @@ from gpusim.typing import Array
 # Number of sweeps at the start of a solve that linearize nonlinear laws again.
 REFITS = 2
 POSITION_SWEEPS = 2
-LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
+MIN_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
 
 
 def solve(w: StepBuffers) -> None:
@@ -249,7 +249,7 @@ def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, plac
     response = alone + np.vecdot(impulse, coupled)
     impulse[:, np.arange(k.size), place] = 1.0
     motion = matvec(batch.mass_jacobian[:, k].swapaxes(-1, -2), impulse)
-    return AxisStep(k, place, axis, impulse.astype(w.real), motion, soft_rows.least_response(w, response, alone))
+    return AxisStep(k, place, axis, impulse.astype(w.real), motion, soft_rows.min_response(w, response, alone))
 
 
 def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
@@ -318,7 +318,7 @@ def correct_positions(w: StepBuffers) -> None:
             if not batch.rigid.any():
                 continue
             error = row_errors(w)[:, batch.constraints].astype(w.real)
-            share = np.maximum(LEAST_SHARE, 1.0 / (1.0 + np.abs(error) / FULL_SHARE_BELOW))
+            share = np.maximum(MIN_SHARE, 1.0 / (1.0 + np.abs(error) / FULL_SHARE_BELOW))
             change = matvec(batch.inverse, -np.where(batch.rigid, share * error, 0.0).astype(w.real))
             shift = _body_changes(w, batch, change).astype(np.float64)
             move(w, shift[..., :3], shift[..., 3:])

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_LEAST, PUSH_YIELD_JOINED, TANGENT_FLOOR
+from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_MIN, PUSH_YIELD_JOINED, TANGENT_FLOOR
 from gpusim.reference.accuracy import share as residual_share
 from gpusim.reference.contacts import contact_laws, contact_newton, contact_rows, contact_solve, contact_tire
 from gpusim.reference.contacts.contact_laws import max_
@@ -74,7 +74,7 @@ def _loaded(w: StepBuffers, m: Manifolds) -> Array:
     """Return the response of each point without joints (n, 4), at most a multiple of the mechanism's inverse mass."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
-    return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))
+    return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_MIN / POINT_FLOOR) * free))
 
 
 def _joint_velocity(w: StepBuffers, m: Manifolds, motion: Array) -> Array:

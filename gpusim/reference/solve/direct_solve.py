@@ -36,11 +36,11 @@ PASSES = 3
 # Number of passes in stage relax, which keeps the bias.
 RELAX_PASSES = 1
 # Maximum number of refreshes of the curvature bias in a solve.
-MOST_REFRESHES = 3
+MAX_REFRESHES = 3
 # Relative change of a compliance above which the solver factors again.
 STALE = 0.2
-# Rows with the slope D = 0 get D = LEAST_SLOPE / response, so that p = P up to round-off.
-LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
+# Rows with the slope D = 0 get D = MIN_SLOPE / response, so that p = P up to round-off.
+MIN_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After CAREFUL_AFTER factorizations in a substep, only one row switches its mode in each pass. The maximum number of
 # factorizations is ``iterations`` + 2 (axis rows + clamped terms). After that, the solver leaves a residual.
 CAREFUL_AFTER = 4
@@ -52,9 +52,9 @@ ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 # fractions: 0.3 to 0.5 in a cracking whip, 2e-3 to 5e-3 at singular poses of a four-bar.
 FAR_SHARE = 0.05
 # Damping of the factor near singular poses, as a multiple of an estimate (Passes.guard) or of the previous damping.
-# Singular poses need a damping of up to 9e-4. Above MOST_DAMPING, the guard assumes another cause, such as a curved
+# Singular poses need a damping of up to 9e-4. Above MAX_DAMPING, the guard assumes another cause, such as a curved
 # law.
-DAMPING, MOST_DAMPING = 20.0, 2e-3
+DAMPING, MAX_DAMPING = 20.0, 2e-3
 # In a world with loops, the first pass runs away if its energy exceeds RUNAWAY times twice the kinetic energy. The
 # solver checks the energy only if a pivot is weak, or if the bias moves joints by more than BENT_SHARE times the usual
 # lever in a step. After a runaway, the joints restart with RUNAWAY_DAMPING.
@@ -79,7 +79,7 @@ class Rows:
         self.regularization = own.dtype.type(REGULARIZATION[own.dtype]) * own
         axis_rows = own.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
         self.response = np.maximum(axis_rows, np.finfo(w.real).tiny * 1e6)
-        self.floor = LEAST_SLOPE[w.real] / self.response
+        self.floor = MIN_SLOPE[w.real] / self.response
 
     def fill(self, w: StepBuffers, mode: Array) -> None:
         """Write the axis rows."""
@@ -119,7 +119,7 @@ class Passes:
     def __init__(self, w: StepBuffers) -> None:
         worlds = w.num_worlds
         self.most = np.where(w.spinning, rotors.PASSES, PASSES)
-        self.most_refreshes = np.where(w.spinning, rotors.PASSES, MOST_REFRESHES)
+        self.max_refreshes = np.where(w.spinning, rotors.PASSES, MAX_REFRESHES)
         self.remaining = self.most.copy()
         self.since = np.zeros(worlds, np.int64)
         self.switches = np.zeros(worlds, np.int64)
@@ -169,8 +169,8 @@ class Passes:
         runs_away = w.topology.loops.any() & (bends | (w.softening > 0.0)) & (energy > RUNAWAY * motion)
         gains = self.active & self.keeps & (far | runs_away) & _gains(w, motion)
         diverges = np.where(self.keeps, runs_away | gains, self.weighs & (growth > CONTRACTION))
-        self.released = self.active & diverges & (more <= MOST_DAMPING)
-        straight = gains & ~self.released & (self.refreshes < self.most_refreshes)
+        self.released = self.active & diverges & (more <= MAX_DAMPING)
+        straight = gains & ~self.released & (self.refreshes < self.max_refreshes)
         keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
         if keeps.any():
@@ -191,7 +191,7 @@ class Passes:
             self.released = self.released | straight
             self._release(w)
             w.bias[straight] = 0.0
-            self.refreshes[straight] = self.most_refreshes[straight]
+            self.refreshes[straight] = self.max_refreshes[straight]
 
     def _release(self, w: StepBuffers) -> None:
         """Remove the impulses of joints with the direct solver."""
@@ -211,14 +211,14 @@ class Passes:
 
     def plan_bias(self, worlds: Array) -> None:
         """Decide whether the next pass keeps the curvature bias, in the worlds of a mask."""
-        self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= self.most_refreshes), self.hold)
+        self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= self.max_refreshes), self.hold)
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
         """Allow more passes for ``worlds``. The passes start from the current solution."""
         self.remaining = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
-        self.refreshes[:] = self.most_refreshes
+        self.refreshes[:] = self.max_refreshes
         self.hold[:] = True
 
 

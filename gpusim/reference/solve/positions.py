@@ -21,12 +21,12 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
-# In loops, the solver corrects positions at most MOST_CORRECTIONS times. The corrections end if the maximum error is
+# In loops, the solver corrects positions at most MAX_CORRECTIONS times. The corrections end if the maximum error is
 # below CLOSED, or above CLOSING_SHARE times the previous error. Errors are rotations (rad), or gaps divided by L. After
 # the first correction, an error between OPEN and APART does not end the corrections, because the first correction uses
 # an old factor. If a new factor does not reduce the error, the loop cannot close, and more corrections would add
 # energy.
-MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
+MAX_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
@@ -44,7 +44,7 @@ def _close_loops(w: StepBuffers) -> None:
     state, real = w.state.arrays, w.real.type
     closing = np.ones(w.num_worlds, bool)
     before = np.full(w.num_worlds, np.inf, w.real)
-    for k in range(MOST_CORRECTIONS):
+    for k in range(MAX_CORRECTIONS):
         closing &= before > real(CLOSED)
         if not closing.any():
             return

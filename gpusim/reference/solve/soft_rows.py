@@ -23,7 +23,7 @@ from gpusim.typing import Array
 
 # Minimum response of an axis row, as a fraction of its response without the rigid rows. If the rigid rows lock the
 # axis, the computed response is only round-off.
-LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+MIN_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 COUPLED_SHARE = 0.1
 
 
@@ -53,12 +53,12 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
         _eliminate(w, batch, step, product, held, joins)
 
 
-def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
+def min_response(w: StepBuffers, response: Array, alone: Array) -> Array:
     """Return the responses of axis rows, with a small fraction of ``alone`` as a lower bound.
 
     ``alone`` contains the responses without the rigid rows.
     """
-    least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
+    least = np.maximum(MIN_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, least).astype(w.real)
 
 
@@ -106,7 +106,7 @@ def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array
     new = joins[:, k]
     step.impulse = np.where(new[..., None], impulse, step.impulse).astype(w.real)
     step.motion = np.where(new[..., None], motion, step.motion).astype(w.real)
-    step.response = np.where(new, least_response(w, response, alone), step.response).astype(w.real)
+    step.response = np.where(new, min_response(w, response, alone), step.response).astype(w.real)
 
 
 def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:

@@ -111,7 +111,7 @@ def test_there_is_room_for_every_path_that_can_be(monkeypatch: pytest.MonkeyPatc
     pairs = [(int(a), int(b)) for k, a in enumerate(contact.body) for b in contact.body[k + 1 :] if a != b]
     lengths = sorted(len({*paths.bodies[a], *paths.bodies[b]}) for a, b in pairs)
     assert [room_for_paths(paths, gridded, places) for places in (3, 1000)] == [sum(lengths[-3:]), sum(lengths)]
-    monkeypatch.setattr("gpusim.model.paths.MOST_COMPARED", 1)
+    monkeypatch.setattr("gpusim.model.paths.MAX_COMPARED", 1)
     assert room_for_paths(paths, gridded, 3) == 3 * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
 
 

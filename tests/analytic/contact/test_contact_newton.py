@@ -109,7 +109,7 @@ def test_the_motion_is_that_of_converged_sweeps(name: str, monkeypatch: pytest.M
     solved, reached = run(make())
     assert 1 in reached
     assert min(reached) >= 0, "Newton's method has failed"
-    monkeypatch.setattr(paths, "MOST_CONDENSED", 0)
+    monkeypatch.setattr(paths, "MAX_CONDENSED", 0)
     swept, never = run(make(), iterations=400)
     assert set(never) == {0}
     # The wheels land on rigid points in the first step. Sweeps load them unevenly.
@@ -152,7 +152,7 @@ def test_both_backends_agree(make: Any, steps: int) -> None:
 def test_a_method_that_fails_leaves_the_contacts_to_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contact_newton, "NEWTON_PASSES", 0)
     failed, _ = run(standing_on_boxes(), "numpy", 20)
-    monkeypatch.setattr(contact_newton, "MOST_CONDENSED", 0)
+    monkeypatch.setattr(contact_newton, "MAX_CONDENSED", 0)
     swept, _ = run(standing_on_boxes(), "numpy", 20)
     np.testing.assert_allclose(failed, swept, rtol=0.0, atol=1e-12)
 

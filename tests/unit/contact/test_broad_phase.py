@@ -5,7 +5,7 @@ import pytest
 
 from gpusim import ModelBuilder, Transform
 from gpusim.backends.numpy.backend import NumpyBackend
-from gpusim.compiler.contact_topology import MOST_LISTED
+from gpusim.compiler.contact_topology import MAX_LISTED
 from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
 from gpusim.solver.step import find_contacts
@@ -47,7 +47,7 @@ def found_pairs(backend: NumpyBackend, world: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("kind", SIZES)
 def test_pairs_are_those_of_brute_force(kind: str) -> None:
     sim, backend = simulate(pile(SIZES[kind]), num_worlds=2)
-    assert (len(sim.model.shapes) > MOST_LISTED) == (kind == "swept")
+    assert (len(sim.model.shapes) > MAX_LISTED) == (kind == "swept")
     shift_worlds(sim)
     find_contacts(backend.work, DT)
     expected = [close_pairs(backend, world) for world in (0, 1)]

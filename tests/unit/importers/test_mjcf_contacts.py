@@ -82,7 +82,7 @@ def test_the_same_geoms_touch_as_in_mujoco(name):
 
 @pytest.mark.parametrize("most", [30, 3])
 def test_many_classes_of_bits(most, monkeypatch):
-    monkeypatch.setattr("gpusim.importers.mjcf_parts.mjcf_filters.MOST_GROUPS", most)
+    monkeypatch.setattr("gpusim.importers.mjcf_parts.mjcf_filters.MAX_GROUPS", most)
     bodies = "".join(
         ball(f"g{i}", f"{0.06 * i} 0 0", f"contype='{1 << i % 5 | i}' conaffinity='{i % 7 << 2}'") for i in range(1, 40)
     )

@@ -52,7 +52,7 @@ def test_it_is_called_as_native_is(stand_in, worlds):
 
 
 def test_more_worlds_than_threads(stand_in, monkeypatch):
-    monkeypatch.setattr("gpusim.robotics.cuda.MOST_THREADS", 32)
+    monkeypatch.setattr("gpusim.robotics.cuda.MAX_THREADS", 32)
     tree = Tree(humanoid().finalize(), "pelvis")
     assert_same(whole_body(tree), crouching(tree), reachable(tree, 70), 3)
 
