@@ -191,7 +191,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         runtime = self.runtime
         runtime.count(n)
         if not runtime.running:
-            runtime.backend.hold_overridden()
+            runtime.backend.memory.hold_overridden()
             runtime.backend.advance(n, size, runtime.quarantine.check)
         else:
             self._programs.advance(n, size)
@@ -343,7 +343,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         signal = table[name]
         if signal.quantity is None:
             array = np.array(signal.read())
-            return array if numpy else self.backend.to_device(array)
+            return array if numpy else self.backend.memory.to_device(array)
         compiled = self.runtime.compiled
         if (name,) not in compiled:
             compiled[(name,)] = Observation(self._part, [signal])
@@ -422,7 +422,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def _write(self, names: tuple[str, ...], given: list[Any], worlds: Any, element: str) -> None:
         writer = self._state_writer(names)
         stays = self.backend_name == "cuda" and writer.on_device and any(map(is_on_device, [worlds, *given]))
-        masked = self.backend.is_mask(worlds)
+        masked = self.backend.memory.is_mask(worlds)
         chosen = worlds if stays and masked else chosen_worlds(element, worlds, self.num_worlds)
         if stays:
             writer.write_on_device(given, chosen)
@@ -453,7 +453,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             UnknownNameError: no such posture.
         """
         named = None if pose is None else self._pose(pose)
-        if named is None and self.backend.is_mask(mask) and not switched(self.runtime):
+        if named is None and self.backend.memory.is_mask(mask) and not switched(self.runtime):
             self.backend.restore(self.runtime.initial, mask)
             self.runtime.quarantine.release(None)
             self.invalidate()

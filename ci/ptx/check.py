@@ -169,7 +169,7 @@ def _shared_builds() -> Iterator[None]:
 
     with (
         mock.patch("gpusim.backends.cuda.backend.model_variant", general),
-        mock.patch("gpusim.backends.kernel_backend.kinds_of", kinds),
+        mock.patch("gpusim.backends.memory.kinds_of", kinds),
         mock.patch("gpusim.signals.observe.kinds_of", kinds),
     ):
         yield
@@ -208,7 +208,7 @@ def _prepare(sim: Simulation, lanes: int) -> None:
     block = max(lanes, 2 * TILE)
     shared = block // lanes * (backend.layout.size + TILE_GAP) if backend._shape.shared else 0
     backend._shape = replace(backend._shape, lanes=lanes, block=block, shared=shared)
-    slabs = backend._arrays["slab"]
+    slabs = backend.memory.arrays["slab"]
     spoil(slabs)
     if sim.model.shapes:
         place = backend.layout.places["search_owner"].offset

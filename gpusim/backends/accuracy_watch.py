@@ -40,11 +40,11 @@ class AccuracyWatch:
     @property
     def word(self) -> Array:
         """Return the problems of each world as a sum of the bits in KINDS (num_worlds,)."""
-        return np.asarray(self._backend.read_state().arrays["inexact"])
+        return np.asarray(self._backend.memory.read_state().arrays["inexact"])
 
     def check(self) -> None:
         """Warn of each kind of problem that is new in this simulation."""
-        if self._warned == sum(KINDS) or not self._backend.newly_inexact():
+        if self._warned == sum(KINDS) or not self._backend.newly("inexact"):
             return
         word = self.word
         for kind in KINDS:
@@ -71,7 +71,7 @@ class AccuracyWatch:
 
     def _figures(self, kind: int) -> Array:
         """Return the measured value of the problem ``kind`` in each world (num_worlds,)."""
-        state = self._backend.read_state().arrays
+        state = self._backend.memory.read_state().arrays
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
             return np.maximum(state["joint_drift_peak"] / drift, state["joint_tilt_peak"] / tilt)
@@ -83,7 +83,7 @@ class AccuracyWatch:
 
     def _reported(self, kind: int, world: int) -> str:
         """Return a message about a problem of a world. The message names the setting that fixes the problem."""
-        state, c = self._backend.read_state().arrays, self._config
+        state, c = self._backend.memory.read_state().arrays, self._config
         if kind == JOINTS:
             return self._opened(float(state["joint_drift_peak"][world]), float(state["joint_tilt_peak"][world]))
         if kind == CONTACTS:

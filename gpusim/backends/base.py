@@ -41,69 +41,15 @@ class Watch(Protocol):
         """
 
 
-class Backend(Protocol):
-    """Interface of a backend for the simulation."""
-
-    name: str
+class Memory(Protocol):
+    """Interface of a backend's memory: the state and the commands of all worlds, on the host or on a device."""
 
     @property
     def state(self) -> State:
-        """Return the state, which the caller may change."""
-
-    @property
-    def work(self) -> StepBuffers:
-        """Return the work arrays of a substep on the host."""
+        """Return the state on the host, which the caller may change."""
 
     def read_state(self) -> State:
-        """Return the state for reading only."""
-
-    def bind(self, control: Array) -> None:
-        """Read the commands from the array ``control`` (num_worlds, controls) in all later steps."""
-
-    def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
-        """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
-
-    def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
-        """Return a function that runs many steps in one call, or None if the caller runs the steps one by one.
-
-        The function returns True if a world failed.
-        """
-
-    def run_forward(self, h: float) -> StepBuffers:
-        """Compute forces at the current time (stage forward) with a trial substep of ``h`` seconds."""
-
-    def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of the last :meth:`run_forward`, or None if the model has no pair capacity."""
-
-    def newly_overflowed(self) -> bool:
-        """Return True if the pair buffer of a world may have overflowed since the last call."""
-
-    def newly_inexact(self) -> bool:
-        """Return True if a world may have exceeded an accuracy limit (reference/accuracy.py) since the last call."""
-
-    def current_angles(self) -> None:
-        """Compute the joint angles of the current poses. The angles count full rotations."""
-
-    def invalidate(self) -> None:
-        """Invalidate the results of stage forward after a write."""
-
-    def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask in device memory that the backend can use."""
-
-    def restore(self, initial: State, worlds: Any) -> None:
-        """Reset worlds to ``initial`` and the default commands. The CUDA backend also accepts a device mask."""
-
-    def initial_changed(self) -> None:
-        """Invalidate copies of the reset state after a write to the reset state."""
-
-    def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update a parameter after a write in ``worlds``, and all values that depend on the parameter."""
-
-    def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
-        """Update parameters of an actuator kind after a write in ``worlds``."""
-
-    def pull_parameters(self) -> None:
-        """Copy parameters that were written on a device to the host."""
+        """Return the state on the host for reading only."""
 
     def host_control(self) -> Array:
         """Return writable commands on the host (num_worlds, controls)."""
@@ -120,6 +66,83 @@ class Backend(Protocol):
         ``columns``: columns of the n commands, as a slice or as indices.
         """
 
+    def is_mask(self, worlds: Any) -> bool:
+        """Return whether ``worlds`` is a mask in device memory that the backend can use."""
+
+    def pull_parameters(self) -> None:
+        """Copy parameters that were written on a device to the host."""
+
+    def register_array(self, name: str) -> None:
+        """Register an additional state array that the step does not use."""
+
+    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
+        """Return columns of a state array (worlds, n), in the memory that :meth:`to_device` uses."""
+
+    def to_device(self, array: Array) -> Any:
+        """Convert an array to the type that :meth:`gpusim.Simulation.read` returns."""
+
+
+class Backend(Protocol):
+    """Interface of a backend for the simulation.
+
+    Attributes:
+        name: "numpy", "native" or "cuda".
+        memory: the state and the commands.
+    """
+
+    name: str
+
+    @property
+    def memory(self) -> Memory:
+        """Return the memory with the state and the commands."""
+
+    @property
+    def work(self) -> StepBuffers:
+        """Return the work arrays of a substep on the host."""
+
+    def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
+        """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
+
+    def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
+        """Return a function that runs many steps in one call, or None if the caller runs the steps one by one.
+
+        The function returns True if a world failed.
+        """
+
+    def last_substep(self) -> float:
+        """Return the size of the last substep (s), or 0 right after a reset."""
+
+    def run_forward(self, h: float) -> StepBuffers:
+        """Compute forces at the current time (stage forward) with a trial substep of ``h`` seconds."""
+
+    def forward_contacts(self) -> ForwardContacts | None:
+        """Return the contacts of the last :meth:`run_forward`, or None if the model has no pair capacity."""
+
+    def current_angles(self) -> None:
+        """Compute the joint angles of the current poses. The angles count full rotations."""
+
+    def newly(self, problem: str) -> bool:
+        """Return True if a world may have a new problem since the last call with this ``problem``.
+
+        Args:
+            problem: "overflowed" (pair buffer) or "inexact" (an accuracy limit of reference/accuracy.py).
+        """
+
+    def invalidate(self, initial: bool = False) -> None:
+        """Invalidate the results of stage forward after a write to the state.
+
+        ``initial``: also invalidate copies of the reset state, after a write to the reset state.
+        """
+
+    def restore(self, initial: State, worlds: Any) -> None:
+        """Reset worlds to ``initial`` and the default commands. The CUDA backend also accepts a device mask."""
+
+    def written(self, names: Iterable[str], worlds: Array, kind: str | None = None) -> None:
+        """Update parameters after a write in ``worlds``, and all values that depend on the parameters.
+
+        ``kind``: kind of the actuators with these parameters, or None for parameters of the model.
+        """
+
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
         """Write poses and velocities in chosen worlds (reference/signals/writes.py).
 
@@ -134,9 +157,6 @@ class Backend(Protocol):
             False if the backend does not support this method. In this case, the caller writes with NumPy.
         """
 
-    def last_substep(self) -> float:
-        """Return the size of the last substep (s), or 0 right after a reset."""
-
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None] | None]:
         """Return an array (num_worlds, width), and a function that runs the kernels that fill the array.
 
@@ -149,17 +169,8 @@ class Backend(Protocol):
             array: the array to fill. By default, the backend allocates a new array.
         """
 
-    def register_array(self, name: str) -> None:
-        """Register an additional state array that the step does not use."""
-
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
         """Return a function that samples a diagram, or None if the caller samples the diagram with NumPy."""
-
-    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array (worlds, n), in the memory that :meth:`to_device` uses."""
-
-    def to_device(self, array: Array) -> Any:
-        """Convert an array to the type that :meth:`gpusim.Simulation.read` returns."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
         """Return the quarantine.

@@ -12,13 +12,12 @@ from typing import Protocol
 import numpy as np
 
 from gpusim.backends.bad_commands import BadCommands
-from gpusim.backends.base import Backend
+from gpusim.backends.base import Backend, Memory
 from gpusim.compiler.contact_topology import capacity_message
 from gpusim.description.actuator_kinds import Group
 from gpusim.description.config import SolverConfig
 from gpusim.errors import SimulationError, callers_level
 from gpusim.model.model import Model
-from gpusim.model.state import State
 from gpusim.reference.accuracy import constraint_of
 from gpusim.reference.limits import OPEN_SUBSTEPS
 from gpusim.typing import Array
@@ -45,9 +44,9 @@ class Quarantine:
     def __init__(self, backend: Backend, drivers: Mapping[str, str]) -> None:
         self._backend = backend
         self._bad_commands = BadCommands(backend.work.model, drivers)
-        self.stopped: Array = np.zeros(backend.state.num_worlds, dtype=bool)
+        self.stopped: Array = np.zeros(backend.memory.state.num_worlds, dtype=bool)
         self._reasons: dict[int, str] = {}
-        self._good = backend.state.copy()
+        self._good = backend.memory.state.copy()
 
     def check(self) -> None:
         """Restore failed and stopped worlds to the last valid state."""
@@ -58,12 +57,12 @@ class Quarantine:
         for world in np.flatnonzero(failed):
             self._stop(int(world), self._cause(int(world)))
         if self.stopped.any():
-            self._backend.state.restore(self._good, np.flatnonzero(self.stopped))
+            self._backend.memory.state.restore(self._good, np.flatnonzero(self.stopped))
         self._remember()
 
     def drop_poisoned(self) -> None:
         """Stop worlds with invalid numbers in the state, before a step reads the numbers."""
-        state, bad = self._backend.state, np.zeros(len(self.stopped), dtype=bool)
+        state, bad = self._backend.memory.state, np.zeros(len(self.stopped), dtype=bool)
         # Ignore the numbers of diagrams and the last commands, because no stage reads them.
         unread = ("diagram.", "command_before")
         names = [name for name in state.arrays if not name.startswith(unread)]
@@ -87,7 +86,7 @@ class Quarantine:
             state.restore(self._good, np.flatnonzero(bad))
 
     def _stop(self, world: int, reason: str) -> None:
-        reason += self._bad_commands.reported(self._backend.read_control()[world])
+        reason += self._bad_commands.reported(self._backend.memory.read_control()[world])
         self.stopped[world], self._reasons[world] = True, reason
         message = f"world {world} failed and is kept at its last good state: {reason}"
         warnings.warn(message, stacklevel=callers_level())
@@ -117,7 +116,7 @@ class Quarantine:
         self.stopped[list(self._reasons)] = True
 
     def _remember(self) -> None:
-        state = self._backend.state
+        state = self._backend.memory.state
         for name, array in state.arrays.items():
             np.copyto(self._good.arrays[name], array)
         for good, group in zip(self._good.groups, state.groups, strict=True):
@@ -125,29 +124,29 @@ class Quarantine:
 
     def _surely_fine(self) -> bool:
         """Return True if a quick test shows that all worlds are good."""
-        state = self._backend.state.arrays
+        state = self._backend.memory.state.arrays
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
             total += float(np.abs(state[name]).sum())
         if np.any(self._broken()):
             return False
         total += 0.0 * float(state["command_before"].sum())
-        for group in self._backend.state.groups:
+        for group in self._backend.memory.state.groups:
             for name in _checked(group):
                 total += 0.0 * float(group.state[name].sum())
         return total < GREATEST_SPEED
 
     def _broken(self) -> Array:
         """Return a mask of the worlds with a loop that does not close (num_worlds,)."""
-        return np.asarray(self._backend.state.arrays["loop_open"] >= OPEN_SUBSTEPS)
+        return np.asarray(self._backend.memory.state.arrays["loop_open"] >= OPEN_SUBSTEPS)
 
     def _fine(self) -> Array:
-        state = self._backend.state.arrays
+        state = self._backend.memory.state.arrays
         fine = ~self._broken()
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
             # This comparison is False for NaN.
             fine &= np.all(np.abs(state[name]) < self._bound(name), axis=(1, 2))
-        for group in self._backend.state.groups:
+        for group in self._backend.memory.state.groups:
             for name in _checked(group):
                 fine &= np.all(np.isfinite(group.state[name]), axis=1)
         return np.asarray(fine & np.all(np.isfinite(state["command_before"]), axis=1))
@@ -160,14 +159,14 @@ class Quarantine:
 
     def _cause(self, world: int) -> str:
         """Return a message that names the first body, actuator or joint with invalid numbers."""
-        work, state = self._backend.work, self._backend.state.arrays
+        work, state = self._backend.work, self._backend.memory.state.arrays
         time = float(self._good.arrays["time"][world])
         started = work.twist_before[world]
         too_fast = np.flatnonzero(~np.all(np.abs(started) < GREATEST_SPEED, axis=1))
         if too_fast.size:
             speed = float(np.abs(started[too_fast[0]]).max())
             return f"{work.model.bodies[too_fast[0]].element} has velocity = {speed:.3g} after t = {time:.6g} s"
-        for group in self._backend.state.groups:
+        for group in self._backend.memory.state.groups:
             for name in _checked(group):
                 array = group.state[name]
                 bad = np.flatnonzero(~np.isfinite(array[world]))
@@ -199,12 +198,12 @@ class CapacityWatch:
         """The watched backend."""
         self._strict, self._warned = config.strict, False
         self.places = model.contact.capacity(config, model.topology.dynamic)
-        self._seen: Array = np.zeros(backend.state.num_worlds, dtype=np.int64)
+        self._seen: Array = np.zeros(backend.memory.state.num_worlds, dtype=np.int64)
 
     @property
     def full(self) -> Array:
         """Return a mask of the worlds that have lost pairs since the start or the last reset (num_worlds,)."""
-        return np.asarray(self.backend.read_state().arrays["pair_overflow"] > 0)
+        return np.asarray(self.backend.memory.read_state().arrays["pair_overflow"] > 0)
 
     def check(self) -> None:
         """Warn once per simulation of lost pairs, or raise an error if ``SolverConfig.strict`` is set.
@@ -212,9 +211,9 @@ class CapacityWatch:
         Raises:
             SimulationError: a world lost pairs in the last run, and ``SolverConfig.strict`` is set.
         """
-        if not self.places or (self._warned and not self._strict) or not self.backend.newly_overflowed():
+        if not self.places or (self._warned and not self._strict) or not self.backend.newly("overflowed"):
             return
-        lost = self.backend.read_state().arrays["pair_overflow"].astype(np.int64)
+        lost = self.backend.memory.read_state().arrays["pair_overflow"].astype(np.int64)
         new = np.flatnonzero(lost > self._seen)
         self._seen = lost
         if not new.size:  # the overflow was in a trial step only
@@ -230,16 +229,16 @@ class CapacityWatch:
 
     def resume(self, worlds: Array) -> None:
         """Suppress warnings of pairs that the restored worlds lost before the snapshot."""
-        self._seen[worlds] = self.backend.read_state().arrays["pair_overflow"][worlds]
+        self._seen[worlds] = self.backend.memory.read_state().arrays["pair_overflow"][worlds]
         self._warned |= bool(self._seen[worlds].any())
 
     def report(self) -> list[str]:
         """Return one line for every world that lost pairs."""
-        most = self.backend.read_state().arrays["pair_peak"]
+        most = self.backend.memory.read_state().arrays["pair_peak"]
         return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
-        most = self.backend.read_state().arrays["pair_peak"]
+        most = self.backend.memory.read_state().arrays["pair_peak"]
         worst = int(worlds[np.argmax(most[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
         return capacity_message(int(most[worst]), self.places, worst) + others
@@ -267,17 +266,15 @@ class KernelHealth(Protocol):
 
     model: Model
 
-    def read_state(self) -> State:
-        """Return the state for reading only."""
+    @property
+    def memory(self) -> Memory:
+        """Return the state and the commands."""
 
     def read_health(self) -> Array:
         """Return the health word of every world (num_worlds,)."""
 
     def read_health_value(self) -> Array:
         """Return the invalid value of each failed world (num_worlds,)."""
-
-    def read_control(self) -> Array:
-        """Return the commands for reading only (num_worlds, controls)."""
 
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
@@ -307,7 +304,7 @@ class KernelQuarantine:
         failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
         new = [world for world in failed if world not in self._reported]
         if new:
-            commands = self._backend.read_control()
+            commands = self._backend.memory.read_control()
             self._reported.update({world: self._bad_commands.reported(commands[world]) for world in new})
         for world, reason in self._reasons(new[:_WARNED_EACH]).items():
             message = f"world {world} failed and is kept at its last good state: {reason}"
@@ -353,7 +350,7 @@ class KernelQuarantine:
         if not worlds:
             return {}
         words, values = self._backend.read_health(), self._backend.read_health_value()
-        times = self._backend.read_state().arrays["time"]
+        times = self._backend.memory.read_state().arrays["time"]
         new = [w for w in worlds if words[w] != RESUMED]
         reported = {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in new}
         reported = {w: reason + self._reported.get(w, "") for w, reason in reported.items()}

@@ -8,23 +8,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.arrays import on_host
-from gpusim.backends.codegen.header import READ_PARAMETERS, SETTINGS_DOUBLE, SETTINGS_INT, argument_members, kept_fields
+from gpusim.backends.codegen.header import SETTINGS_DOUBLE, SETTINGS_INT, argument_members, kept_fields
 from gpusim.backends.codegen.slab import actuator_sizes, slab_layout
 from gpusim.backends.contact_tables import add_lanes
 from gpusim.backends.health import KernelQuarantine
-from gpusim.backends.kinds import Kinds, check_kernels, kinds_of
+from gpusim.backends.kinds import Kinds, check_kernels
+from gpusim.backends.memory import KernelMemory
+from gpusim.backends.parameters import BOUNCING, KernelParameters
 from gpusim.backends.tables import model_tables
-from gpusim.description.actuator_kinds import Group
 from gpusim.description.config import SolverConfig
 from gpusim.description.contact_record import by_slot, unpack
 from gpusim.description.program import Program
 from gpusim.description.step_plan import StepPlan
 from gpusim.errors import unknown_name
-from gpusim.model.fields import DERIVED_FIELDS, check_fields
+from gpusim.model.fields import check_fields
 from gpusim.model.model import Model
-from gpusim.model.parameters import derived_parameters, refresh_derived
-from gpusim.model.state import State, hold_overridden
+from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.joints import prepare
 from gpusim.reference.limits import accuracy_limits
@@ -37,8 +36,8 @@ _OF_SIGNALS = tuple(
 )
 """Work arrays that signals read."""
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
-_READ = frozenset(f.name for f in READ_PARAMETERS)
-BOUNCING = ("limit_restitution", "shape_restitution")
+PROBLEMS = ("failed", "overflowed", "inexact")
+"""Counters of problems that the kernels count."""
 LAUNCHES = ("auto", "fused", "simd", "staged")
 # If the work arrays of a world exceed this size (bytes), many blocks work on one world together. Work arrays of this
 # size are much larger than the shared memory of a block.
@@ -86,7 +85,8 @@ class KernelBackend(ABC):
     """Base class of the backends that run cuda_kernels/.
 
     Args:
-        model, state, parameters, config: the simulation to run.
+        model, parameters, config: the simulation to run.
+        memory: the state, the commands, and the arrays of the kernels.
         real: number type of the computations in a substep. Numbers in the state may have another type.
         launch: "fused", "staged" or "auto".
 
@@ -101,18 +101,16 @@ class KernelBackend(ABC):
     def __init__(
         self,
         model: Model,
-        state: State,
+        memory: KernelMemory,
         parameters: dict[str, Array],
         config: SolverConfig,
         real: Any,
         launch: str = "auto",
     ) -> None:
         self.model, self.config, self.real = model, config, np.dtype(real)
-        self.stored = state.arrays["impulse"].dtype
-        self._state, self._parameters = state, parameters
-        self.num_worlds = state.num_worlds
+        self.memory, self.stored, self.num_worlds = memory, memory.stored, memory.num_worlds
         self.tables, self.sizes = model_tables(model, config, self.num_worlds)
-        self.kinds = kinds_of(model)
+        self.kinds = memory.kinds
         check_kernels(self.kinds)
         self.sizes |= actuator_sizes(model, self.kinds)
         for kind in self.kinds:
@@ -126,20 +124,23 @@ class KernelBackend(ABC):
         self.launch_reason = _why_launch(launch, self.staged, size, levels)
         add_lanes(self.sizes, self.lanes() if self.sizes["pairs"] else 1)
         self.layout = slab_layout(self.sizes, self.real, self.stored, self.kinds)
-        self._pack_actuators()
         self._work: StepBuffers | None = None
         self._work_stale = False
-        self._packed_parameters: dict[str, Array] = {}
-        self._seen = self._seen_overflowed = self._seen_inexact = 0
+        self._seen = dict.fromkeys(PROBLEMS, 0)
         self._limits = accuracy_limits(model)
         self.direct = config.direct
-        self.make_plan()
         self.arguments = np.zeros((), arguments_type(self.kinds))
+        self.parameters = self.make_parameters(parameters)
+        self.make_plan()
 
     @property
     def launch(self) -> str:
         """Return the launch mode: "fused", "simd" or "staged"."""
         return "staged" if self.staged else "fused"
+
+    def make_parameters(self, values: dict[str, Array]) -> KernelParameters:
+        """Return the parameters in the memory of this backend."""
+        return KernelParameters(self.model, self.memory, values, self.real, self.arguments)
 
     def make_plan(self) -> None:
         """Make the plan of staged launches for the current settings."""
@@ -153,17 +154,6 @@ class KernelBackend(ABC):
 
         The results do not depend on the number of lanes.
         """
-
-    @abstractmethod
-    def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Pass an array to the kernels under a name, and return the address of the array.
-
-        ``worlds``: rows that have changed since the last call with this name.
-        """
-
-    @abstractmethod
-    def bind(self, control: Array) -> None:
-        """Use the array ``control`` (num_worlds, controls) for the commands."""
 
     @abstractmethod
     def run(self, n: int, dt: float) -> bool:
@@ -193,131 +183,60 @@ class KernelBackend(ABC):
     def current_angles(self) -> None:
         """Compute the joint angles of the current poses. The angles count full rotations."""
 
-    def invalidate(self) -> None:  # noqa: B027 (nothing to do with shared memory)
-        """Invalidate the results of stage forward after a write."""
-
-    def is_mask(self, worlds: Any) -> bool:
-        """Return False, because the backend has no device memory."""
-        return False
+    def invalidate(self, initial: bool = False) -> None:  # noqa: B027 (nothing to do with shared memory)
+        """Invalidate the results of stage forward after a write, and with ``initial`` copies of the reset state."""
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Reset worlds to a state and the default commands."""
-        self.state.copy_worlds(initial, worlds)
-        self.control[worlds] = self.model.default_controls
-
-    def initial_changed(self) -> None:  # noqa: B027 (nothing to do with shared memory)
-        """Invalidate copies of the reset state after a write."""
-
-    def host_control(self) -> Array:
-        """Return writable commands on the host (num_worlds, controls)."""
-        return self.control
-
-    def read_control(self) -> Array:
-        """Return the commands on the host for reading only (num_worlds, controls)."""
-        return self.control
-
-    def hold_overridden(self) -> None:
-        """Set overridden commands to the values in the state array OVERRIDE."""
-        hold_overridden(self.control, self._state)
-
-    def write_commands(self, columns: Any, values: Any) -> None:
-        """Write n commands of all worlds. ``values``: (num_worlds, n). ``columns``: a slice or indices."""
-        given = values if type(values) is np.ndarray else on_host(values).reshape(self.num_worlds, -1)
-        self.control[:, columns] = given
+        self.memory.state.copy_worlds(initial, worlds)
+        self.memory.control[worlds] = self.model.default_controls
 
     def last_substep(self) -> float:
         """Return the size of the last substep (s), or 0 right after a reset."""
-        return float(self._state.arrays["step_before"].max())
+        return float(self.memory.read_state().arrays["step_before"].max())
 
     @abstractmethod
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
         """Write poses and velocities in chosen worlds (reference/signals/writes.py)."""
 
-    def rows_of(self, worlds: Array) -> Array:
-        """Return the position of each world in the list ``worlds``, or -1 for other worlds (num_worlds,)."""
-        rows = np.full(self.num_worlds, -1, np.int32)
-        rows[worlds] = np.arange(len(worlds))
-        return rows
-
     @abstractmethod
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
         """Return an array (num_worlds, width), and a function that runs kernels to fill the array with signals."""
-
-    def register_array(self, name: str) -> None:  # noqa: B027 (nothing to do with shared memory)
-        """Register an additional state array that the step does not use."""
 
     @abstractmethod
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
         """Return a function that samples a diagram. The state variables are in the state array ``name``."""
 
-    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array (worlds, n)."""
-        return self.read_state().arrays[name][:, list(columns)]
-
-    def to_device(self, array: Array) -> Any:
-        """Convert an array to the type that :meth:`Simulation.read` returns."""
-        return array
-
     def read_health(self) -> Array:
         """Return the health word of every world (num_worlds,)."""
-        return self.health
+        return self.memory.read_array("health")
 
     def read_health_value(self) -> Array:
         """Return the invalid value of each failed world (num_worlds,)."""
-        return self.health_value
+        return self.memory.read_array("health_value")
 
-    def newly_failed(self) -> bool:
-        """Return whether any world has failed since the last call."""
-        seen, self._seen = self._seen, int(self.failed[0])
-        return self._seen > seen
+    def newly(self, problem: str) -> bool:
+        """Return whether a world has a new problem since the last call, one of PROBLEMS."""
+        seen, self._seen[problem] = self._seen[problem], self._count(problem)
+        return self._seen[problem] > seen
 
-    def newly_overflowed(self) -> bool:
-        """Return whether the pair buffer of a world overflowed since the last call."""
-        seen, self._seen_overflowed = self._seen_overflowed, int(self.overflowed[0])
-        return self._seen_overflowed > seen
-
-    def newly_inexact(self) -> bool:
-        """Return whether a world exceeded an accuracy limit since the last call."""
-        seen, self._seen_inexact = self._seen_inexact, int(self.inexact[0])
-        return self._seen_inexact > seen
+    def _count(self, problem: str) -> int:
+        """Return how often a kernel has counted a problem."""
+        return int(getattr(self, problem)[0])
 
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
         self.health[worlds] = 0
-        self.failed[0] = self._seen = int(np.count_nonzero(self.health))
+        self.failed[0] = self._seen["failed"] = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
         """Stop the worlds that failed on another backend. ``words``: health words."""
         self.health[:], self.health_value[:] = words, values
-        self.failed[0] = self._seen = int(np.count_nonzero(words))
+        self.failed[0] = self._seen["failed"] = int(np.count_nonzero(words))
 
-    @abstractmethod
-    def sync_arguments(self) -> None:
-        """Pass changed ``arguments`` to the kernels."""
-
-    def _groups(self) -> dict[str, Group]:
-        return {g.type.name: g for g in self._state.groups}
-
-    def _pack_actuators(self) -> None:
-        """Pack the variables of each kind into one array (num_worlds, variables, n)."""
-        self.packed_state: dict[str, Array] = {}
-        for group in self._state.groups:
-            if not group.type.variables:
-                continue
-            packed = np.stack([group.state[v.name] for v in group.type.variables], axis=1).astype(self.stored)
-            self.packed_state[group.type.name] = np.ascontiguousarray(packed)
-            group.state = {v.name: self.packed_state[group.type.name][:, k] for k, v in enumerate(group.type.variables)}
-
-    def kept_array(self, name: str) -> Array:
-        """Return a state array by field name."""
-        if name in self._state.arrays:
-            return self._state.arrays[name]
-        return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
-
-    def fill_arguments(self, control: Array) -> None:
+    def fill_arguments(self) -> None:
         """Fill all kernel arguments."""
-        a = self.arguments
-        self.control = control
+        a, bind = self.arguments, self.memory.bind_array
         for name, value in self.sizes.items():
             a[f"n_{name}"] = value
         for name in SETTINGS_INT:
@@ -328,115 +247,71 @@ class KernelBackend(ABC):
             a[f"offset_{name}"] = place.offset
         a["slab_bytes"] = self.layout.size
         for name, table in self.tables.items():
-            a[name] = self.bind_array(name, table)
-        groups = self._groups()
+            a[name] = bind(name, table)
+        groups = self.parameters.groups
         for f in kept_fields(self.kinds):
-            a[f"kept_{f.name}"] = self.bind_array(f"kept_{f.name}", self.kept_array(f.name))
+            a[f"kept_{f.name}"] = bind(f"kept_{f.name}", self.memory.kept_array(f.name))
         for actuator in self.kinds:
             group = groups.get(actuator.name)
             axis = group.axis if group else np.zeros(0)
             commands = [group.control[c] for c in actuator.commands] if group else []
             columns = np.stack(commands) if commands else np.zeros(0)
-            a[f"{actuator.name}_axis"] = self.bind_array(f"{actuator.name}_axis", axis.astype(np.int32))
-            a[f"{actuator.name}_columns"] = self.bind_array(f"{actuator.name}_columns", columns.astype(np.int32))
+            a[f"{actuator.name}_axis"] = bind(f"{actuator.name}_axis", axis.astype(np.int32))
+            a[f"{actuator.name}_columns"] = bind(f"{actuator.name}_columns", columns.astype(np.int32))
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)
         self.overflowed, self.inexact = (np.zeros(1, np.int32) for _ in range(2))
         self.health_value = np.zeros(self.num_worlds)
-        for name in ("control", "health", "health_value", "failed", "active", "overflowed", "inexact"):
-            a[name] = self.bind_array(name, getattr(self, name))
-        self.refresh_parameters()
+        a["control"] = bind("control", self.memory.control)
+        for name in ("health", "health_value", "active", *PROBLEMS):
+            a[name] = bind(name, getattr(self, name))
+        self.parameters.upload()
+        self.sync_arguments()
 
     def _setting(self, name: str) -> int:
         special: dict[str, Any] = {
             **self._limits,
             "semi_implicit": self.config.scheme == "semi_implicit",
             "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "semi_implicit",
-            "bounces": any(np.any(self._parameters[name] > 0.0) for name in BOUNCING),
+            "bounces": self.parameters.bounces(),
         }
         return int(special[name] if name in special else getattr(self.config, name))
 
-    def refresh_parameters(self) -> None:
-        """Pass all parameters and derived values to the kernels."""
-        self._derived = derived_parameters(self.model.topology, self._parameters, self.real)
-        for f in READ_PARAMETERS:
-            self._upload_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
-        for f in DERIVED_FIELDS:
-            self._upload_parameter(f.name, self._derived[f.name])
-        for group in self._state.groups:
-            self._upload_actuators(group)
-        self.sync_arguments()
+    def written(self, names: Iterable[str], worlds: Array, kind: str | None = None) -> None:
+        """Update parameters of the model or of an actuator kind after a write in ``worlds``."""
+        before, names = self.arguments.tobytes(), tuple(names)
+        self.parameters.written(names, worlds, kind)
+        if kind is None and set(names) & set(BOUNCING):
+            self.set_bounces(self.parameters.bounces())
+        self.pass_on(before)
 
-    def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update a parameter after a write in ``worlds``, and all values that depend on the parameter."""
-        before = self.arguments.tobytes()
-        if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
-            self.arguments["bounces"] = self._setting("bounces")
+    def set_bounces(self, bounces: bool) -> None:
+        """Change the plan if a limit or a shape bounces for the first time, or no longer."""
+        if bool(self.arguments["bounces"]) != bounces:
+            self.arguments["bounces"] = bounces
             self.make_plan()
-        if name in _READ:
-            self._upload_parameter(name, self._parameters[name], worlds)
-        topology = self.model.topology
-        for field in refresh_derived(self._derived, name, worlds, topology, self._parameters, self.real):
-            self._upload_parameter(field, self._derived[field], worlds)
-        self._pass_on(before)
 
-    def pull_parameters(self) -> None:  # noqa: B027 (nothing to do with shared memory)
-        """Copy parameters that were written on a device to the host."""
-
-    def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
-        """Update parameters of an actuator kind that were written in some worlds."""
-        group, before = self._groups()[kind], None
-        packed, known = self._packed_parameters[kind], [p.name for p in group.type.parameters]
-        if packed.shape[0] == self.num_worlds:
-            for name in names:
-                packed[worlds, known.index(name)] = group.params[name][worlds]
-            self.bind_array(f"{kind}_parameters", packed, worlds)
-        else:
-            before = self.arguments.tobytes()
-            self._upload_actuators(group)
-        self._pass_on(before)
-
-    def _pass_on(self, before: bytes | None) -> None:
+    def pass_on(self, before: bytes) -> None:
         """Pass changed arguments to the kernels, and mark the work arrays on the host as outdated."""
         if self._work is not None:
             self._work_stale = True
-        if before is not None and self.arguments.tobytes() != before:
+        if self.arguments.tobytes() != before:
             self.sync_arguments()
-
-    def _upload_actuators(self, group: Group) -> None:
-        if not group.type.parameters:
-            return
-        arrays, name = [group.params[p.name] for p in group.type.parameters], group.type.name
-        rows = max(x.shape[0] for x in arrays)
-        wide = [np.broadcast_to(x, (rows, x.shape[1])) for x in arrays]
-        packed = self._packed_parameters[name] = np.ascontiguousarray(np.stack(wide, axis=1), np.float64)
-        self.arguments[f"{name}_parameters"] = self.bind_array(f"{name}_parameters", packed)
-        self.arguments[f"stride_{name}"] = 0 if rows == 1 else packed[0].size
-
-    def _upload_parameter(self, name: str, array: Array, worlds: Array | None = None) -> None:
-        self.arguments[name] = self.bind_array(name, np.ascontiguousarray(array), worlds)
-        self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
-
-    @property
-    def state(self) -> State:
-        """Return the state."""
-        return self._state
-
-    def read_state(self) -> State:
-        """Return the state for reading only."""
-        return self._state
 
     @property
     def work(self) -> StepBuffers:
         """Return the work arrays of a substep on the host."""
-        self.read_state()
+        state = self.memory.read_state()
         if self._work is None:
-            self._work = StepBuffers(self.model, self._state, self._parameters, self.config, self.real)
+            self._work = StepBuffers(self.model, state, self.parameters.values, self.config, self.real)
         elif self._work_stale:
             self._work.refresh_parameters()
         self._work_stale = False
         return self._work
+
+    def sync_arguments(self) -> None:  # noqa: B027 (nothing to do with shared memory)
+        """Pass changed ``arguments`` to the kernels."""
 
     @abstractmethod
     def slab_array(self, name: str) -> Array:
@@ -462,7 +337,7 @@ class KernelBackend(ABC):
     def fill_work(self, h: float) -> StepBuffers:
         """Copy work arrays from the slabs after stage forward, for signals. Return the work arrays."""
         w, slab = self.work, self.slab_array
-        w.control = self.control
+        w.control = self.memory.control
         prepare.set_times(w, h)
         for name in _OF_SIGNALS:
             setattr(w, name, slab(name))
@@ -473,7 +348,7 @@ class KernelBackend(ABC):
     def _fill_actuators(self, w: StepBuffers) -> None:
         force, first = self.slab_array("actuator_term_force"), 0
         w.term_forces = {}
-        groups = self._groups()
+        groups = self.parameters.groups
         for kind in self.kinds:
             if kind.name not in groups:
                 continue

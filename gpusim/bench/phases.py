@@ -36,7 +36,7 @@ def twin_of(sim: Any, launch: str) -> Any:
     twin = Simulation(
         sim.model, sim.num_worlds, "native", sim.dtype, sim.config, threads=sim.backend.threads, launch=launch
     )
-    twin.backend.state.restore(sim.backend.read_state(), np.arange(sim.num_worlds))
+    twin.backend.memory.state.restore(sim.backend.memory.read_state(), np.arange(sim.num_worlds))
     twin.control.array[...] = sim.control.array
     twin.invalidate()
     return twin
@@ -139,7 +139,7 @@ class _GpuTimer(_Timer):
         super().__init__()
         self._backend, self._cuda = backend, cupy.cuda
         self._launched: list[tuple[Launch, Any, Any]] = []
-        with backend._here():
+        with backend.memory.here():
             self._busy = cupy.zeros(BUSY_BYTES, np.uint8)
 
     def runner(self, h: float) -> Runner:
@@ -161,7 +161,7 @@ class _GpuTimer(_Timer):
         count = len(self._launched)
         self._launched.clear()
         for _ in range(steps):
-            with self._backend._here():
+            with self._backend.memory.here():
                 for _ in range(count):
                     self._busy.fill(0)
             sim.step(1)

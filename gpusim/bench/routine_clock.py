@@ -91,12 +91,12 @@ def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
     """Use kernels on the GPU that count cycles."""
     import cupy
 
-    with backend._here():
+    with backend.memory.here():
         module = backend.builds.full_module(variant)
         numbers = cupy.ndarray((ROUTINES,), np.uint64, module.get_global("routine_cycles"))
 
     def read() -> Array:
-        with backend._here():
+        with backend.memory.here():
             return np.asarray(numbers.get()).astype(np.int64)
 
     with backend.steps_of(module):

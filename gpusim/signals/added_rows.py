@@ -173,5 +173,5 @@ def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
     """Return the velocities of joint coordinates, computed from the stored velocities of bodies (m/s or rad/s)."""
     table = coordinates(model)
     # Use the stored velocities without a kick. The flag True (semi-implicit scheme) selects this.
-    then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.read_control)
+    then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.memory.read_control)
     return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

@@ -39,7 +39,7 @@ def _start_here(runtime: Runtime, *names: str) -> None:
     start = np.flatnonzero(runtime.state.arrays["time"] == 0.0)
     for name in names:
         runtime.initial.arrays[name][start] = runtime.state.arrays[name][start]
-    runtime.backend.initial_changed()
+    runtime.backend.invalidate(initial=True)
     runtime.invalidate()
 
 

@@ -76,12 +76,11 @@ class ControlMap(MutableMapping[str, Any]):
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._columns = runtime.model.controls
-        runtime.backend.bind(np.repeat(runtime.model.default_controls[None], runtime.num_worlds, axis=0))
 
     @property
     def array(self) -> Array:
         """Commands of all worlds on the host (num_worlds, commands). After a write, call sim.invalidate()."""
-        return self._runtime.backend.host_control()
+        return self._runtime.backend.memory.host_control()
 
     def _column(self, label: str) -> int:
         if not isinstance(label, str):
@@ -100,7 +99,7 @@ class ControlMap(MutableMapping[str, Any]):
 
     def __getitem__(self, label: str) -> Array:
         column = self._column(label)
-        self._runtime.backend.hold_overridden()
+        self._runtime.backend.memory.hold_overridden()
         return self.array[:, column].copy()
 
     def __setitem__(self, label: str, value: Any) -> None:
@@ -108,7 +107,7 @@ class ControlMap(MutableMapping[str, Any]):
         element = f"command '{label}'"
         check_free(self._runtime, label)
         if is_on_device(value):
-            self._runtime.backend.write_commands(slice(column, column + 1), value)
+            self._runtime.backend.memory.write_commands(slice(column, column + 1), value)
             self._runtime.invalidate()
             return
         self.array[:, column] = command_values(element, value, self._runtime.num_worlds)

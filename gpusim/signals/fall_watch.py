@@ -58,7 +58,7 @@ class FallWatch:
         if steps < self._next:
             return
         self._next = 2.0 * steps
-        state = self._backend.read_state().arrays
+        state = self._backend.memory.read_state().arrays
         position = np.asarray(state["position"], np.float64)
         size = np.linalg.norm(gravity, axis=1)
         down = np.broadcast_to(gravity / np.maximum(size, 1e-300)[:, None], (len(position), 3))

@@ -106,7 +106,10 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
     labels = chosen_commands(runtime, wanted) if wanted and len(runtime.model.controls) else []
     here = on_host(sim.observe(names).read())[chosen].copy()
     columns = [runtime.model.controls[label] for label in labels]
-    command, limits = np.array(runtime.backend.read_control())[chosen, columns], runtime.model.control_map[:2, columns]
+    command, limits = (
+        np.array(runtime.backend.memory.read_control())[chosen, columns],
+        runtime.model.control_map[:2, columns],
+    )
     n, m = len(here), len(labels)
     changes = step * np.maximum(1.0, np.abs(np.concatenate([here, command])))
     points = np.tile(np.concatenate([here, command]), (2 * (n + m) + 1, 1))

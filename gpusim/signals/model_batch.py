@@ -89,7 +89,7 @@ def merge_models(runtime: Runtime, models: Sequence[Model], dtype: Any) -> None:
         stacked = np.concatenate([model.parameters[name] for model in models])
         if np.any(stacked != stacked[:1]):
             runtime.parameters[name] = stacked
-            runtime.backend.parameter_written(name, worlds)
+            runtime.backend.written([name], worlds)
     first = [State.initial(model, 1, dtype, runtime.config) for model in models]
     for k, group in enumerate(runtime.state.groups):
         for name in group.params:
@@ -97,7 +97,7 @@ def merge_models(runtime: Runtime, models: Sequence[Model], dtype: Any) -> None:
             if np.any(stacked != stacked[:1]):
                 group.params[name] = stacked
                 group.derived.clear()
-                runtime.backend.actuator_written(group.type.name, [name], worlds)
+                runtime.backend.written([name], worlds, group.type.name)
     variables = [state.variables() for state in first]
     for target in runtime.states():
         own = target.variables()

@@ -74,7 +74,7 @@ class Observation:
         if not self._single:
             self.array = self._numbers
         elif self.array is None:
-            self.array = runtime.backend.to_device(np.zeros(self._numbers.shape, np.float32))
+            self.array = runtime.backend.memory.to_device(np.zeros(self._numbers.shape, np.float32))
 
     def read(self) -> Any:
         """Fill ``array`` with the values at the current time.
@@ -112,9 +112,9 @@ class Observation:
     def _values(self, signal: Signal) -> Any:
         """Return the values of a signal that kernels cannot read (num_worlds, n), on the device of ``array``."""
         if signal.kept is not None:
-            return self._runtime.backend.kept_columns(*signal.kept)
+            return self._runtime.backend.memory.kept_columns(*signal.kept)
         values = np.asarray(signal.read(), np.float64).reshape(self._runtime.num_worlds, -1)
-        return self._runtime.backend.to_device(values)
+        return self._runtime.backend.memory.to_device(values)
 
     __call__ = read
 
@@ -135,7 +135,7 @@ class Command:
         columns = np.array([runtime.model.controls[name] for name in names], np.int64)
         side_by_side = columns.size > 0 and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size))
         self._columns: Any = slice(int(columns[0]), int(columns[-1]) + 1) if side_by_side else columns
-        self.array: Array = np.array(runtime.backend.read_control()[:, self._columns])
+        self.array: Array = np.array(runtime.backend.memory.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
         """Write the commands. The commands remain constant until you change them.
@@ -150,7 +150,7 @@ class Command:
         given = self.array if values is None else values
         if type(given) is np.ndarray or not is_on_device(given):
             given = self._checked(given)
-        self._runtime.backend.write_commands(self._columns, given)
+        self._runtime.backend.memory.write_commands(self._columns, given)
         self._runtime.invalidate()
 
     def _checked(self, given: Any) -> Array:

@@ -47,7 +47,7 @@ class Override:
         held[at, columns], held[at, count + columns] = SAFE if values is None else GIVEN, given
         self._settle_delays(worlds)
         self._runtime.invalidate()
-        self._runtime.backend.hold_overridden()
+        self._runtime.backend.memory.hold_overridden()
 
     def _given(self, values: Mapping[str, Any], count: int) -> tuple[Array, Array]:
         """Return the values (n, commands), and the columns of the commands."""
@@ -76,7 +76,7 @@ class Override:
         The commands keep their current values until you or a diagram writes new values.
         """
         labels = self._controls if names is None else self._labels(names)
-        self._runtime.backend.hold_overridden()
+        self._runtime.backend.memory.hold_overridden()
         columns = np.array([self._controls[label] for label in labels], np.int64)
         held = self._runtime.state.arrays[OVERRIDE]
         at, count = worlds[:, None], len(self._controls)

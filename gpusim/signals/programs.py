@@ -80,7 +80,7 @@ class RunningProgram:
 
     def _due(self) -> Array:
         """Return a mask of the worlds with a due sample or a new sample period."""
-        arrays, periods = self._backend.read_state().arrays, self.program.periods(self.parameters)
+        arrays, periods = self._backend.memory.read_state().arrays, self.program.periods(self.parameters)
         numbers = arrays[self.name]
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
 
@@ -88,7 +88,7 @@ class RunningProgram:
         """Return whether any world has a due sample."""
         if self._runtime.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
-        arrays, period = self._backend.read_state().arrays, self.program.period
+        arrays, period = self._backend.memory.read_state().arrays, self.program.period
         number = arrays[self.name].item
         count, origin, base, last = number(COUNT), number(ORIGIN), number(BASE), number(PERIOD)
         due = arrays["time"].item(0) >= origin + (count - base - EARLY) * period
@@ -96,7 +96,7 @@ class RunningProgram:
 
     def _on_host(self, given: Array, worlds: Array) -> None:
         """Take all due samples in the given worlds, like ``take_samples`` in cuda_kernels/signals/diagram_clock.cuh."""
-        arrays, control = self._backend.state.arrays, self._backend.host_control()
+        arrays, control = self._backend.memory.state.arrays, self._backend.memory.host_control()
         numbers = arrays[self.name]
         par = np.broadcast_to(self.parameters, (self._runtime.num_worlds, self.parameters.shape[1]))[worlds]
         own, commands, now = numbers[worlds], control[worlds], given[worlds]
@@ -203,13 +203,13 @@ def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
 
 def sample_programs(runtime: Runtime) -> None:
     """Take all samples that are due before a step."""
-    runtime.backend.hold_overridden()
+    runtime.backend.memory.hold_overridden()
     for running in runtime.running:
         if isinstance(running.program, Delays):  # first hold the commands, because delays must delay the held values
-            runtime.backend.hold_overridden()
+            runtime.backend.memory.hold_overridden()
         running.sample()
     if runtime.running:
-        runtime.backend.hold_overridden()
+        runtime.backend.memory.hold_overridden()
 
 
 def add_program_signals(runtime: Runtime, table: SignalTable) -> None:

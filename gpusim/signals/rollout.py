@@ -100,7 +100,9 @@ class _Rollout:
             size, start = self._runtime.config.dt, float(self._runtime.read_state()["time"][0])
             value = [value.mean(start + k * size, start + (k + 1) * size) for k in range(self._steps)]
         element, count, worlds = f"commands '{name}'", len(command.names), self._runtime.num_worlds
-        values = self._runtime.backend.to_device(value) if is_on_device(value) else validate.array(element, value)
+        values = (
+            self._runtime.backend.memory.to_device(value) if is_on_device(value) else validate.array(element, value)
+        )
         if values.ndim == 2:
             values = values[:, :, None] if count == 1 else values[:, None, :]
         elif values.ndim == 1:
@@ -143,10 +145,10 @@ class _Rollout:
         """Run the rollout in parts that end at the next command or sample."""
         backend, every = self._runtime.backend, self._every
         shape = self._steps // every, *self._observation.array.shape
-        out, done = backend.to_device(np.zeros(shape)), 0
+        out, done = backend.memory.to_device(np.zeros(shape)), 0
         whole = (self._steps, self._runtime.num_worlds)
         tables = [
-            (command, backend.to_device(np.array(np.broadcast_to(x, (*whole, x.shape[2])))))
+            (command, backend.memory.to_device(np.array(np.broadcast_to(x, (*whole, x.shape[2])))))
             for command, x in self._tables
         ]
         while done < self._steps:

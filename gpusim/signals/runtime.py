@@ -91,32 +91,32 @@ class Runtime:
         self.quarantine = self.backend.make_quarantine(drivers)
 
     def _make_now(self) -> StateReader:
-        backend, semi_implicit = self.backend, self.config.scheme == "semi_implicit"
+        memory, semi_implicit = self.backend.memory, self.config.scheme == "semi_implicit"
         table = coordinates(self.model)
-        return StateReader(self.model, table, semi_implicit, backend.read_state, self.parameters, backend.read_control)
+        return StateReader(self.model, table, semi_implicit, memory.read_state, self.parameters, memory.read_control)
 
     # State.
 
     @property
     def state(self) -> State:
         """The state for writing. After a write, call :meth:`invalidate`."""
-        return self.backend.state
+        return self.backend.memory.state
 
     def read_state(self) -> dict[str, Array]:
         """Return the arrays of the state for reading only."""
-        return self.backend.read_state().arrays
+        return self.backend.memory.read_state().arrays
 
     def states(self) -> tuple[State, State]:
         """Return the current state and the state that a reset restores."""
-        self.backend.initial_changed()
+        self.backend.invalidate(initial=True)
         return self.state, self.initial
 
     def add_state(self, name: str, values: Array) -> None:
         """Register an additional state array (num_worlds, ...). Resets and copies of the state include the array."""
-        self.backend.state.arrays[name] = values
+        self.backend.memory.state.arrays[name] = values
         self.initial.arrays[name] = values.copy()
         self._added.append(name)
-        self.backend.register_array(name)
+        self.backend.memory.register_array(name)
 
     def invalidate(self) -> None:
         """Invalidate forces and velocities after a write to the state."""
@@ -196,7 +196,7 @@ class Runtime:
     @property
     def parameters(self) -> dict[str, Array]:
         """The parameters on the host by name. See fields.PARAMETER_FIELDS."""
-        self.backend.pull_parameters()
+        self.backend.memory.pull_parameters()
         return self._parameters
 
     def parameter(self, name: str) -> Array:
@@ -216,21 +216,21 @@ class Runtime:
         if before.shape[0] != self.num_worlds:
             self.parameters[name] = np.repeat(before, self.num_worlds, axis=0)
         self.parameters[name][worlds] = rows
-        self.backend.parameter_written(name, worlds)
+        self.backend.written([name], worlds)
         self.invalidate()
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
         """Switch to a model with the same elements but different constraint rows. See signals/added_rows.py."""
-        if getattr(self.backend, "replays", False):
+        if getattr(self.backend.memory, "replays", False):
             rule = "a captured graph cannot use new constraint rows"
             raise validate.fail("Simulation", rule, "write this parameter before Simulation.capture")
-        control = np.array(self.backend.host_control())
+        control = np.array(self.backend.memory.host_control())
         self.model, _ = choose_solvers(model, self.config)
         self._parameters, self.initial = parameters, initial
         self.backend = self._make_backend(self.model, state, parameters)
-        self.backend.bind(control)
+        self.backend.memory.host_control()[:] = control
         for name in self._added:
-            self.backend.register_array(name)
+            self.backend.memory.register_array(name)
         self._signals, self.compiled = None, {}
         self.now = self._make_now()
         failed, self.quarantine = self.quarantine.reasons(), self.backend.make_quarantine(self.drivers)

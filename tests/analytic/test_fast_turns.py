@@ -17,7 +17,7 @@ def _energy_change(moments: tuple[float, float, float], turn: float, scheme: str
     before = float(sim.read("sim.kinetic_energy", numpy=True)[0])
     momentum = np.array([1e-3 * moments[0], 1e-3 * moments[1], moments[2]]) * speed
     sim.step(300)
-    assert np.allclose(sim.backend.state.arrays["angular_momentum"][0, 0], momentum, rtol=1e-9)
+    assert np.allclose(sim.backend.memory.state.arrays["angular_momentum"][0, 0], momentum, rtol=1e-9)
     return float(sim.read("sim.kinetic_energy", numpy=True)[0]) / before - 1.0
 
 

@@ -42,7 +42,7 @@ def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulat
             machine_model(seed), WORLDS, backend=backend, dtype=dtype, config=SolverConfig(**config), launch="staged"
         )
         scatter(sim, seed)
-        sim.backend.state.restore(moving_state(seed, WORLDS), np.arange(WORLDS))
+        sim.backend.memory.state.restore(moving_state(seed, WORLDS), np.arange(WORLDS))
         sim.invalidate()
         sims.append(sim)
     # Restoring rounds to the simulation's numbers; the reference replaces its actuators' arrays, so they keep float64.

@@ -75,7 +75,7 @@ def make_pair(name: str, dtype: str) -> tuple[Simulation, Simulation]:
     for sim in sims:
         sim.write("sim.gravity", np.array([[0.0, 0.0, -9.81], [0.3, -0.2, -9.7], [-0.5, 0.1, -9.9]]))
     sims[1].step(3)
-    sims[0].backend.state.restore(sims[1].state, np.arange(WORLDS))
+    sims[0].backend.memory.state.restore(sims[1].state, np.arange(WORLDS))
     sims[0].invalidate()
     return sims[0], sims[1]
 

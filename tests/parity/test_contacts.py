@@ -90,7 +90,7 @@ def beyond(found: dict[str, float], most: float) -> dict[str, float]:
 
 
 def copy_state(source: Simulation, target: Simulation) -> None:
-    target.backend.state.restore(source.state, np.arange(source.num_worlds))
+    target.backend.memory.state.restore(source.state, np.arange(source.num_worlds))
     target.invalidate()
 
 

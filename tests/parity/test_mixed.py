@@ -156,7 +156,7 @@ def test_every_step_from_the_same_state(scheme: str) -> None:
     reference, native = make("numpy", "auto", scheme=scheme), make("native", "fused", scheme=scheme)
     for step in range(45):
         if step >= 35:
-            reference.backend.state.restore(native.state, np.arange(1))
+            reference.backend.memory.state.restore(native.state, np.arange(1))
             reference.invalidate()
             reference.step()
         native.step()

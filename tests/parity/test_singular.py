@@ -67,7 +67,7 @@ def test_every_backend_damps(name: str) -> None:
     model = four_bar(name)
     staged, steps = before_damping(model, name)
     reference = simulate(model, name, "numpy")
-    reference.backend.state.restore(staged.state, np.arange(WORLDS))
+    reference.backend.memory.state.restore(staged.state, np.arange(WORLDS))
     reference.invalidate()
     for sim in (staged, reference):
         sim.step()
@@ -89,7 +89,7 @@ def test_every_stage_where_a_world_is_damped() -> None:
     model = four_bar("alone")
     native, _ = before_damping(model, "alone")
     reference = simulate(model, "alone", "numpy")
-    reference.backend.state.restore(native.state, np.arange(WORLDS))
+    reference.backend.memory.state.restore(native.state, np.arange(WORLDS))
     reference.invalidate()
     walk = Walk(reference, native, STEPS["alone"])
     list(walk.start())

@@ -84,7 +84,7 @@ def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
         np.testing.assert_allclose(late.read(name), value, atol=0.05 if "velocity" in name else 0.0, err_msg=name)
     for name, array in early.runtime.parameters.items():
         np.testing.assert_array_equal(*np.broadcast_arrays(array, late.runtime.parameters[name]), err_msg=name)
-    early.backend.state.restore(late.state, np.arange(WORLDS))
+    early.backend.memory.state.restore(late.state, np.arange(WORLDS))
     early.invalidate()
     for sim in (late, early):
         sim.step(50)

@@ -255,7 +255,7 @@ def test_a_posture_is_written_on_the_device() -> None:
 
 
 def test_devices() -> None:
-    assert machine("boom_crane", "cuda", device=1).backend.device == 1  # type: ignore[union-attr]
+    assert machine("boom_crane", "cuda", device=1).backend.memory.device == 1  # type: ignore[union-attr]
     with pytest.raises(gpusim.ModelError, match=naming("device 5 2")):
         machine("boom_crane", "cuda", device=5)
 
@@ -308,8 +308,8 @@ def test_a_block_runs_on_the_stream_of_another_library(monkeypatch: pytest.Monke
         lambda sim: sim.step(),
         lambda sim: sim.backend.read_health(),
         lambda sim: sim.backend.read_health_value(),
-        lambda sim: sim.backend.read_control(),
-        lambda sim: sim.backend.to_device(np.zeros(3)),
+        lambda sim: sim.backend.memory.read_control(),
+        lambda sim: sim.backend.memory.to_device(np.zeros(3)),
         lambda sim: sim.write("body.boom.mass", 5.0, world=1),
         lambda sim: sim.reset([1]),
     ],

@@ -109,7 +109,7 @@ def test_kernels_read_what_numpy_reads(scheme: str) -> None:
         sims.append(Simulation(machine().finalize(), 2, backend=backend, config=SolverConfig(dt=2e-3, scheme=scheme)))
         sims[-1].control["motor"] = 0.4
     sims[1].step(15)
-    sims[0].backend.state.restore(sims[1].state, np.arange(2))
+    sims[0].backend.memory.state.restore(sims[1].state, np.arange(2))
     sims[0].invalidate()
     infos = sims[0].signals()
     names = [name for name, info in infos.items() if info.device]
@@ -226,7 +226,7 @@ def test_a_whole_posture_at_once(backend: str) -> None:
 def test_kernels_write_what_numpy_writes() -> None:
     reference, sim = running("numpy", steps=0), running("native")
     before = bits(sim, 0)
-    reference.backend.state.restore(sim.state, np.arange(3))
+    reference.backend.memory.state.restore(sim.state, np.arange(3))
     reference.invalidate()
     infos = sim.signals()
     writable = [n for n, i in infos.items() if i.writable and n.startswith("joint.") and n.endswith(".position")]

@@ -171,7 +171,7 @@ def test_refuses_what_does_not_fit() -> None:
         ("2 3", like(worlds=2)),
         ("scheme 'semi_implicit' 'second_order'", like(scheme="semi_implicit")),
         ("float32 float64", like(dtype="float32")),
-        ("", sim.backend.state.copy()),
+        ("", sim.backend.memory.state.copy()),
         ("5", 5),
     ]
     for words, other in refused:

@@ -18,10 +18,13 @@ from gpusim.backends.codegen.header import FORWARD, POSE, kept_fields
 from gpusim.backends.codegen.schedule_source import CONTACT_PHASES
 from gpusim.backends.codegen.variants import GPU_LANES, Variant, model_variant, rays_variant, signals_variant
 from gpusim.backends.cuda.builds import CudaBuilds
-from gpusim.backends.cuda.capture import CudaCapture
 from gpusim.backends.cuda.device import Gpu, launch_shape
+from gpusim.backends.cuda.memory import CudaMemory
 from gpusim.backends.cuda.observer import ObserverLaunch
+from gpusim.backends.cuda.parameters import CudaParameters
 from gpusim.backends.cuda.programs import ProgramLaunch
+from gpusim.backends.kernel_backend import PROBLEMS, KernelBackend
+from gpusim.backends.parameters import BOUNCING
 from gpusim.description.config import SolverConfig
 from gpusim.description.program import Program
 from gpusim.model.model import Model
@@ -33,12 +36,10 @@ from gpusim.solver.launch_plan import PUBLISH_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
-# Device counters that the backend copies to the host after every run.
-_REPORTED = ("failed", "overflowed", "inexact")
 _STAGED_THREADS, _WARP = 128, 32
 _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
 # Shared memory of a block that takes tickets (bytes, cuda_kernels/tickets.cuh).
-_TURN_BYTES = 8
+_TICKET_BYTES = 8
 _MAX_GRAPHS = 64
 SPECIALIZED_FROM = 256
 """Minimum number of worlds for a full build with the sizes of the model as constants."""
@@ -46,7 +47,7 @@ SPECIALIZED_FROM = 256
 MAX_STEPS = 1000
 
 
-class CudaBackend(CudaCapture):
+class CudaBackend(KernelBackend):
     """Backend that runs the kernels on a GPU.
 
     Args:
@@ -81,16 +82,36 @@ class CudaBackend(CudaCapture):
         if launch == "simd":
             rule = "only the native backend has 'simd'"
             raise validate.fail("launch", rule, "give launch='fused', 'staged' or 'auto'")
-        super().__init__(model, state, parameters, config, real, launch)
-        self._open(device)
+        self.memory: CudaMemory = CudaMemory(model, state, device)
+        self.parameters: CudaParameters
+        super().__init__(model, self.memory, parameters, config, real, launch)
         self._forward_h, self._posed, self._forward_contacts_h = 0.0, False, 0.0
         self._initial_arguments: Any = None
         self._specialize = specialize
         self._stand_in: Any = None
-        with self._here():
-            self.builds = CudaBuilds(self._cupy, self.device, fast)
+        with self.memory.here():
+            self.builds = CudaBuilds(self.memory.cupy, self.memory.device, fast)
             self._choose_shape()
             self._load_kernels()
+            self.fill_arguments()
+            needed = 0 if self._shape.shared else self._shape.tiles
+            self._ensure_slabs(self.num_worlds if self.staged else needed)
+
+    def make_parameters(self, values: dict[str, Array]) -> CudaParameters:
+        """Return the parameters in the memory of the GPU."""
+        return CudaParameters(self.model, self.memory, values, self.real, self.arguments)
+
+    def write_columns(self, name: str, at: tuple[Any, ...], values: Any, worlds: Any) -> None:
+        """Write numbers of a parameter in chosen worlds on the device (``CudaParameters.write_columns``)."""
+        before = self.arguments.tobytes()
+        self.parameters.write_columns(name, at, values, worlds)
+        if name in BOUNCING and not self.arguments["bounces"]:
+            self.set_bounces(True)
+        self.pass_on(before)
+
+    def sync_arguments(self) -> None:
+        """Copy the kernel arguments to the device."""
+        self.memory.bind_array("arguments", np.frombuffer(self.arguments.tobytes(), np.uint8))
 
     def lanes(self) -> int:
         """Return the number of adjacent manifold records in memory: the warp size in staged launch, otherwise 1."""
@@ -98,14 +119,14 @@ class CudaBackend(CudaCapture):
 
     def _choose_shape(self) -> None:
         """Choose the launch shape for this GPU, and allocate pinned memory for the counters."""
-        cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
+        cupy, gpu = self.memory.cupy, self.memory.cupy.cuda.Device(self.memory.device)
         self._processors = int(gpu.attributes["MultiProcessorCount"])
         self._max_shared = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
         of_processor = int(gpu.attributes["MaxSharedMemoryPerMultiprocessor"])
         machine = Gpu(self._processors, of_processor, self._max_shared, int(cupy.cuda.runtime.memGetInfo()[1]))
         self._shape = launch_shape(self.sizes, self.layout.size, self.num_worlds, machine)
-        self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_REPORTED))
-        self._reported = np.frombuffer(self._pinned, np.int32, len(_REPORTED))
+        self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(PROBLEMS))
+        self._reported = np.frombuffer(self._pinned, np.int32, len(PROBLEMS))
         self._reported[:] = 0
 
     def _load_kernels(self) -> None:
@@ -114,7 +135,7 @@ class CudaBackend(CudaCapture):
         self._signals_module: Any = None
         parts = ((1, 2) if self.sizes["shape_level"] else (0,)) if self.staged else ()
         builds = [self._variant("staged.cu", part=part) for part in parts]
-        with self._here():
+        with self.memory.here():
             self._staged_modules = dict(zip(parts, self.builds.modules(builds), strict=True))
         self._steps: Any = None if self.staged else self._steps_kernel()
 
@@ -127,7 +148,7 @@ class CudaBackend(CudaCapture):
 
     def build(self, variant: Variant) -> Any:
         """Return the CuPy module with the kernels of a build."""
-        with self._here():
+        with self.memory.here():
             return self.builds.module(variant)
 
     def step_variant(self) -> Variant:
@@ -150,7 +171,7 @@ class CudaBackend(CudaCapture):
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
         """Use ``module`` for steps inside the ``with`` block. The module must be a build of the same model."""
-        with self._here():
+        with self.memory.here():
             self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:
             yield
@@ -177,42 +198,35 @@ class CudaBackend(CudaCapture):
             self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
         return self._fused_module
 
-    def bind(self, control: Array) -> None:
-        """Use the array ``control`` (num_worlds, controls) for the commands."""
-        with self._here():
-            self.fill_arguments(control)
-            needed = 0 if self._shape.shared else self._shape.tiles
-            self._ensure_slabs(self.num_worlds if self.staged else needed)
-
     def _ensure_slabs(self, count: int) -> None:
-        old = self._arrays.get("slab")
+        old = self.memory.arrays.get("slab")
         if old is None or old.size < count * self.layout.size:
-            self._arrays["slab"] = self._cupy.zeros(max(count, 1) * self.layout.size, np.uint8)
-            self.arguments["slab"] = int(self._arrays["slab"].data.ptr)
+            self.memory.arrays["slab"] = self.memory.cupy.zeros(max(count, 1) * self.layout.size, np.uint8)
+            self.arguments["slab"] = int(self.memory.arrays["slab"].data.ptr)
             self.sync_arguments()
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
         """Write poses and velocities in chosen worlds on the device."""
-        with self._here():
-            self._push()
-            cupy = self._cupy
+        with self.memory.here():
+            self.memory.push()
+            cupy = self.memory.cupy
             if isinstance(values, list):
-                values = self.side_by_side(values, len(worlds))
-            given = cupy.asarray(operations), self.device_rows(worlds), cupy.asarray(values)
+                values = self.memory.side_by_side(values, len(worlds))
+            given = cupy.asarray(operations), self.memory.device_rows(worlds), cupy.asarray(values)
             memory = cupy.empty((self.num_worlds * self.sizes["bodies"] * REMEMBERED,))
             sizes = np.int32(len(operations)), np.int32(values.shape[1])
             blocks = min(-(-self.num_worlds // _WARP), self._processors * 16)
-            self._kernel("write_worlds")((blocks,), (_WARP,), (self._arrays["arguments"], *given, memory, *sizes))
-        self._device_newer = True
+            self._kernel("write_worlds")((blocks,), (_WARP,), (self.memory.arrays["arguments"], *given, memory, *sizes))
+        self.memory.device_newer = True
         self.invalidate()
         return True
 
     def _run(self, h: float, steps: int) -> None:
         shape, stepping = self._shape, steps > 0
         shared = shape.shared if stepping else 0
-        tiles = min(shape.tiles, self._arrays["slab"].size // self.layout.size)
+        tiles = min(shape.tiles, self.memory.arrays["slab"].size // self.layout.size)
         grid = shape.grid(self.num_worlds if shared or not stepping else tiles)
-        arguments = (self._arrays["arguments"], np.float64(h), np.int32(steps), np.int32(shape.lanes))
+        arguments = (self.memory.arrays["arguments"], np.float64(h), np.int32(steps), np.int32(shape.lanes))
         kernel = (self._stand_in or self._steps) if stepping else self._kernel("run_worlds")
         kernel((grid,), (shape.block,), arguments, shared_mem=shared)
 
@@ -225,23 +239,23 @@ class CudaBackend(CudaCapture):
             True if the host knows of more failed worlds than at the previous call.
         """
         h = dt / self.config.substeps
-        with self._here():
-            self._push()
+        with self.memory.here():
+            self.memory.push()
             self._take_builds()
-            self._substep = h if n else self._substep
+            self.memory.substep = h if n else self.memory.substep
             if self.staged:
                 run = self._runner(h)
                 for _ in range(n):
                     self.plan.step(run, self._any_active(run), self.config.substeps)
             for start in range(0, 0 if self.staged else n, MAX_STEPS):
                 self._run(h, min(MAX_STEPS, n - start))
-            stream = self._cupy.cuda.get_current_stream().ptr
-            for k, name in enumerate(_REPORTED):
-                source, target = self._arrays[name].data.ptr, self._reported[k:].ctypes.data
-                self._cupy.cuda.runtime.memcpyAsync(target, source, 4, _DEVICE_TO_HOST, stream)
-        self._device_newer = True
+            stream = self.memory.cupy.cuda.get_current_stream().ptr
+            for k, name in enumerate(PROBLEMS):
+                source, target = self.memory.arrays[name].data.ptr, self._reported[k:].ctypes.data
+                self.memory.cupy.cuda.runtime.memcpyAsync(target, source, 4, _DEVICE_TO_HOST, stream)
+        self.memory.device_newer = True
         self.invalidate()
-        return self.newly_failed()
+        return self.newly("failed")
 
     def _take_builds(self) -> None:
         """Use the full builds if they are ready."""
@@ -264,16 +278,16 @@ class CudaBackend(CudaCapture):
                 return
             if self._graphs[key] is None:
                 self._graphs[key] = self._capture(segment, h)
-            self._graphs[key].launch(self._cupy.cuda.get_current_stream())
+            self._graphs[key].launch(self.memory.cupy.cuda.get_current_stream())
 
         return run
 
     def _launch_all(self, segment: list[Launch], h: float) -> None:
-        common = self._arrays["arguments"], np.float64(h)
+        common = self.memory.arrays["arguments"], np.float64(h)
         for launch in segment:
             blocks = self._blocks(launch)
             arguments = (*common, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
-            shared = _TURN_BYTES if launch.turns else 0
+            shared = _TICKET_BYTES if launch.turns else 0
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
@@ -287,7 +301,7 @@ class CudaBackend(CudaCapture):
         return max(1, min(most, needed))
 
     def _capture(self, segment: list[Launch], h: float) -> Any:
-        stream = self._cupy.cuda.Stream(non_blocking=True)
+        stream = self.memory.cupy.cuda.Stream(non_blocking=True)
         with stream:
             stream.begin_capture()
             self._launch_all(segment, h)
@@ -295,37 +309,37 @@ class CudaBackend(CudaCapture):
 
     def _any_active(self, run: Callable[[list[Launch]], None]) -> Callable[[], bool]:
         def any_active() -> bool:
-            self._arrays["active"].fill(0)
+            self.memory.arrays["active"].fill(0)
             run(PUBLISH_ACTIVE)
-            return bool(self._arrays["active"].get()[0])
+            return bool(self.memory.arrays["active"].get()[0])
 
         return any_active
 
     def _ensure_forward(self, h: float) -> None:
         """Run stage forward, unless the slabs already contain the results for the current state."""
-        if self._forward_h == h and not (self._host_newer or self._control_newer):
+        if self._forward_h == h and not (self.memory.host_newer or self.memory.control_newer):
             return
-        with self._here():
-            self._push()
+        with self.memory.here():
+            self.memory.push()
             self._ensure_slabs(self.num_worlds)
             if self.staged:
                 run = self._runner(h)
                 execute(self.plan.trial, run, self._any_active(run))
             else:
                 self._run(h, FORWARD)
-        self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
+        self.memory.device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
         """Compute rotation matrices and joint angles, unless the slabs contain the results for the current state."""
-        if not self._host_newer and (self._posed or self._forward_h):
+        if not self.memory.host_newer and (self._posed or self._forward_h):
             return
-        with self._here():
-            self._push()
+        with self.memory.here():
+            self.memory.push()
             self._ensure_slabs(self.num_worlds)
             self._run(0.0, POSE)
         # This kernel overwrites the contacts of stage forward in the slabs.
         self._forward_h = 0.0
-        self._posed = self._device_newer = True
+        self._posed = self.memory.device_newer = True
 
     def current_angles(self) -> None:
         """Compute the joint angles of the current poses. The angles count full rotations."""
@@ -341,13 +355,15 @@ class CudaBackend(CudaCapture):
         self._ensure_forward(self._forward_contacts_h)
         return super().forward_contacts()
 
-    def invalidate(self) -> None:
-        """Invalidate the results of stage forward in the slabs after a change of the state."""
+    def invalidate(self, initial: bool = False) -> None:
+        """Invalidate the results of stage forward in the slabs, and with ``initial`` the copy of the reset state."""
+        if initial:
+            self._initial_arguments = None
         self._forward_h, self._posed = 0.0, False
         # The user may have written to the result of host_control().
-        self._control_newer = self._control_newer or self._control_lent
-        if self.replays and not self._capturing:
-            self._replayed()
+        self.memory.control_newer = self.memory.control_newer or self.memory.control_lent
+        if self.memory.replays and not self.memory.capturing:
+            self.memory.replayed()
 
     def slab_array(self, name: str) -> Array:
         """Return a host copy of a slab array (num_worlds, ...)."""
@@ -355,11 +371,11 @@ class CudaBackend(CudaCapture):
         size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
         if not size:
             return np.zeros((self.num_worlds, *place.shape), place.dtype)
-        with self._here():
-            self._follow_stream()
-            slabs = self._arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
+        with self.memory.here():
+            self.memory.follow_stream()
+            slabs = self.memory.arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
             # Gather the array on the device, so that only this array is copied to the host.
-            own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
+            own = self.memory.cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
@@ -371,10 +387,10 @@ class CudaBackend(CudaCapture):
         """Launch a kernel of the step build, or the ray kernel, with one thread per item."""
         if kernel == "cast_rays" and kernel not in self._kernels:
             self._kernels[kernel] = self.build(rays_variant(self.kinds)).get_function(kernel)
-        with self._here():
-            self._push()
+        with self.memory.here():
+            self.memory.push()
             blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)
-            self._kernel(kernel)((blocks,), (_STAGED_THREADS,), (self._arrays["arguments"], *arguments))
+            self._kernel(kernel)((blocks,), (_STAGED_THREADS,), (self.memory.arrays["arguments"], *arguments))
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
         """Return a function that launches the kernel of a diagram."""
@@ -382,56 +398,67 @@ class CudaBackend(CudaCapture):
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
         """Launch a kernel that changes the state and the commands, with one thread per world."""
-        with self._here():
-            self._push()
+        with self.memory.here():
+            self.memory.push()
             blocks = min(-(-self.num_worlds // threads), self._processors * 16)
             kernel((blocks,), (threads,), arguments())
-        self._commands_changed()
-        self._device_newer = True
+        self.memory.commands_changed()
+        self.memory.device_newer = True
         self.invalidate()
 
-    def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask on the device. Return False for indices on the device.
+    @contextmanager
+    def capture(self) -> Iterator[None]:
+        """Finish all work of the host before the capture.
 
-        Raises:
-            ModelError: the shape of the mask does not fit.
+        Inside the ``with`` block, calls that need the host raise an error. See ``Simulation.capture``.
         """
-        if not is_on_device(worlds):
-            return False
-        with self._here():
-            given = self._cupy.from_dlpack(worlds)
-        if given.dtype == bool and given.shape != (self.num_worlds,):
-            rule = f"a mask of shape {given.shape} does not fit {self.num_worlds} worlds"
-            raise validate.fail("Simulation.reset", rule, "give (num_worlds,)")
-        return bool(given.dtype == bool)
+        if self.staged:
+            rule = "launch = 'staged' reads numbers on the host in each step"
+            raise validate.fail("Simulation.capture", rule, "give Simulation(launch='fused')")
+        memory = self.memory
+        self.builds.wait()
+        self._take_builds()
+        memory.push()
+        memory.control_lent = False
+        self.invalidate()
+        memory.capturing = memory.replays = True
+        try:
+            yield
+        finally:
+            memory.capturing = False
+            memory.replayed()
+
+    def last_substep(self) -> float:
+        """Return the size of the last substep (s), or 0 right after a reset. Do not wait for the device."""
+        return self.memory.substep if self.memory.device_newer else super().last_substep()
 
     def restore(self, initial: State, worlds: Any) -> None:
         """Reset worlds (indices or a mask on the device) to a state and the default commands."""
-        with self._here():
-            cupy = self._cupy
+        memory, cupy = self.memory, self.memory.cupy
+        with memory.here():
             if is_on_device(worlds):
                 mask = cupy.from_dlpack(worlds).astype(np.int32)
             else:
                 chosen = np.zeros(self.num_worlds, np.int32)
                 chosen[worlds] = 1
                 mask = cupy.asarray(chosen)
-                self._substep = 0.0 if chosen.all() else self.last_substep()
-            self._push()
+                memory.substep = 0.0 if chosen.all() else self.last_substep()
+            memory.push()
             if self._initial_arguments is None:
-                self._initial_arguments = self._place_initial(initial)
+                self._initial_arguments = self._upload_initial(initial)
                 self._default_control = cupy.asarray(np.asarray(self.model.default_controls, np.float64))
-            arguments = (self._arrays["arguments"], self._initial_arguments, mask, self._default_control)
+            arguments = (memory.arrays["arguments"], self._initial_arguments, mask, self._default_control)
             blocks = min(self.num_worlds, self._processors * 16)
             self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
-            self._overriding = self._overriding or self._initial_stops
-            for name in self._along:
-                own, first = self._arrays[f"kept_{name}"], self._arrays[f"initial_{name}"]
+            memory.overriding = memory.overriding or self._initial_stops
+            for name in memory.added:
+                own, first = memory.arrays[f"kept_{name}"], memory.arrays[f"initial_{name}"]
                 own[...] = cupy.where((mask != 0)[:, None], first, own)
-        self._commands_changed()
-        self._device_newer = True
+        memory.commands_changed()
+        memory.device_newer = True
         self.invalidate()
 
-    def _place_initial(self, initial: State) -> Any:
+    def _upload_initial(self, initial: State) -> Any:
         """Return kernel arguments that point to the state ``initial``."""
         arguments = self.arguments.copy()
         packed = {g.type.name: g.state for g in initial.groups if g.type.variables}
@@ -441,34 +468,18 @@ class CudaBackend(CudaCapture):
                 array = initial.arrays[f.name]
             else:
                 array = np.stack(list(packed[kind].values()), axis=1) if kind in packed else np.zeros(0)
-            arguments[f"kept_{f.name}"] = self.bind_array(f"initial_{f.name}", array)
-        self._initial_stops = self._holds_override(initial)
-        for name in self._along:
-            self.bind_array(f"initial_{name}", initial.arrays[name])
-        return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
+            arguments[f"kept_{f.name}"] = self.memory.bind_array(f"initial_{f.name}", array)
+        self._initial_stops = self.memory.holds_override(initial)
+        for name in self.memory.added:
+            self.memory.bind_array(f"initial_{name}", initial.arrays[name])
+        return self.memory.cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
-    def initial_changed(self) -> None:
-        """Invalidate the device copy of the reset state, after a write to the reset state."""
-        self._initial_arguments = None
-
-    def newly_failed(self) -> bool:
-        """Return True if the host knows of more failed worlds than at the last call."""
-        seen, self._seen = self._seen, int(self._reported[0])
-        return self._seen > seen
-
-    def newly_overflowed(self) -> bool:
-        """Return whether a pair buffer has overflowed since the last call."""
-        if self.config.strict:
-            with self._here():
-                self._follow_stream()
-                self._reported[1] = self._arrays["overflowed"].get()[0]
-        seen, self._seen_overflowed = self._seen_overflowed, int(self._reported[1])
-        return self._seen_overflowed > seen
-
-    def newly_inexact(self) -> bool:
-        """Return whether a world has exceeded an accuracy limit since the last call."""
-        seen, self._seen_inexact = self._seen_inexact, int(self._reported[2])
-        return self._seen_inexact > seen
+    def _count(self, problem: str) -> int:
+        """Return how often a kernel has counted a problem, as far as the host knows."""
+        number = PROBLEMS.index(problem)
+        if problem == "overflowed" and self.config.strict:
+            self._reported[number] = self.memory.read_array(problem)[0]
+        return int(self._reported[number])
 
     def make_plan(self) -> None:
         """Make the plan of staged launches for the current settings."""
@@ -477,12 +488,12 @@ class CudaBackend(CudaCapture):
 
     def keep_stopped(self, words: Array, values: Array) -> None:
         """Stop the worlds that failed on another backend. ``words``: health words."""
-        with self._here():
-            self._follow_stream()
-            self._arrays["health"].set(words)
-            self._arrays["health_value"].set(values)
-            self._reported[0] = self._seen = int(np.count_nonzero(words))
-            self._arrays["failed"].fill(self._seen)
+        with self.memory.here():
+            self.memory.follow_stream()
+            self.memory.arrays["health"].set(words)
+            self.memory.arrays["health_value"].set(values)
+            self._reported[0] = self._seen["failed"] = int(np.count_nonzero(words))
+            self.memory.arrays["failed"].fill(self._seen["failed"])
 
     def release(self, worlds: Array) -> None:
         """Do nothing: :meth:`restore` lets worlds run again."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from gpusim.backends.codegen.variants import Variant
+from gpusim.backends.cuda.memory import CudaMemory
 from gpusim.backends.kinds import Kinds
-from gpusim.typing import Array
 
 
 class Launcher(Protocol):
@@ -16,14 +16,12 @@ class Launcher(Protocol):
     kinds: Kinds
     num_worlds: int
 
+    @property
+    def memory(self) -> CudaMemory:
+        """Return the arrays on the device."""
+
     def build(self, variant: Variant) -> Any:
         """Return the loaded module of a variant."""
-
-    def to_device(self, array: Array) -> Any:
-        """Return a copy of an array on the device."""
-
-    def device_array(self, name: str) -> Any:
-        """Return an array of the state or the commands on the device."""
 
     def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
         """Launch a kernel that reads or writes signals, with one thread for each item."""

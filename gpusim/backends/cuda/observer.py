@@ -24,13 +24,13 @@ class ObserverLaunch:
 
     def __init__(self, backend: Launcher, entries: Array, width: int, array: Any) -> None:
         self._backend = backend
-        self.out = backend.to_device(np.zeros((backend.num_worlds, width))) if array is None else array
+        self.out = backend.memory.to_device(np.zeros((backend.num_worlds, width))) if array is None else array
         plain, rays = split_entries(entries, backend.kinds)
         self._width, self._lists = np.int32(width), list[tuple[str, Any, int, tuple[Any, ...]]]()
         # The last argument is the number of CPU threads, for the native backend.
         for kernel, listed, last in (("observe_worlds", plain, ()), ("cast_rays", rays, (np.int32(1),))):
             if len(listed):
-                self._lists.append((kernel, backend.to_device(listed), len(listed), last))
+                self._lists.append((kernel, backend.memory.to_device(listed), len(listed), last))
 
     def __call__(self) -> None:
         """Launch the kernels."""

@@ -41,14 +41,15 @@ class ProgramLaunch:
 
     def _arguments(self, given: Any, parameters: Array) -> tuple[Any, ...]:
         backend, integer = self._backend, np.int32
-        numbers, control = backend.device_array(f"kept_{self._name}"), backend.device_array("control")
+        arrays = backend.memory.arrays
+        numbers, control = arrays[f"kept_{self._name}"], arrays["control"]
         stride = parameters.shape[1] if len(parameters) > 1 else 0
-        read = backend.device_array("kept_time"), backend.device_array("health"), given, integer(given.shape[1])
-        own = self._placed(parameters), integer(stride), numbers, integer(numbers.shape[1])
+        read = arrays["kept_time"], arrays["health"], given, integer(given.shape[1])
+        own = self._uploaded(parameters), integer(stride), numbers, integer(numbers.shape[1])
         rest = control, integer(control.shape[1]), np.float64(self._period), integer(backend.num_worlds), integer(1)
         return *read, *own, *rest
 
-    def _placed(self, parameters: Array) -> Any:
+    def _uploaded(self, parameters: Array) -> Any:
         if self._parameters is None or not np.array_equal(self._parameters[0], parameters):
-            self._parameters = parameters.copy(), self._backend.to_device(parameters)
+            self._parameters = parameters.copy(), self._backend.memory.to_device(parameters)
         return self._parameters[1]

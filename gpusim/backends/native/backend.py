@@ -16,6 +16,7 @@ from gpusim.backends.codegen.header import FORWARD, POSE
 from gpusim.backends.codegen.ray_header import split_entries
 from gpusim.backends.codegen.variants import Variant, model_variant, program_variant, rays_variant
 from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.memory import KernelMemory
 from gpusim.backends.native.compile import load_native, vector_bytes
 from gpusim.backends.native.specialization import Specialization
 from gpusim.backends.native.step_loop import StepLoop
@@ -114,7 +115,7 @@ class NativeBackend(KernelBackend):
         # A fused launch has one slab per thread, and at most one thread per world. A staged launch uses all threads,
         # but its phases take longer, and each world needs a slab.
         alone = launch == "simd" or (launch == "auto" and self.threads <= state.num_worlds)
-        super().__init__(model, state, parameters, config, real, "fused" if alone else launch)
+        super().__init__(model, KernelMemory(model, state), parameters, config, real, "fused" if alone else launch)
         if alone and launch == "auto":
             self.launch_reason = "launch fused: every thread has a world"
         main = "staged.cu" if self.staged else "fused.cu"
@@ -127,10 +128,13 @@ class NativeBackend(KernelBackend):
         self._library = load_library(build(sizes, *known, bool(specialize), self.world_lanes))
         sized = partial(build, self.sizes, *known, True, self.world_lanes)
         self._specialization = Specialization(sized) if specialize is None else None
-        self._kept: dict[str, tuple[Array, int]] = {}
         self._slab = np.zeros(0, np.uint8)
         self._piece = 1  # number of steps in the next launch
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
+        self.fill_arguments()
+        self._ensure_slabs(self.num_worlds if self.staged else self.team)
+        if self.world_lanes > 1:
+            self._ensure_memory(self.team * self._library.group_bytes(self._address))
 
     def lanes(self) -> int:
         """Return the number of manifold records in a SIMD vector, or 1 for small worlds."""
@@ -157,23 +161,6 @@ class NativeBackend(KernelBackend):
         pays = pays and wide * self.layout.size * min(self.threads, self.num_worlds) <= MAX_GROUP_BYTES
         return wide if launch == "simd" or pays else 1
 
-    def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Return the address of an array, and keep a reference to the array."""
-        if name not in self._kept or self._kept[name][0] is not array:
-            kept = np.ascontiguousarray(array)
-            self._kept[name] = kept, kept.ctypes.data
-        return self._kept[name][1]
-
-    def sync_arguments(self) -> None:
-        """Do nothing: the kernels read the arguments directly."""
-
-    def bind(self, control: Array) -> None:
-        """Use the array ``control`` (num_worlds, controls) for the commands."""
-        self.fill_arguments(control)
-        self._ensure_slabs(self.num_worlds if self.staged else self.team)
-        if self.world_lanes > 1:
-            self._ensure_memory(self.team * self._library.group_bytes(self._address))
-
     @property
     def team(self) -> int:
         """Return the number of threads that one launch uses."""
@@ -186,7 +173,7 @@ class NativeBackend(KernelBackend):
         if self._slab.size < size:
             memory = np.zeros(size + 64, np.uint8)
             self._slab = memory[-memory.ctypes.data % 64 :]  # align the slabs to cache lines, for vectors
-            self.arguments["slab"] = self.bind_array("slab", self._slab)
+            self.arguments["slab"] = self.memory.bind_array("slab", self._slab)
 
     def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
@@ -221,7 +208,7 @@ class NativeBackend(KernelBackend):
         """End a run of steps that took ``spent`` seconds."""
         if self._specialization is not None:
             self._specialize(self._specialization, spent)
-        return self.newly_failed()
+        return self.newly("failed")
 
     @property
     def stepping(self) -> Any:
@@ -269,10 +256,10 @@ class NativeBackend(KernelBackend):
         out = np.zeros((self.num_worlds, width)) if array is None else array
         if not len(entries):
             return out, lambda: None
-        place = (ctypes.c_double * out.size).from_buffer(out.data)
+        target = (ctypes.c_double * out.size).from_buffer(out.data)
         plain, rays = split_entries(entries, self.kinds)
         read, cast = (
-            (self._address, (ctypes.c_int * listed.size).from_buffer(listed.data), place, len(listed), width)
+            (self._address, (ctypes.c_int * listed.size).from_buffer(listed.data), target, len(listed), width)
             for listed in (plain, rays)
         )  # from_buffer keeps references to the arrays
         if not len(rays):
@@ -288,35 +275,37 @@ class NativeBackend(KernelBackend):
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
         """Return a function that calls the kernel of the diagram."""
-        library, arrays = load_library(program_variant(program)), self._state.arrays
-        place, number = ctypes.c_void_p, ctypes.c_int
-        numbers, time, health = arrays[name], place(arrays["time"].ctypes.data), place(self.health.ctypes.data)
-        own = place(numbers.ctypes.data), number(numbers.shape[1])
+        library, arrays = load_library(program_variant(program)), self.memory.read_state().arrays
+        address, number = ctypes.c_void_p, ctypes.c_int
+        control = self.memory.control
+        commands = address(control.ctypes.data)
+        numbers, time, health = arrays[name], address(arrays["time"].ctypes.data), address(self.health.ctypes.data)
+        own = address(numbers.ctypes.data), number(numbers.shape[1])
         rest = (
-            number(self.control.shape[1]),
+            number(control.shape[1]),
             ctypes.c_double(program.period),
             number(self.num_worlds),
             number(self.team),
         )
 
-        known: list[Any] = [None, None, None, ()]  # cache, because finding an address takes as long as 50 blocks
+        known: list[Any] = [None, None, ()]  # cache, because finding an address takes as long as 50 blocks
 
         def launch(given: Array, parameters: Array) -> None:
-            if known[0] is not given or known[1] is not parameters or known[2] is not self.control:
+            if known[0] is not given or known[1] is not parameters:
                 stride = number(parameters.shape[1] if len(parameters) > 1 else 0)
-                read = place(given.ctypes.data), number(given.shape[1]), place(parameters.ctypes.data), stride
-                arguments = (time, health, *read, *own, place(self.control.ctypes.data), *rest)
-                known[:] = given, parameters, self.control, arguments
-            library.run_diagram(*known[3])
+                read = address(given.ctypes.data), number(given.shape[1]), address(parameters.ctypes.data), stride
+                arguments = (time, health, *read, *own, commands, *rest)
+                known[:] = given, parameters, arguments
+            library.run_diagram(*known[2])
 
         return launch
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
         """Write poses and velocities in chosen worlds (reference/signals/writes.py)."""
         memory = np.empty(self.num_worlds * self.sizes["bodies"] * REMEMBERED)
-        arrays = operations, self.rows_of(worlds), np.ascontiguousarray(values), memory
-        places = [ctypes.c_void_p(x.ctypes.data) for x in arrays]
-        self._library.write_worlds(self._address, *places, len(operations), values.shape[1])
+        arrays = operations, self.memory.rows_of(worlds), np.ascontiguousarray(values), memory
+        addresses = [ctypes.c_void_p(x.ctypes.data) for x in arrays]
+        self._library.write_worlds(self._address, *addresses, len(operations), values.shape[1])
         return True
 
     def current_angles(self) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 from gpusim.backends.codegen.ray_header import split_entries
 from gpusim.backends.codegen.variants import Variant, program_variant, rays_variant
 from gpusim.backends.kinds import Kinds
+from gpusim.backends.memory import HostMemory
 from gpusim.description.step_plan import Reading, Sampling, StepPlan
-from gpusim.model.state import OVERRIDE, State
+from gpusim.model.state import OVERRIDE
 from gpusim.typing import Array
 
 LOOP = Variant("step loop", "step_loop.cu", {}, {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double"})
@@ -53,8 +54,11 @@ class Stepper(Protocol):
 
     arguments: Any
     kinds: Kinds
-    control: Array
     health: Array
+
+    @property
+    def memory(self) -> HostMemory:
+        """Return the state and the commands."""
 
     @property
     def stepping(self) -> Any:
@@ -63,9 +67,6 @@ class Stepper(Protocol):
     @property
     def team(self) -> int:
         """Return the number of threads."""
-
-    def read_state(self) -> State:
-        """Return the state."""
 
 
 class StepLoop:
@@ -80,19 +81,19 @@ class StepLoop:
 
     def __init__(self, backend: Stepper, plan: StepPlan, load: Callable[[Variant], Any], observe: Any) -> None:
         self._backend, self._load, self._observe, self._kept = backend, load, observe, list[Any]()
-        state, loop = backend.read_state().arrays, _Loop()
+        state, loop = backend.memory.read_state().arrays, _Loop()
         self._run, self._stepping = load(LOOP).run_loop, None
         self._run.argtypes = _POINTER, _NUMBER, _NUMBER
         loop.arguments = backend.arguments.ctypes.data
-        loop.time, loop.health = self._place(state["time"]), self._place(backend.health)
-        loop.control, loop.held = self._place(backend.control), self._place(state[OVERRIDE])
-        loop.worlds, loop.controls = backend.control.shape
+        loop.time, loop.health = self._pointer(state["time"]), self._pointer(backend.health)
+        loop.control, loop.held = self._pointer(backend.memory.control), self._pointer(state[OVERRIDE])
+        loop.worlds, loop.controls = backend.memory.control.shape
         programs = (_Program * len(plan.programs))(*map(self._program, plan.programs))
         loop.programs, loop.program_count = ctypes.addressof(programs), len(plan.programs)
         self._kept.append(programs)
         if plan.commands is not None and plan.columns is not None:
-            loop.commands = self._place(plan.commands)
-            loop.command_columns = self._place(plan.columns.astype(np.int32))
+            loop.commands = self._pointer(plan.commands)
+            loop.command_columns = self._pointer(plan.columns.astype(np.int32))
             _, loop.command_worlds, loop.command_count = plan.commands.shape
         if plan.record is not None:
             loop.record, loop.every = self._reading(plan.record), plan.every
@@ -106,7 +107,7 @@ class StepLoop:
         loop.h, loop.threads = h, self._backend.team
         self._run(self._address, first, n)
 
-    def _place(self, array: Array) -> int:
+    def _pointer(self, array: Array) -> int:
         """Return the address of an array, or of a contiguous copy of the array."""
         self._kept.append(np.ascontiguousarray(array))
         return int(self._kept[-1].ctypes.data)
@@ -114,7 +115,7 @@ class StepLoop:
     def _reading(self, reading: Reading) -> _Reading:
         backend, out = self._backend, _Reading()
         plain, rays = split_entries(reading.entries, backend.kinds)
-        out.entries, out.rays, out.out = self._place(plain), self._place(rays), self._place(reading.array)
+        out.entries, out.rays, out.out = self._pointer(plain), self._pointer(rays), self._pointer(reading.array)
         out.entry_count, out.ray_count, out.width = len(plain), len(rays), reading.array.shape[-1]
         if len(plain):
             out.observe = _function(self._observe)
@@ -122,18 +123,18 @@ class StepLoop:
             out.cast = _function(self._load(rays_variant(backend.kinds)).cast_rays)
         copies = (_Copy * len(reading.kept))()
         for copy, (name, at, column) in zip(copies, reading.kept, strict=True):
-            array = backend.read_state().arrays[name]
-            copy.source, copy.stride, copy.column = self._place(array) + 8 * at, array.shape[1], column
+            array = backend.memory.read_state().arrays[name]
+            copy.source, copy.stride, copy.column = self._pointer(array) + 8 * at, array.shape[1], column
         self._kept.append(copies)
         out.copies, out.copy_count = ctypes.addressof(copies), len(copies)
         return out
 
     def _program(self, sampling: Sampling) -> _Program:
         library = self._load(program_variant(sampling.program))
-        numbers, parameters = self._backend.read_state().arrays[sampling.name], sampling.parameters
+        numbers, parameters = self._backend.memory.read_state().arrays[sampling.name], sampling.parameters
         out = _Program(inputs=self._reading(sampling.inputs))
         out.due, out.sample = _function(library.somewhere_due), _function(library.run_diagram)
-        out.parameters, out.numbers = self._place(parameters), self._place(numbers)
+        out.parameters, out.numbers = self._pointer(parameters), self._pointer(numbers)
         out.period, out.count, out.delays = sampling.program.period, numbers.shape[1], sampling.delays
         out.stride = parameters.shape[1] if len(parameters) > 1 else 0
         return out

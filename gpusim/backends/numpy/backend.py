@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arrays import on_host
 from gpusim.backends.health import Quarantine
+from gpusim.backends.memory import HostMemory
 from gpusim.description.config import SolverConfig
 from gpusim.description.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.description.program import Program
 from gpusim.description.step_plan import StepPlan
 from gpusim.model.model import Model
-from gpusim.model.state import State, hold_overridden
+from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import ForwardContacts, keep_contacts
 from gpusim.reference.joints.elements import track_angles
 from gpusim.reference.step_buffers import StepBuffers
@@ -31,15 +31,12 @@ class NumpyBackend:
     def __init__(
         self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
     ) -> None:
-        self.state = state
+        self.memory = HostMemory(model, state)
         self.work = StepBuffers(model, state, parameters, config, real)
+        self.work.control = self.memory.control
         self._trial: ForwardContacts | None = None
         self._overflowed = 0
         self._quarantine: Quarantine | None = None
-
-    def bind(self, control: Array) -> None:
-        """Use the array ``control`` (num_worlds, controls) for the commands."""
-        self.work.control = control
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds. Call ``check`` after each step."""
@@ -60,24 +57,8 @@ class NumpyBackend:
         self._quarantine = Quarantine(self, drivers)
         return self._quarantine
 
-    def invalidate(self) -> None:
+    def invalidate(self, initial: bool = False) -> None:
         """Do nothing: this backend caches no results."""
-
-    def host_control(self) -> Array:
-        """Return writable commands (num_worlds, controls)."""
-        return self.work.control
-
-    def read_control(self) -> Array:
-        """Return the commands for reading only (num_worlds, controls)."""
-        return self.work.control
-
-    def hold_overridden(self) -> None:
-        """Set overridden commands to the values in the state array OVERRIDE."""
-        hold_overridden(self.work.control, self.state)
-
-    def write_commands(self, columns: Any, values: Any) -> None:
-        """Write n commands of all worlds. ``values``: (num_worlds, n). ``columns``: a slice or indices."""
-        self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
         """Return False: the caller writes with NumPy."""
@@ -85,25 +66,14 @@ class NumpyBackend:
 
     def last_substep(self) -> float:
         """Return the size of the last substep (s), or 0 right after a reset."""
-        return float(self.state.arrays["step_before"].max())
+        return float(self.memory.state.arrays["step_before"].max())
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, None]:
         """Return an array (num_worlds, width), and None: the caller fills the array with NumPy."""
         return np.zeros((self.work.num_worlds, width)) if array is None else array, None
 
-    def register_array(self, name: str) -> None:
-        """Do nothing: the array is already in the state."""
-
     def program_launcher(self, program: Program, name: str) -> None:
         """Return None: the caller runs the diagram with NumPy."""
-
-    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array (worlds, n)."""
-        return self.state.arrays[name][:, list(columns)]
-
-    def to_device(self, array: Array) -> Any:
-        """Convert an array to the type that :meth:`Simulation.read` returns."""
-        return array
 
     def _drop_poisoned(self) -> None:
         if self._quarantine is not None:
@@ -119,7 +89,7 @@ class NumpyBackend:
         self._set_forward(0)
         self._keep_forward()
         for name, array in kept.items():
-            self.state.arrays[name][:] = array
+            self.memory.state.arrays[name][:] = array
         return self.work
 
     def _set_forward(self, trial: int) -> None:
@@ -136,50 +106,29 @@ class NumpyBackend:
         """Return the contacts of the last trial step, or None if the model has no pair capacity."""
         return self._trial
 
-    def newly_overflowed(self) -> bool:
-        """Return whether the pair buffer of a world overflowed since the last call."""
-        seen, self._overflowed = (
-            self._overflowed,
-            self.work.contacts.overflowed if self.work.contacts is not None else 0,
-        )
-        return self._overflowed > seen
-
-    def newly_inexact(self) -> bool:
-        """Return whether a world has exceeded an accuracy limit since its reset."""
-        return bool(self.state.arrays["inexact"].any())
-
     def _contact_state(self) -> dict[str, Array]:
         if self.work.contacts is None:
             return {}
-        return {field.name: self.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
+        return {field.name: self.memory.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
 
     def current_angles(self) -> None:
         """Compute the joint angles of the current poses. The angles count full rotations."""
-        self.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
+        self.work.rotation = matrix_from_quaternion(self.memory.state.arrays["orientation"])
         track_angles(self.work)
-
-    def is_mask(self, worlds: Any) -> bool:
-        """Return False, because the backend has no device memory."""
-        return False
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Reset worlds to a state and the default commands."""
-        self.state.restore(initial, worlds)
+        self.memory.state.restore(initial, worlds)
         self.work.control[worlds] = self.work.model.default_controls
 
-    def read_state(self) -> State:
-        """Return the state for reading only."""
-        return self.state
+    def newly(self, problem: str) -> bool:
+        """Return whether a pair buffer has overflowed since the last call, or a world is inexact since its reset."""
+        if problem == "inexact":
+            return bool(self.memory.state.arrays["inexact"].any())
+        seen, self._overflowed = self._overflowed, getattr(self.work.contacts, "overflowed", 0)
+        return self._overflowed > seen
 
-    def initial_changed(self) -> None:
-        """Do nothing: this backend has no copy of the reset state."""
-
-    def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update everything that depends on the parameter ``name`` after a write."""
-        self.work.parameter_written(name, worlds)
-
-    def pull_parameters(self) -> None:
-        """Do nothing, because the backend has no device memory."""
-
-    def actuator_written(self, kind: str, names: Iterable[str], worlds: Array) -> None:
-        """Do nothing: the stages read the parameters of actuators directly."""
+    def written(self, names: Iterable[str], worlds: Array, kind: str | None = None) -> None:
+        """Update all values that depend on written parameters. The stages read actuator parameters directly."""
+        for name in names if kind is None else ():
+            self.work.parameter_written(name, worlds)

@@ -351,7 +351,7 @@ class _Writer:
         self.before = {name: self.state[name][self.worlds].copy() for name in ("position", "orientation")}
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
-    def place(self, i: int, j: int, column: int) -> None:
+    def joint(self, i: int, j: int, column: int) -> None:
         """Write j coordinates of a joint. The coordinates have the numbers i, i + 1, ..."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
@@ -378,11 +378,11 @@ class _Writer:
         turn = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
         return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(turn), t["other"][i]))
 
-    def place_turn(self, i: int, j: int, column: int) -> None:
+    def joint_rotation(self, i: int, j: int, column: int) -> None:
         """Write the quaternion from the parent's to the child's joint frame."""
         self._set_joint_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
 
-    def place_pose(self, i: int, j: int, column: int) -> None:
+    def joint_pose(self, i: int, j: int, column: int) -> None:
         """Write the pose of the child's joint frame in the parent's joint frame: position (m) and quaternion."""
         frame = rotations.matrix_from_quaternion(self.table["frame_a"][i])
         shift = matvec(frame[None], self.values[:, column : column + 3])

@@ -31,7 +31,7 @@ BRAKE_SIGNALS = (
 
 def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add the signals of all actuators, such as ``motor.<label>.speed`` and ``cylinder.<label>.pressure_a``."""
-    groups = {group.type.name: group for group in runtime.backend.read_state().groups}
+    groups = {group.type.name: group for group in runtime.backend.memory.read_state().groups}
     for group in groups.values():
         kind = group.type
         for k, spec in enumerate(group.specs):
@@ -91,7 +91,9 @@ def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
 
         def write_control(worlds: Array, value: Array) -> None:
             check_free(runtime, label)
-            runtime.backend.host_control()[worlds, column] = (value - offset) / factor  # inverse of the command map
+            runtime.backend.memory.host_control()[worlds, column] = (
+                value - offset
+            ) / factor  # inverse of the command map
             runtime.invalidate()
 
         return write_control
@@ -108,7 +110,7 @@ def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
 
 def _parameter_reader(runtime: Runtime, group: Group, name: str, k: int) -> Reader:
     def read() -> Array:
-        runtime.backend.pull_parameters()
+        runtime.backend.memory.pull_parameters()
         params = group.params[name][:, k]
         return np.array(np.broadcast_to(params, (runtime.num_worlds,)))
 
@@ -119,7 +121,7 @@ def _parameter_writer(runtime: Runtime, groups: dict[str, Group], group: Group, 
     together = type(group.type).check_together is not ActuatorType.check_together
 
     def write(worlds: Array, values: dict[str, Array]) -> None:
-        runtime.backend.pull_parameters()
+        runtime.backend.memory.pull_parameters()
         chosen = group.alone(k, as_slice(worlds))  # check the rules only for the written worlds
         for name, value in values.items():
             chosen.params[name] = value[:, None]
@@ -136,7 +138,7 @@ def _parameter_writer(runtime: Runtime, groups: dict[str, Group], group: Group, 
             if group.params[name].shape[0] != runtime.num_worlds:
                 group.params[name] = np.repeat(group.params[name], runtime.num_worlds, axis=0)
             group.params[name][worlds, k] = value
-        runtime.backend.actuator_written(group.type.name, values, worlds)
+        runtime.backend.written(values, worlds, group.type.name)
         group.derived.clear()
         runtime.invalidate()
 

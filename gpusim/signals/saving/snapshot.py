@@ -77,7 +77,7 @@ class LiveState(State):
         return Snapshot(
             self.num_worlds, _copies(self.arrays), [_kept_group(group) for group in self.groups],
             digest=runtime.built.digest, rows=row_keys(runtime.model), scheme=runtime.config.scheme,
-            parameters=_copies(runtime.parameters), commands=np.array(runtime.backend.read_control()),
+            parameters=_copies(runtime.parameters), commands=np.array(runtime.backend.memory.read_control()),
             programs={program.program.label: program.parameters.copy() for program in runtime.running},
             failed=runtime.quarantine.reasons(),
             first=_copies(_first(runtime)),
@@ -184,13 +184,13 @@ def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
     if wanted != rows:
         set_rows(runtime, wanted)
     state, parameters = _fitted(runtime, kept, runtime.model)
-    runtime.backend.state.restore(state, worlds)
+    runtime.backend.memory.state.restore(state, worlds)
     _restore_parameters(runtime, parameters, worlds)
     _restore_actuators(runtime, kept, worlds)
     for running in runtime.running:
         given = kept.programs[running.program.label]
         running.parameters = _written(running.parameters, given, worlds, runtime.num_worlds)
-    runtime.backend.host_control()[worlds] = kept.commands[worlds]
+    runtime.backend.memory.host_control()[worlds] = kept.commands[worlds]
     for name, array in _first(runtime).items():
         array[worlds] = kept.first[name][worlds]
     runtime.quarantine.resume(kept.failed, worlds)
@@ -212,17 +212,17 @@ def _restore_parameters(runtime: Runtime, kept: dict[str, Array], worlds: Array)
         written = _written(current, kept[name], worlds, runtime.num_worlds)
         if written is not current:
             runtime.parameters[name] = written
-            runtime.backend.parameter_written(name, worlds)
+            runtime.backend.written([name], worlds)
 
 
 def _restore_actuators(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
-    for group, group_kept in zip(runtime.backend.read_state().groups, kept.groups, strict=True):
+    for group, group_kept in zip(runtime.backend.memory.read_state().groups, kept.groups, strict=True):
         for name, current in group.params.items():
             written = _written(current, group_kept.params[name], worlds, runtime.num_worlds)
             if written is not current:
                 group.params[name] = written
                 group.derived.clear()
-                runtime.backend.actuator_written(group.type.name, [name], worlds)
+                runtime.backend.written([name], worlds, group.type.name)
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:

@@ -40,7 +40,7 @@ def close_pairs(backend: NumpyBackend, world: int) -> list[tuple[int, int]]:
 
 
 def found_pairs(backend: NumpyBackend, world: int) -> list[tuple[int, int]]:
-    state = backend.state.arrays
+    state = backend.memory.state.arrays
     return [(int(a), int(b)) for a, b in state["pair_shapes"][world, : state["pair_count"][world]]]
 
 
@@ -55,11 +55,11 @@ def test_pairs_are_those_of_brute_force(kind: str) -> None:
     assert len(expected[0]) > SIZES[kind]
     for world in (0, 1):
         assert found_pairs(backend, world) == expected[world]
-        assert backend.state.arrays["pair_peak"][world] == len(expected[world])
+        assert backend.memory.state.arrays["pair_peak"][world] == len(expected[world])
         starts = backend.work.contacts.pair_start[world]  # type: ignore[union-attr]
         firsts = [pair[0] for pair in expected[world]]
         assert starts.tolist() == np.searchsorted(firsts, np.arange(len(sim.model.shapes) + 1)).tolist()
-    assert not backend.state.arrays["pair_overflow"].any()
+    assert not backend.memory.state.arrays["pair_overflow"].any()
 
 
 @pytest.mark.parametrize("kind", SIZES)

@@ -24,7 +24,7 @@ def colored(**config: object) -> tuple[NumpyBackend, ContactWork]:
 
 
 def pairs_of(backend: NumpyBackend, world: int) -> tuple[Array, Array, Array]:
-    state, c = backend.state.arrays, backend.work.contacts
+    state, c = backend.memory.state.arrays, backend.work.contacts
     assert c is not None
     count = state["pair_count"][world]
     bodies = backend.work.model.contact.body[state["pair_shapes"][world, :count]]
@@ -93,7 +93,7 @@ def test_colors_are_the_same_again_and_alone() -> None:
     assert np.array_equal(c.color_member, kept[1])
     sim, alone = simulate(pile(40, seed=3))
     for name, array in sim.state.arrays.items():
-        array[0] = backend.state.arrays[name][1]
+        array[0] = backend.memory.state.arrays[name][1]
     find_contacts(alone.work, DT)
     assert np.array_equal(alone.work.contacts.manifold_color[0], c.manifold_color[1])  # type: ignore[union-attr]
 
