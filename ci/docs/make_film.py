@@ -1,6 +1,6 @@
 """Make the film of the README, docs/gallery/film.webp: three scenes in sequence. The script needs no screen and no GPU.
 
-    python ci/docs/make_film.py [--out FILE.webp] [--fps 12] [--size 480x270] [--quality 60]
+    python ci/docs/make_film.py [--out FILE.webp] [--fps 20] [--size 480x270] [--quality 60]
 
 ``gpusim render`` (``pip install "gpusim[video]"``) renders each scene into a temporary MP4 file. The script takes some
 minutes on two cores. The script fails if the film would be larger than 4 MB.
@@ -21,9 +21,9 @@ from PIL import Image
 ROOT = Path(__file__).parents[2]
 MAX_BYTES = 4_000_000
 PARTS = (
-    "excavator --time 6 --duration 5 --camera 4.6,-3.6,2.2,1.1,0,0.75",
-    "rtk_m --time 0.5 --duration 5 --camera 5.6,-5.2,2.6,1.9,0,0.5",
-    "biped_walk --time 5 --duration 5 --camera 3.2,-2.0,1.2,0.9,0,0.7",
+    "excavator --time 8.5 --duration 2 --camera 4.6,-3.6,2.2,1.1,0,0.75",
+    "rtk_m --time 2.5 --duration 2 --camera 5.6,-5.2,2.6,1.9,0,0.5",
+    "biped_walk --time 5 --duration 2 --camera 3.2,-2.0,1.2,0.9,0,0.7",
 )
 """Scene and options of each part."""
 
@@ -43,7 +43,7 @@ def main() -> int:
     """Render all scenes and join their frames to one film."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "gallery" / "film.webp")
-    parser.add_argument("--fps", type=float, default=12.0)
+    parser.add_argument("--fps", type=float, default=20.0)
     parser.add_argument("--size", default="480x270")
     parser.add_argument("--quality", type=int, default=75)
     given = parser.parse_args()
