@@ -30,7 +30,7 @@ struct BoxAxis {
 
 GPUSIM_FN bool box_faces_apart(const Shape& a, const Shape& b, double margin, BoxPair& p) {
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
-    const double *m = a.turn, *n = b.turn;
+    const double *m = a.rotation, *n = b.rotation;
     p.a = a.size;
     p.b = b.size;
     for (int i = 0; i < 3; ++i) {
@@ -109,7 +109,7 @@ GPUSIM_FN void box_edge_normal(const BoxPair& p, int i, int j, double sine, doub
 }
 
 // Return whether the best edge axis is better than the best face.
-GPUSIM_FN bool box_edge_wins(const BoxPair& p, int face, const BoxAxis& edge, const double* n) {
+GPUSIM_FN bool box_edge_is_better(const BoxPair& p, int face, const BoxAxis& edge, const double* n) {
     if (!(edge.gap > p.face_gap[face] + BOX_TIE * p.size)) return false;
     if (edge.gap > p.face_gap[face] + BOX_PREFER * p.size) return true;
     const int k = face < 3 ? face : face - 3;
@@ -151,8 +151,8 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     double middle[3];
     for (int k = 0; k < 3; ++k) middle[k] = 0.5 * (on_a[k] + on_b[k]);
     double world[3];
-    rotate3(a.turn, middle, world);
-    rotate3(a.turn, n, out.normal);
+    rotate3(a.rotation, middle, world);
+    rotate3(a.rotation, n, out.normal);
     for (int k = 0; k < 3; ++k) {
         out.a[k] = (a.center[k] + world[k]) - (0.5 * across) * out.normal[k];
         out.b[k] = (a.center[k] + world[k]) + (0.5 * across) * out.normal[k];
@@ -213,7 +213,7 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     int pick[4] = {0, 1, 2, 3};
     if (n > 4) box_spread(w, gap, n, h[u] + h[v], pick);
     out.count = n > 4 ? 4 : n;
-    const double* e = ref.turn;
+    const double* e = ref.rotation;
     const double sign = flipped ? -1.0 : 1.0;
     double normal[3];
     for (int i = 0; i < 3; ++i) {
@@ -260,7 +260,7 @@ GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, 
         double n[3];
         const int i = (edge.code - 6) / 3;
         box_edge_normal(p, i, edge.code - 6 - 3 * i, edge.sine, n);
-        if (box_edge_wins(p, face, edge, n)) {
+        if (box_edge_is_better(p, face, edge, n)) {
             out.count = box_edge_contact(a, p, edge, n, out);
             return out.count > 0 ? 1 : -1;
         }

@@ -257,9 +257,9 @@ GPUSIM_SHARED void contact_points(const Shape& a, const Shape& b, const Approach
 GPUSIM_SHARED int convex_convex(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     Approach c;
     double direction[3];
-    rotate3(a.turn, guess, direction);
+    rotate3(a.rotation, guess, direction);
     const bool near = approach(a, b, margin, direction, c);
-    rotate_back3(a.turn, direction, guess);
+    rotate_back3(a.rotation, direction, guess);
     out.count = 0;
     copy3(direction, out.normal);
     if (near) contact_points(a, b, c, margin, out);

@@ -35,7 +35,7 @@ GPUSIM_FN void add_face(Polytope& t, int i, int j, int k) {
 }
 
 // Compute a unit vector perpendicular to d. d can have any length.
-GPUSIM_FN void square_to(const double* d, double* out) {
+GPUSIM_FN void perpendicular_to(const double* d, double* out) {
     const double x = abs_(d[0]), y = abs_(d[1]), z = abs_(d[2]);
     const int k = x <= y && x <= z ? 0 : (y <= z ? 1 : 2);
     const double axis[3] = {k == 0 ? 1.0 : 0.0, k == 1 ? 1.0 : 0.0, k == 2 ? 1.0 : 0.0};
@@ -70,7 +70,7 @@ GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
     } else if (t.points == 2) {
         if (k >= 4) return false;
         subtract3(t.w + 3, t.w, e);
-        square_to(e, u);
+        perpendicular_to(e, u);
         cross3(e, u, f);
         const double length = norm3(f);
         for (int c = 0; c < 3; ++c) d[c] = k < 2 ? u[c] : f[c] / length;

@@ -23,13 +23,13 @@ struct Simplex {
 GPUSIM_SHARED void difference_support(const Shape& a, const Shape& b, const double* offset, const double* d, double* w,
                                       double* point) {
     double local[3], p[3], q[3];
-    rotate_back3(a.turn, d, local);
+    rotate_back3(a.rotation, d, local);
     core_support(a, local, p);
-    rotate3(a.turn, p, point);
-    rotate_back3(b.turn, d, local);
+    rotate3(a.rotation, p, point);
+    rotate_back3(b.rotation, d, local);
     for (int k = 0; k < 3; ++k) local[k] = -local[k];
     core_support(b, local, q);
-    rotate3(b.turn, q, q);
+    rotate3(b.rotation, q, q);
     for (int k = 0; k < 3; ++k) w[k] = point[k] - (offset[k] + q[k]);
 }
 
@@ -63,7 +63,7 @@ GPUSIM_FN bool is_sum(const double* e, const double* f, const double* x, const d
 }
 
 // Find the number t between 0 and 1 for which p + t e is nearest to the origin. ``square`` is the squared distance.
-GPUSIM_FN double nearest_share(const double* p, const double* e, double& square) {
+GPUSIM_FN double nearest_fraction(const double* p, const double* e, double& square) {
     const double length = dot3(e, e), t = length > 0.0 ? clamped(-dot3(p, e) / length, 0.0, 1.0) : 0.0;
     square = 0.0;
     for (int k = 0; k < 3; ++k) square += (p[k] + t * e[k]) * (p[k] + t * e[k]);
@@ -108,7 +108,7 @@ GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double
         if (is_sum(e, f, x, v, weight)) return;
         double pq, pr, qr;  // a sliver: use its nearest edge
         subtract3(f, e, x);
-        const double on_pq = nearest_share(p, e, pq), on_pr = nearest_share(p, f, pr), on_qr = nearest_share(q, x, qr);
+        const double on_pq = nearest_fraction(p, e, pq), on_pr = nearest_fraction(p, f, pr), on_qr = nearest_fraction(q, x, qr);
         const bool first = pq <= pr && pq <= qr, last = !first && qr < pr;
         s = first ? on_pq : (last ? 1.0 - on_qr : 0.0);
         t = first ? 0.0 : (last ? on_qr : on_pr);
@@ -173,7 +173,7 @@ GPUSIM_SHARED bool reduce_simplex(Simplex& s, double* v) {
     return true;
 }
 
-GPUSIM_FN bool holds_point(const Simplex& s, const double* w) {
+GPUSIM_FN bool contains_point(const Simplex& s, const double* w) {
     for (int i = 0; i < s.count; ++i)
         if (s.w[3 * i] == w[0] && s.w[3 * i + 1] == w[1] && s.w[3 * i + 2] == w[2]) return true;
     return false;
@@ -191,7 +191,7 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
         difference_support(a, b, offset, d, w, point);
         const double vv = dot3(v, v), vw = dot3(v, w);
         if (vw > 0.0 && vw * vw > most * most * vv) return GJK_FAR;
-        if (s.count > 0 && (vv - vw <= GJK_ACCURACY * vv || holds_point(s, w))) return GJK_APART;
+        if (s.count > 0 && (vv - vw <= GJK_ACCURACY * vv || contains_point(s, w))) return GJK_APART;
         copy3(w, s.w + 3 * s.count);
         copy3(point, s.a + 3 * s.count);
         s.count += 1;

@@ -17,11 +17,11 @@ GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, S
     body = b;
     double d[3];
     subtract3(b.center, field.center, d);
-    rotate_back3(field.turn, d, body.center);
+    rotate_back3(field.rotation, d, body.center);
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j)
-            body.turn[3 * i + j] = field.turn[i] * b.turn[j] + field.turn[3 + i] * b.turn[3 + j]
-                                 + field.turn[6 + i] * b.turn[6 + j];
+            body.rotation[3 * i + j] = field.rotation[i] * b.rotation[j] + field.rotation[3 + i] * b.rotation[3 + j]
+                                 + field.rotation[6 + i] * b.rotation[6 + j];
     shape_bounds(body, lower, upper);
     s.field = &field;
     s.body = &body;
@@ -57,7 +57,7 @@ GPUSIM_SHARED void field_push_out(FieldScan& s, const double* p) {
     int vertex;
     support(*s.body, down, nearest, &vertex);
     for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
-    field_take(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
+    field_add(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
 }
 
 GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
@@ -73,7 +73,7 @@ GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
 // Choose two directions perpendicular to n, near the diagonals of the body axes, because boxes have corners at the
 // diagonals.
 GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
-    const double* m = s.body->turn;
+    const double* m = s.body->rotation;
     int best = 0;
     for (int k = 1; k < 3; ++k) {
         const double lean = m[k] * n[0] + m[3 + k] * n[1] + m[6 + k] * n[2];
@@ -118,13 +118,13 @@ GPUSIM_FN void field_merge(FieldScan& s) {
             if (s.best[m].found && field_square(s.best[m], s.best[k]) < merge) s.best[k].found = false;
 }
 
-GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
+GPUSIM_SHARED void field_write(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
     out.count = 0;
-    rotate3(field.turn, n, out.normal);
+    rotate3(field.rotation, n, out.normal);
     for (int k = 0; k < 4; ++k) {
         if (!s.best[k].found) continue;
         double b[3];
-        rotate3(field.turn, s.best[k].b, b);
+        rotate3(field.rotation, s.best[k].b, b);
         for (int c = 0; c < 3; ++c) {
             out.b[3 * out.count + c] = field.center[c] + b[c];
             out.a[3 * out.count + c] = out.b[3 * out.count + c] - s.best[k].gap * out.normal[c];
@@ -180,7 +180,7 @@ GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, i
             field_merge(s);
             field_add_deepest(s, deepest);  // field_merge may have removed the deepest contact
         }
-        field_put(field, s, deepest.n, out[s.known]);
+        field_write(field, s, deepest.n, out[s.known]);
         s.known = s.known + 1;
     }
     return s.known;

@@ -5,7 +5,7 @@
 
 #define MESH_INSIDE 1e-6  // relative to the shape's size: tolerance for points on the rim of a triangle
 #define MESH_FLAT 1e-6    // triangles are in one plane if the sine of their angle is below this
-#define MESH_LOOK 1e-3    // relative to the shape's size: distance of the check beyond an open edge
+#define MESH_PROBE 1e-3    // relative to the shape's size: distance of the check beyond an open edge
 #define MESH_LARGE 4.0    // relative to the shape's size: the code clips larger triangles near the shape
 #define MESH_PARTLY 4     // result of mesh_face: contacts, but another triangle may be nearer
 #define MESH_LIST 24
@@ -81,10 +81,10 @@ GPUSIM_FN double mesh_level(const MeshTriangle& t, int k, const double* p) {
 GPUSIM_FN bool mesh_rises(const double* p, const double* q, const double* n) {
     double d[3];
     subtract3(q, p, d);
-    return dot3(d, n) > FIELD_LEAN * norm3(d);
+    return dot3(d, n) > FIELD_TILT * norm3(d);
 }
 // Compute the vector from edge k of the triangle to a point, perpendicular to the edge.
-GPUSIM_FN void mesh_aside(const MeshTriangle& t, int k, const double* q, double* d) {
+GPUSIM_FN void mesh_from_edge(const MeshTriangle& t, int k, const double* q, double* d) {
     const double* from = t.corner + 3 * k;
     double edge[3];
     subtract3(t.corner + 3 * ((k + 1) % 3), from, edge);
@@ -93,10 +93,10 @@ GPUSIM_FN void mesh_aside(const MeshTriangle& t, int k, const double* q, double*
     for (int c = 0; c < 3; ++c) d[c] = d[c] - share * edge[c];
 }
 // Return whether the triangle with the corner q beyond edge k rises above the plane through the edge with the normal n.
-GPUSIM_FN bool mesh_rises_beyond(const MeshTriangle& t, int k, const double* q, const double* n) {
+GPUSIM_FN bool mesh_neighbor_rises(const MeshTriangle& t, int k, const double* q, const double* n) {
     double d[3];
-    mesh_aside(t, k, q, d);
-    return dot3(d, n) > FIELD_LEAN * norm3(d);
+    mesh_from_edge(t, k, q, d);
+    return dot3(d, n) > FIELD_TILT * norm3(d);
 }
 GPUSIM_FN int mesh_nearest_corner(const MeshTriangle& t, const double* p) {
     int best = 0;
@@ -175,7 +175,7 @@ GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
         const int beyond = s.beyond[3 * t.number + k];
         if (beyond < 0) return true;
         double d[3];
-        mesh_aside(t, k, s.field->points + 3 * beyond, d);
+        mesh_from_edge(t, k, s.field->points + 3 * beyond, d);
         if (dot3(d, t.n) < -MESH_FLAT * norm3(d)) return true;
     }
     return false;
@@ -199,7 +199,7 @@ GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double dista
 }
 // Return whether other triangles are close to a border edge at x, on the outer side of the edge.
 GPUSIM_SHARED bool mesh_continues(const MeshScan& s, const double* x, const double* outward) {
-    const double look = MESH_LOOK * s.size;
+    const double look = MESH_PROBE * s.size;
     double p[3];
     for (int k = 0; k < 3; ++k) p[k] = x[k] + look * outward[k];
     return mesh_is_near(s, p, 0.1 * look);

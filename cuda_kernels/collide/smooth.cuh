@@ -91,12 +91,12 @@ GPUSIM_SHARED void superellipsoid_form(const double* size, const double* n, cons
 GPUSIM_FN void smooth_support(const Shape& s, const double* n, const double* t, const double* u, double* point,
                               double* form) {
     double local_n[3], local_t[3], local_u[3], local[3];
-    rotate_back3(s.turn, n, local_n);
-    rotate_back3(s.turn, t, local_t);
-    rotate_back3(s.turn, u, local_u);
+    rotate_back3(s.rotation, n, local_n);
+    rotate_back3(s.rotation, t, local_t);
+    rotate_back3(s.rotation, u, local_u);
     if (s.kind == SHAPE_SUPERELLIPSOID) superellipsoid_form(s.size, local_n, local_t, local_u, local, form);
     else ellipsoid_support(s.size, s.kind == SHAPE_SPHERE, local_n, local_t, local_u, local, form);
-    rotate3(s.turn, local, point);
+    rotate3(s.rotation, local, point);
 }
 
 GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, const double* n, SmoothPoint& p) {
@@ -170,12 +170,12 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
 
 // For a deep overlap, restart from a principal axis. Return whether the restart finds a shorter motion that separates
 // the shapes.
-GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
+GPUSIM_SHARED bool smooth_restart(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
     bool better = false;
     double best = p.f - 1e-9 * size;
     SmoothPoint q;
     for (int k = 0; k < 6; ++k) {
-        const double* m = k < 3 ? a.turn + k : b.turn + (k - 3);
+        const double* m = k < 3 ? a.rotation + k : b.rotation + (k - 3);
         const double x = m[0] * d[0] + m[3] * d[1] + m[6] * d[2], sign = x < 0.0 ? -1.0 : 1.0;
         const double n[3] = {sign * m[0], sign * m[3], sign * m[6]};
         smooth_at(a, b, d, n, q);
@@ -193,24 +193,24 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
     const double size = shape_extent(a) + shape_extent(b);
     double n[3];
-    rotate3(a.turn, guess, n);
+    rotate3(a.rotation, guess, n);
     if (!(dot3(n, n) > 0.5)) {
         const bool near = !(dot3(d, d) > 1e-24 * size * size);
-        for (int k = 0; k < 3; ++k) n[k] = near ? a.turn[3 * k + 2] : d[k];
+        for (int k = 0; k < 3; ++k) n[k] = near ? a.rotation[3 * k + 2] : d[k];
     }
     SmoothPoint p;
     smooth_at(a, b, d, n, p);
     int state = smooth_descend(a, b, d, margin, size, p);
     if (state == 1 && p.f > SMOOTH_DEEP * size) {
         const SmoothPoint kept = p;
-        if (smooth_other_way(a, b, d, size, p)) state = smooth_descend(a, b, d, margin, size, p);
+        if (smooth_restart(a, b, d, size, p)) state = smooth_descend(a, b, d, margin, size, p);
         if (state != 1 || p.f > kept.f) {
             p = kept;
             state = 1;
         }
     }
     if (state == 0) return -1;
-    rotate_back3(a.turn, p.n, guess);
+    rotate_back3(a.rotation, p.n, guess);
     out.count = 0;
     if (state < 0) return 0;
     // Motion of the points in the next step.

@@ -40,7 +40,7 @@ GPUSIM_FN int sphere_sphere(const Shape& a, const Shape& b, double margin, Manif
 
 // Set the contact point of a sphere with another shape. `normal` is a unit vector in B's frame.
 GPUSIM_FN int sphere_contact(const Shape& a, const Shape& b, const double* normal, double gap, Manifold& out) {
-    rotate3(b.turn, normal, out.normal);
+    rotate3(b.rotation, normal, out.normal);
     double on_a[3];
     for (int k = 0; k < 3; ++k) on_a[k] = a.center[k] + a.size[0] * out.normal[k];
     put_point(out, 0, on_a, gap, 0);
@@ -51,7 +51,7 @@ GPUSIM_FN int sphere_contact(const Shape& a, const Shape& b, const double* norma
 GPUSIM_FN void center_in_frame(const Shape& a, const Shape& b, double* c) {
     double d[3];
     subtract3(a.center, b.center, d);
-    rotate_back3(b.turn, d, c);
+    rotate_back3(b.rotation, d, c);
 }
 
 GPUSIM_SHARED int sphere_box(const Shape& a, const Shape& b, double margin, Manifold& out) {
@@ -135,7 +135,7 @@ GPUSIM_SHARED int sphere_cone(const Shape& a, const Shape& b, double margin, Man
 }
 
 GPUSIM_SHARED int sphere_capsule(const Shape& a, const Shape& b, double margin, Manifold& out) {
-    const double axis[3] = {b.turn[2], b.turn[5], b.turn[8]}, spare[3] = {b.turn[0], b.turn[3], b.turn[6]};
+    const double axis[3] = {b.rotation[2], b.rotation[5], b.rotation[8]}, spare[3] = {b.rotation[0], b.rotation[3], b.rotation[6]};
     double d[3], nearest[3];
     subtract3(a.center, b.center, d);
     const double s = clamped(dot3(d, axis), -b.size[1], b.size[1]);
@@ -145,7 +145,7 @@ GPUSIM_SHARED int sphere_capsule(const Shape& a, const Shape& b, double margin, 
 
 // Set two points at the ends of the overlap of parallel capsules, with the normal of `out`.
 // Return 0 without an overlap.
-GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
+GPUSIM_FN int capsule_overlap(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
                               double c, double margin, Manifold& out) {
     const double middle = dot3(d, u), reach = b.size[1] * abs_(c);
     const double low = max_(-a.size[1], middle - reach), high = min_(a.size[1], middle + reach);
@@ -181,7 +181,7 @@ GPUSIM_FN void nearest_on_segments(const double* u, const double* v, const doubl
 }
 
 GPUSIM_SHARED int capsule_capsule(const Shape& a, const Shape& b, double margin, Manifold& out) {
-    const double u[3] = {a.turn[2], a.turn[5], a.turn[8]}, v[3] = {b.turn[2], b.turn[5], b.turn[8]};
+    const double u[3] = {a.rotation[2], a.rotation[5], a.rotation[8]}, v[3] = {b.rotation[2], b.rotation[5], b.rotation[8]};
     double d[3], on_a[3], on_b[3], spare[3], s, t;
     subtract3(b.center, a.center, d);
     const double c = dot3(u, v);
@@ -193,12 +193,12 @@ GPUSIM_SHARED int capsule_capsule(const Shape& a, const Shape& b, double margin,
     // If the axes cross, use their common normal. If the axes are collinear, use any perpendicular direction.
     cross3(u, v, spare);
     const double sine2 = dot3(spare, spare), sine = sqrt_(sine2);
-    for (int k = 0; k < 3; ++k) spare[k] = sine2 > 1e-12 ? spare[k] / sine : a.turn[3 * k];
+    for (int k = 0; k < 3; ++k) spare[k] = sine2 > 1e-12 ? spare[k] / sine : a.rotation[3 * k];
     if (ball_ball(on_a, a.size[0], on_b, b.size[0], spare, margin, 2, out) == 0) return 0;
     // Two collinear capsules have a normal along the axis, and only one contact point.
     const double lean = dot3(out.normal, u);
     if (sine2 < CAPSULE_PARALLEL_SINE2 && lean * lean < CAPSULE_PARALLEL_SINE2) {
-        const int n = capsule_stretch(a, b, u, v, d, c, margin, out);
+        const int n = capsule_overlap(a, b, u, v, d, c, margin, out);
         if (n > 0) {
             out.count = n;
             return n;

@@ -101,8 +101,8 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
 }
 
 // Compute the extents of a round shape below and above its center along the world axis k.
-GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
-    const double *z = s.size, axial = s.turn[3 * k + 2], radial = sqrt_(max_(0.0, 1.0 - axial * axial));
+GPUSIM_FN void round_extents(const Shape& s, int k, double* below, double* above) {
+    const double *z = s.size, axial = s.rotation[3 * k + 2], radial = sqrt_(max_(0.0, 1.0 - axial * axial));
     double low = 0.0, high = z[0];
     if (s.kind == SHAPE_SPHERE) low = z[0];
     if (s.kind == SHAPE_CAPSULE) low = high = z[0] + abs_(axial) * z[1];
@@ -117,7 +117,7 @@ GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) 
         low = high = radial * barrel_radius(z, height) + abs_(axial) * height;
     }
     if (s.kind == SHAPE_ELLIPSOID) {
-        const double x = s.turn[3 * k] * z[0], y = s.turn[3 * k + 1] * z[1], w = axial * z[2];
+        const double x = s.rotation[3 * k] * z[0], y = s.rotation[3 * k + 1] * z[1], w = axial * z[2];
         low = high = sqrt_(x * x + y * y + w * w);
     }
     *below = low;
@@ -137,7 +137,7 @@ GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
     } else {
         for (int k = 0; k < 3; ++k) {
             double below, above;
-            round_reach(s, k, &below, &above);
+            round_extents(s, k, &below, &above);
             lower[k] = s.center[k] - below;
             upper[k] = s.center[k] + above;
         }
@@ -147,9 +147,9 @@ GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
 // Compute the support point of the core along a world direction of any length, in the world frame.
 GPUSIM_FN void support(const Shape& s, const double* direction, double* point, int* vertex) {
     double d[3], p[3];
-    rotate_back3(s.turn, direction, d);
+    rotate_back3(s.rotation, direction, d);
     *vertex = core_support(s, d, p);
-    rotate3(s.turn, p, point);
+    rotate3(s.rotation, p, point);
     for (int k = 0; k < 3; ++k) point[k] = s.center[k] + point[k];
 }
 
@@ -317,7 +317,7 @@ GPUSIM_FN int capsule_facing(const Shape& s, const double* d, double* polygon, i
 // Like face_polygon, but relative to an origin: out = origin + turn x_shape.
 GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const double* origin, double* polygon, int* ids) {
     double d[3];
-    rotate_back3(s.turn, direction, d);
+    rotate_back3(s.rotation, direction, d);
     const double length = norm3(d);
     for (int k = 0; k < 3; ++k) d[k] = d[k] / length;
     int count = 1;
@@ -329,7 +329,7 @@ GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const dou
     else if (s.kind == SHAPE_BARREL) count = barrel_facing(s, d, polygon, ids);
     else ids[0] = core_support(s, d, polygon);
     for (int i = 0; i < count; ++i) {
-        rotate3(s.turn, polygon + 3 * i, polygon + 3 * i);
+        rotate3(s.rotation, polygon + 3 * i, polygon + 3 * i);
         for (int k = 0; k < 3; ++k) polygon[3 * i + k] = origin[k] + polygon[3 * i + k];
     }
     return count;

@@ -8,7 +8,7 @@
 
 // Return whether a motion along n or -n, shorter than `depth`, separates the shape from the triangle. The whole
 // triangle must be on one side of the plane through x with the normal n.
-GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n, double depth) {
+GPUSIM_SHARED bool mesh_separates(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n, double depth) {
     double least = 0.0, most = 0.0, d[3], out[3], back[3], nearest[3], size = 0.0;
     for (int k = 0; k < 3; ++k) {
         subtract3(t.corner + 3 * k, x, d);
@@ -31,14 +31,14 @@ GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const d
 
 // Return whether a motion along another normal is shorter than the motion along the normal of the triangle. The code
 // tests the normals of adjacent triangles, and of planes through border edges.
-GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t, const double* foot, double depth) {
+GPUSIM_SHARED bool mesh_has_shorter_motion(const MeshScan& s, const MeshTriangle& t, const double* foot, double depth) {
     for (int k = 0; k < 3; ++k)
         for (int i = s.fan_start[t.vertex[k]]; i < s.fan_start[t.vertex[k] + 1]; ++i) {
             const int number = s.fan[i], *vertex = s.corners + 3 * number;
             double corner[9], e[3], n[3], out[3], x[3];
             for (int j = 0; j < 3; ++j) copy3(s.field->points + 3 * vertex[j], corner + 3 * j);
             mesh_normal(corner, n);
-            if (mesh_clears(s, t, corner, n, depth)) return true;
+            if (mesh_separates(s, t, corner, n, depth)) return true;
             for (int j = 0; j < 3; ++j) {
                 const int next = j == 2 ? 0 : j + 1;
                 if (s.beyond[3 * number + j] >= 0 || (vertex[j] != t.vertex[k] && vertex[next] != t.vertex[k])) continue;
@@ -46,7 +46,7 @@ GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t
                 cross3(e, n, out);
                 const double length = norm3(out);
                 for (int c = 0; c < 3; ++c) out[c] = out[c] / length;
-                if (!mesh_clears(s, t, corner + 3 * j, out, depth)) continue;
+                if (!mesh_separates(s, t, corner + 3 * j, out, depth)) continue;
                 copy3(foot, x);
                 mesh_onto_edge(corner + 3 * j, corner + 3 * next, x);
                 if (!mesh_continues(s, x, out)) return true;
@@ -85,7 +85,7 @@ GPUSIM_SHARED int mesh_clip(const MeshScan& s, const MeshTriangle& t, double* po
     return n;
 }
 
-// Add contacts with the face of the triangle. Return FIELD_FAR, FIELD_MET, FIELD_MISSED or MESH_PARTLY.
+// Add contacts with the face of the triangle. Return FIELD_FAR, FIELD_HIT, FIELD_MISS or MESH_PARTLY.
 GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3], polygon[3 * FIELD_CORNERS], foot[3];
@@ -100,18 +100,18 @@ GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
     int n = face_polygon(*s.body, down, polygon, ids);
     for (int i = 0; i < 3 * n; ++i) polygon[i] = polygon[i] - s.radius * t.n[i % 3];
     n = mesh_clip(s, t, polygon, ids, n);
-    if (n == 0 && !inside) return FIELD_MISSED;
-    if (gap < -FIELD_TIE * s.size && mesh_has_shorter_way(s, t, foot, -gap)) return FIELD_MISSED;
+    if (n == 0 && !inside) return FIELD_MISS;
+    if (gap < -FIELD_TIE * s.size && mesh_has_shorter_motion(s, t, foot, -gap)) return FIELD_MISS;
     bool met = false;
     for (int i = 0; i < n; ++i) {
         const double distance = mesh_height(t, polygon + 3 * i);
         const int feature = ids[i] < 0 ? mesh_feature(t, -1 - ids[i]) : ids[i];
         met = met || distance <= gap + MESH_INSIDE * s.size;
-        if (distance <= s.margin) field_see(s, t.n);
-        if (field_may_take(s, polygon + 3 * i, distance)) field_take(s, polygon + 3 * i, t.n, distance, feature);
+        if (distance <= s.margin) field_note_normal(s, t.n);
+        if (field_may_add(s, polygon + 3 * i, distance)) field_add(s, polygon + 3 * i, t.n, distance, feature);
     }
-    if (!met && inside) field_take(s, nearest, t.n, gap, FIELD_SUPPORT);
-    return met || inside ? FIELD_MET : MESH_PARTLY;
+    if (!met && inside) field_add(s, nearest, t.n, gap, FIELD_SUPPORT);
+    return met || inside ? FIELD_HIT : MESH_PARTLY;
 }
 
 // Return whether n is a normal of the surface at the point x on the triangle's rim. No adjacent triangle may rise above
@@ -129,8 +129,8 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
         if (on[k] && s.beyond[3 * t.number + k] < 0 && mesh_continues(s, x, t.outward + 3 * k)) return false;
     if (count == 1) {
         const int beyond = s.beyond[3 * t.number + edge];
-        return !mesh_rises_beyond(t, edge, t.corner + 3 * ((edge + 2) % 3), n)
-            && (beyond < 0 || !mesh_rises_beyond(t, edge, s.field->points + 3 * beyond, n));
+        return !mesh_neighbor_rises(t, edge, t.corner + 3 * ((edge + 2) % 3), n)
+            && (beyond < 0 || !mesh_neighbor_rises(t, edge, s.field->points + 3 * beyond, n));
     }
     const int corner = count == 3 ? mesh_nearest_corner(t, x) : (on[0] ? (on[1] ? 1 : 0) : 2);
     const int vertex = t.vertex[corner];
@@ -191,7 +191,7 @@ GPUSIM_FN void mesh_hull(const MeshTriangle& t, int n, double* size, const doubl
     out.face_vertex = vertex;
     out.face_normal = normals;
     copy3(t.corner, out.center);
-    for (int k = 0; k < 9; ++k) out.turn[k] = k % 4 == 0 ? 1.0 : 0.0;
+    for (int k = 0; k < 9; ++k) out.rotation[k] = k % 4 == 0 ? 1.0 : 0.0;
 }
 
 // Add contacts with the edges and corners of the triangle.
@@ -208,17 +208,17 @@ GPUSIM_SHARED void mesh_rim(MeshScan& s, const MeshTriangle& t) {
         const double *a = m.a + 3 * i, *b = m.b + 3 * i;
         double d[3];
         subtract3(b, a, d);
-        if (mesh_has_normal(s, t, a, m.normal)) field_take(s, b, m.normal, dot3(d, m.normal), mesh_feature(t, 3 + i));
+        if (mesh_has_normal(s, t, a, m.normal)) field_add(s, b, m.normal, dot3(d, m.normal), mesh_feature(t, 3 + i));
     }
 }
 
 // Add all contacts with a triangle. Return whether the triangle may have contacts.
-GPUSIM_FN bool mesh_take(MeshScan& s, int number) {
+GPUSIM_FN bool mesh_add_contacts(MeshScan& s, int number) {
     MeshTriangle t;
     const int met = mesh_triangle(s, number, t) ? mesh_face(s, t) : FIELD_FAR;
-    const bool rim = (met == FIELD_MISSED || met == MESH_PARTLY) && mesh_has_ridge(s, t);
+    const bool rim = (met == FIELD_MISS || met == MESH_PARTLY) && mesh_has_ridge(s, t);
     if (rim) mesh_rim(s, t);
-    return rim || met == FIELD_MET || met == MESH_PARTLY;
+    return rim || met == FIELD_HIT || met == MESH_PARTLY;
 }
 
 GPUSIM_SHARED void field_scan(MeshScan& s) {
@@ -229,7 +229,7 @@ GPUSIM_SHARED void field_scan(MeshScan& s) {
     for (int i = 0; all || i < s.listed; ++i) {
         const int number = all ? mesh_next(s, walk) : s.list[i];
         if (number < 0) break;
-        if (!mesh_take(s, number) || !first) continue;
+        if (!mesh_add_contacts(s, number) || !first) continue;
         if (s.listed < MESH_LIST) s.list[s.listed] = number;
         s.listed += 1;
     }
