@@ -41,8 +41,9 @@ GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ra
     if (radius < UNBOUNDED) {
         r.start = dot3(near, c.direction);
         for (int k = 0; k < 3; ++k) near[k] -= r.start * c.direction[k];
-        const double room = NEARBY * radius;
-        if (dot3(near, near) > room * room || r.start > room || c.distance < -r.start - room) return false;
+        const double max_distance = NEARBY * radius;
+        if (dot3(near, near) > max_distance * max_distance || r.start > max_distance
+            || c.distance < -r.start - max_distance) return false;
     }
     product33(rotation, w.shape_frame() + 9 * shape, s.rotation);
     rotate_back3(s.rotation, near, r.origin);

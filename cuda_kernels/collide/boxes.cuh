@@ -182,20 +182,20 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     const double qx = g[j2] * m[3 * u + j2], qy = g[j2] * m[3 * v + j2];
     const double snap = BOX_SNAP * (h[u] + h[v]);
     const double limit_x = h[u] + snap, limit_y = h[v] + snap;
-    const double reach_x = abs_(px) + abs_(qx), reach_y = abs_(py) + abs_(qy);
+    const double extent_x = abs_(px) + abs_(qx), extent_y = abs_(py) + abs_(qy);
     out.count = 0;
-    if (abs_(cx) - reach_x > limit_x || abs_(cy) - reach_y > limit_y) return 0;
+    if (abs_(cx) - extent_x > limit_x || abs_(cy) - extent_y > limit_y) return 0;
     BoxPolygon w;
     w.n = 4;
     w.x[0] = cx + px + qx; w.x[1] = cx - px + qx; w.x[2] = cx - px - qx; w.x[3] = cx + px - qx;
     w.y[0] = cy + py + qy; w.y[1] = cy - py + qy; w.y[2] = cy - py - qy; w.y[3] = cy + py - qy;
     for (int i = 0; i < 4; ++i) w.edge[i] = i;
-    if (cx + reach_x > limit_x) box_clip(w, false, 1.0, limit_x, 4);
-    if (reach_x - cx > limit_x) box_clip(w, false, -1.0, limit_x, 5);
-    if (cy + reach_y > limit_y) box_clip(w, true, 1.0, limit_y, 6);
-    if (reach_y - cy > limit_y) box_clip(w, true, -1.0, limit_y, 7);
+    if (cx + extent_x > limit_x) box_clip(w, false, 1.0, limit_x, 4);
+    if (extent_x - cx > limit_x) box_clip(w, false, -1.0, limit_x, 5);
+    if (cy + extent_y > limit_y) box_clip(w, true, 1.0, limit_y, 6);
+    if (extent_y - cy > limit_y) box_clip(w, true, -1.0, limit_y, 7);
     double gap[BOX_POLYGON];
-    double least = 1e300;
+    double min_gap = 1e300;
     int feature[BOX_POLYGON], n = 0;
     const int base = ((2 * (flipped ? k + 3 : k) + (s < 0.0 ? 1 : 0)) * 6 + 2 * j + (up ? 1 : 0)) * 64;
     for (int i = 0; i < w.n; ++i) {
@@ -207,9 +207,9 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
         w.x[n] = x;
         w.y[n] = y;
         gap[n++] = z;
-        least = z < least ? z : least;
+        min_gap = z < min_gap ? z : min_gap;
     }
-    if (apart > 0.0 && least > apart + BOX_PREFER * (h[0] + h[1] + h[2] + g[0] + g[1] + g[2])) return 0;
+    if (apart > 0.0 && min_gap > apart + BOX_PREFER * (h[0] + h[1] + h[2] + g[0] + g[1] + g[2])) return 0;
     int pick[4] = {0, 1, 2, 3};
     if (n > 4) box_spread(w, gap, n, h[u] + h[v], pick);
     out.count = n > 4 ? 4 : n;
@@ -238,10 +238,10 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
 GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     double thin = p.a[0];
     for (int k = 0; k < 3; ++k) thin = min_(thin, min_(p.a[k], p.b[k]));
-    const double most = min_(BOX_GRAZE * p.size, BOX_GRAZE_THIN * thin);
-    if (p.face_gap[face] < -most) return false;
+    const double max_overlap = min_(BOX_GRAZE * p.size, BOX_GRAZE_THIN * thin);
+    if (p.face_gap[face] < -max_overlap) return false;
     for (int k = 0; k < 6; ++k) {
-        if (k == face || abs_(p.face_gap[k]) > most) continue;
+        if (k == face || abs_(p.face_gap[k]) > max_overlap) continue;
         const bool same = (k < 3) == (face < 3);
         if (same || p.q[k < 3 ? 3 * k + face - 3 : 3 * face + k - 3] < 0.5) return true;
     }

@@ -69,14 +69,14 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     c.extent = shape_extent(a) + shape_extent(b);
     c.radius_a = core_radius(a);
     c.radius_b = core_radius(b);
-    const double most = margin + c.radius_a + c.radius_b;
+    const double max_gap = margin + c.radius_a + c.radius_b;
     double v[3] = {-direction[0], -direction[1], -direction[2]};
     if (!(dot3(v, v) > 0.25)) {  // no guess
         for (int k = 0; k < 3; ++k) v[k] = -c.offset[k];
         if (!(dot3(v, v) > 0.0)) v[2] = -1.0;
     }
     Simplex s;
-    const int status = gjk(a, b, c.offset, most, TOUCHING * c.extent, v, s);
+    const int status = gjk(a, b, c.offset, max_gap, TOUCHING * c.extent, v, s);
     const double distance = norm3(v);
     for (int k = 0; k < 3; ++k) c.normal[k] = direction[k] = -v[k] / distance;
     if (status == GJK_FAR) return false;
@@ -88,7 +88,7 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     }
     c.gap = -depth_along(a, b, c.offset, c.normal);
     copy3(c.normal, direction);
-    return c.gap <= most;
+    return c.gap <= max_gap;
 }
 
 // All candidates for contact points, with the gaps of the cores. The points are on the core of B (side = 1) or on the
@@ -150,7 +150,7 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
     const int low_id = first > 0.0 ? 256 + ids_q[opposite ? 1 : 0] : ids_p[0];
     const int high_id = last < 1.0 ? 256 + ids_q[opposite ? 0 : 1] : ids_p[1];
     int ids[2];
-    double least = UNBOUNDED;
+    double min_gap = UNBOUNDED;
     out.count = 0;
     for (int i = 0; i < 2; ++i) {
         const double t = i == 0 ? low : high, s = clamped((t - t0) / (t1 - t0), 0.0, 1.0);
@@ -161,19 +161,19 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
         }
         subtract3(y, x, g);
         const double gap = dot3(g, c.normal);
-        least = min_(least, gap);
+        min_gap = min_(min_gap, gap);
         if (gap - c.radius_a - c.radius_b > margin) continue;
         middle_of(x, y, middle);
         ids[out.count] = i == 0 ? low_id : high_id;
         set_point(a, c, middle, gap, out);
     }
     set_features(ids, out.count, out.feature);
-    return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise the polygons do not overlap
+    return out.count > 0 && min_gap <= c.gap + EXACT_ROUND * c.extent;  // otherwise the polygons do not overlap
 }
 
 // Clip the polygon q of one shape to the face p of the other shape, and compute the gap of each corner. n is the
 // outward normal of p.
-GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double* p, const int* ids_p, int corners,
+GPUSIM_SHARED void clip_candidates(const Approach& c, double max_gap, const double* p, const int* ids_p, int corners,
                                    const double* n, const double* q, const int* ids_q, int count, Candidates& out) {
     Loop loop, scratch;
     loop.count = 0;
@@ -187,7 +187,7 @@ GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double*
         double g[3];
         subtract3(loop.p + 3 * i, p, g);
         const double gap = dot3(g, face) * scale;
-        if (gap > most) continue;
+        if (gap > max_gap) continue;
         copy3(loop.p + 3 * i, out.p + 3 * out.count);
         out.gap[out.count] = gap;
         out.id[out.count++] = loop.id[i];
@@ -196,9 +196,9 @@ GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double*
 
 // Add the nearest points if they are outside the polygons, because a polygon only approximates a round rim.
 GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, double side, Candidates& out) {
-    double least = UNBOUNDED;
-    for (int i = 0; i < out.count; ++i) least = min_(least, out.gap[i]);
-    if (least <= c.gap + (has_rim(a) || has_rim(b) ? EXACT_ROUND : EXACT) * c.extent) return;
+    double min_gap = UNBOUNDED;
+    for (int i = 0; i < out.count; ++i) min_gap = min_(min_gap, out.gap[i]);
+    if (min_gap <= c.gap + (has_rim(a) || has_rim(b) ? EXACT_ROUND : EXACT) * c.extent) return;
     double middle[3];
     middle_of(c.on_a, c.on_b, middle);
     for (int k = 0; k < 3; ++k) out.p[3 * out.count + k] = middle[k] + 0.5 * side * c.gap * c.normal[k];
@@ -209,7 +209,7 @@ GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, do
 // Set the contact points of a face with a face or an edge.
 GPUSIM_SHARED void face_points(const Shape& a, const Shape& b, const Approach& c, double margin, const double* p,
                                const int* ids_p, int count_p, const double* q, const int* ids_q, int count_q, Manifold& out) {
-    const double most = margin + c.radius_a + c.radius_b, back[3] = {-c.normal[0], -c.normal[1], -c.normal[2]};
+    const double max_gap = margin + c.radius_a + c.radius_b, back[3] = {-c.normal[0], -c.normal[1], -c.normal[2]};
     double face_a[3], face_b[3];
     polygon_normal(p, count_p, face_a);
     polygon_normal(q, count_q, face_b);
@@ -219,8 +219,8 @@ GPUSIM_SHARED void face_points(const Shape& a, const Shape& b, const Approach& c
         || (count_q >= 3 && dot3(face_b, back) / norm3(face_b) > dot3(face_a, c.normal) / norm3(face_a) + FACE_BETTER);
     const double side = on_b ? -1.0 : 1.0;
     Candidates found;
-    if (on_b) clip_candidates(c, most, q, ids_q, count_q, back, p, ids_p, count_p, found);
-    else clip_candidates(c, most, p, ids_p, count_p, c.normal, q, ids_q, count_q, found);
+    if (on_b) clip_candidates(c, max_gap, q, ids_q, count_q, back, p, ids_p, count_p, found);
+    else clip_candidates(c, max_gap, p, ids_p, count_p, c.normal, q, ids_q, count_q, found);
     add_nearest(a, b, c, side, found);
     int chosen[4], ids[4];
     const int count = choose_four(found.p, found.gap, found.count, c.normal, chosen);

@@ -25,7 +25,7 @@ GPUSIM_FN bool field_is_known(const FieldScan& s, const double* n) {
 }
 // Record the normal of a triangle that the shape can reach.
 GPUSIM_FN void field_note_normal(FieldScan& s, const double* n) {
-    if (s.spread || s.most == 1 || field_is_known(s, n)) return;
+    if (s.spread || s.max_manifolds == 1 || field_is_known(s, n)) return;
     if (!s.seen) copy3(n, s.first);
     s.seen = true;
     s.others = s.others || dot3(n, s.first) < FIELD_NEAR;
@@ -42,11 +42,11 @@ GPUSIM_SHARED bool field_is_lowest(const FieldScan& s, const double* b, const do
 // box must not block the box.
 GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, const FieldPoint& x) {
     const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
-    const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;
+    const double square = 1.0 - cosine * cosine, distance = (cosine * x.gap - other.gap + 4.0 * step) / square;
     double q[3], rise = other.gap;
     FieldTriangle t;
     if (other.gap > x.gap + step || !field_is_lowest(s, x.b, up)) return true;
-    for (int k = 0; k < 3; ++k) q[k] = x.b[k] - x.gap * x.n[k] + way * (up[k] - cosine * x.n[k]);
+    for (int k = 0; k < 3; ++k) q[k] = x.b[k] - x.gap * x.n[k] + distance * (up[k] - cosine * x.n[k]);
     if (!field_at(s, q, t)) return true;
     q[2] = q[2] - plane_gap(t, q) / t.n[2];
     for (int k = 0; k < 3; ++k) rise = rise + (q[k] - x.b[k]) * up[k];
@@ -109,7 +109,8 @@ GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double*
         for (int i = 0; i < n; ++i) {
             const int j = i + 1 == n ? 0 : i + 1;
             const double *p = old + 3 * i, *q = old + 3 * j;
-            const double di = field_weight(s, t, p, side) + FIELD_INSIDE, dj = field_weight(s, t, q, side) + FIELD_INSIDE;
+            const double di = field_weight(s, t, p, side) + FIELD_INSIDE;
+            const double dj = field_weight(s, t, q, side) + FIELD_INSIDE;
             if (di >= 0.0 && count < FIELD_CORNERS) {
                 copy3(p, polygon + 3 * count);
                 ids[count++] = old_ids[i];
@@ -146,8 +147,8 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
         if (distance > 0.0 && !field_past_ridge(s, t, polygon + 3 * i, along, &distance)) continue;
         field_add(s, polygon + 3 * i, along, distance, feature);
     }
-    const int met = field_classify(s, t, nearest, gap);
-    if (met != FIELD_HIT) return met;
+    const int result = field_classify(s, t, nearest, gap);
+    if (result != FIELD_HIT) return result;
     field_add(s, nearest, t.n, gap, FIELD_SUPPORT);
     double foot[3];
     field_foot(t, nearest, gap, foot);
@@ -206,8 +207,8 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside)
         if (abs_(plane_gap(t, a)) > FIELD_TIE * (s.dx + s.dy)) continue;
         int large = 0, low = 0, high = 0;
         for (int k = 0; k < 3; ++k) {
-            const double share = field_weight(s, t, a, k);
-            if (share > FIELD_TIE) {
+            const double weight = field_weight(s, t, a, k);
+            if (weight > FIELD_TIE) {
                 large += 1;
                 high = k;
             } else {
@@ -234,8 +235,8 @@ GPUSIM_SHARED void field_scan(FieldScan& s) {
             if (s.low > high + s.margin) continue;
             for (int half = 0; half < 2; ++half) {
                 field_triangle(s, column, row, half, t);
-                const int met = field_face(s, t);
-                if (met >= FIELD_MISS && field_has_ridge(s, t)) field_ridge(s, t, met == FIELD_CANDIDATE);
+                const int result = field_face(s, t);
+                if (result >= FIELD_MISS && field_has_ridge(s, t)) field_ridge(s, t, result == FIELD_CANDIDATE);
             }
         }
 }

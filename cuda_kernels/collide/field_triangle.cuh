@@ -7,7 +7,7 @@
 
 #define FIELD_CONE 0.985      // cosine of 10 degrees: minimum angle between the normals of manifolds
 #define FIELD_NEAR 0.9963     // cosine of 5 degrees: normals within this angle of one normal share a manifold
-#define FIELD_LOWEST 1e-3  // relative to the shape's size: maximum height of a manifold's first point
+#define FIELD_LOWEST 1e-3     // relative to the shape's size: maximum height of a manifold's first point
 #define FIELD_STEP 2e-4       // relative to the shape's size: minimum rise of the ground that blocks a shape
 #define FIELD_TIE 1e-6        // relative to the shape's size: gaps and positions that differ by less count as equal
 #define FIELD_FLAT 1e-6       // relative to the grid spacing: minimum fall of the next triangle at a ridge
@@ -19,8 +19,8 @@
 #define FIELD_CELLS 512
 #define FIELD_FAR 0           // result of field_face: the shape is out of reach
 #define FIELD_HIT 1           // the face contains the nearest point of the surface
-#define FIELD_MISS 2        // another triangle or a ridge may contain the nearest point
-#define FIELD_CANDIDATE 3         // the face contains the nearest point if no other way out is shorter
+#define FIELD_MISS 2          // another triangle or a ridge may contain the nearest point
+#define FIELD_CANDIDATE 3     // the face has the contact, unless another triangle requires a shorter motion
 
 struct FieldPoint {
     double b[3], n[3], gap, score;
@@ -30,13 +30,13 @@ struct FieldPoint {
 
 // Input and state of a scan. Without `spread`, the scan finds the deepest contact (best[4]) whose normal differs from
 // the normals of the first `known` seeds. With `spread`, the scan finds the contacts near the normal of seed `known`
-// that are farthest in four directions (best[0..3]). With `most` > 1, `others` is true if another scan may find another
-// normal.
+// that are farthest in four directions (best[0..3]). With `max_manifolds` > 1, `others` is true if another scan may
+// find another normal.
 struct FieldScan {
     const Shape *field, *body;  // `body` is in the frame of the field
     int columns, rows, first_column, last_column, first_row, last_row;
     double dx, dy, margin, radius, size, low, depth;
-    int known, most;
+    int known, max_manifolds;
     bool spread, seen, others;
     double first[3], along[3], across[3], weight;
     FieldPoint best[5], seeds[MANIFOLDS];
@@ -111,7 +111,8 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
         double along[3];
         subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), p, along);
         if (s.known > 0 && abs_(dot3(along, n)) > FIELD_TILT * norm3(along)) return false;
-        return field_falls(s, p, n, t.column + field_opposite(t.half, k, false), t.row + field_opposite(t.half, k, true))
+        return field_falls(s, p, n, t.column + field_opposite(t.half, k, false),
+                           t.row + field_opposite(t.half, k, true))
             && field_falls(s, p, n, t.column + field_step(t.half, last, false),
                            t.row + field_step(t.half, last, true));
     }
@@ -162,9 +163,9 @@ GPUSIM_SHARED bool field_contains(const FieldScan& s, const double* foot) {
 }
 
 GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, const FieldTriangle& o) {
-    double most = 0.0;
-    for (int k = 0; k < 3; ++k) most = max_(most, abs_(plane_gap(t, o.corner + 3 * k)));
-    return most <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // smaller than the tolerance of field_contains
+    double max_gap = 0.0;
+    for (int k = 0; k < 3; ++k) max_gap = max_(max_gap, abs_(plane_gap(t, o.corner + 3 * k)));
+    return max_gap <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // smaller than the tolerance of field_contains
 }
 
 // Return whether the face of the triangle has a contact with the lowest point p of the shape. `gap` is the distance of
@@ -194,18 +195,18 @@ GPUSIM_FN bool field_crosses_ridge(const FieldScan& s, const FieldTriangle& t, c
 // position on the edge, 0 to 1.
 GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to, double* along) {
     int edge = 0;
-    double least = UNBOUNDED;
+    double min_square = UNBOUNDED;
     for (int k = 0; k < 3; ++k) {
         const double* from = t.corner + 3 * k;
         double e[3], d[3];
         subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), from, e);
         subtract3(p, from, d);
-        const double share = clamped(dot3(d, e) / dot3(e, e), 0.0, 1.0);
-        for (int c = 0; c < 3; ++c) d[c] = d[c] - share * e[c];
-        if (!(dot3(d, d) < least)) continue;
-        least = dot3(d, d);
+        const double fraction = clamped(dot3(d, e) / dot3(e, e), 0.0, 1.0);
+        for (int c = 0; c < 3; ++c) d[c] = d[c] - fraction * e[c];
+        if (!(dot3(d, d) < min_square)) continue;
+        min_square = dot3(d, d);
         copy3(d, to);
-        *along = share;
+        *along = fraction;
         edge = k;
     }
     return edge;

@@ -30,7 +30,7 @@ GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, S
     s.size = (upper[0] - lower[0]) + (upper[1] - lower[1]) + (upper[2] - lower[2]);
     s.weight = 0.25 * s.size / (margin + 1e-3 * s.size);
     s.known = 0;
-    s.most = 1;
+    s.max_manifolds = 1;
 }
 
 // Prepare a scan of a height field. Return false if no cells are below the shape.
@@ -76,9 +76,9 @@ GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     const double* m = s.body->rotation;
     int best = 0;
     for (int k = 1; k < 3; ++k) {
-        const double lean = m[k] * n[0] + m[3 + k] * n[1] + m[6 + k] * n[2];
-        const double least = m[best] * n[0] + m[3 + best] * n[1] + m[6 + best] * n[2];
-        if (abs_(lean) < abs_(least) - FIELD_TIE) best = k;
+        const double cosine = m[k] * n[0] + m[3 + k] * n[1] + m[6 + k] * n[2];
+        const double min_cosine = m[best] * n[0] + m[3 + best] * n[1] + m[6 + best] * n[2];
+        if (abs_(cosine) < abs_(min_cosine) - FIELD_TIE) best = k;
     }
     const double axis[3] = {m[best], m[3 + best], m[6 + best]};
     double x[3], y[3];
@@ -100,14 +100,14 @@ GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
 // Unless one of the four points is as deep as the deepest point, replace the nearest of the four by the deepest point.
 GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     int nearest = 0;
-    double bar = 1e300;
+    double min_gap = 1e300;
     for (int k = 0; k < 4; ++k) {
         if (!s.best[k].found) continue;
-        bar = min_(bar, s.best[k].gap);
+        min_gap = min_(min_gap, s.best[k].gap);
         if (!s.best[nearest].found || field_square(s.best[k], deepest) < field_square(s.best[nearest], deepest))
             nearest = k;
     }
-    if (deepest.gap < bar - FIELD_TIE * s.size) s.best[nearest] = deepest;
+    if (deepest.gap < min_gap - FIELD_TIE * s.size) s.best[nearest] = deepest;
 }
 
 // Keep only the first of several points with the same position.
@@ -141,27 +141,27 @@ GPUSIM_SHARED void field_write(const Shape& field, const FieldScan& s, const dou
 
 // Add the seed of another manifold. Remove earlier seeds that do not block the shape.
 template <class Scan> GPUSIM_SHARED void field_add_seed(Scan& s, const FieldPoint& seed, Manifold* out) {
-    int kept = 0;
+    int remaining = 0;
     for (int m = 0; m < s.known; ++m) {
         if (!field_blocks(s, seed, s.seeds[m])) continue;
-        if (kept < m) {
-            s.seeds[kept] = s.seeds[m];
-            out[kept] = out[m];
+        if (remaining < m) {
+            s.seeds[remaining] = s.seeds[m];
+            out[remaining] = out[m];
         }
-        kept += 1;
+        remaining += 1;
     }
-    s.known = kept;
-    s.seeds[kept] = seed;
+    s.known = remaining;
+    s.seeds[remaining] = seed;
 }
 
-// Compute up to `most` manifolds whose normals differ by more than 10 degrees, as for a wheel in a groove. Return the
-// number of manifolds.
+// Compute up to `max_manifolds` manifolds whose normals differ by more than 10 degrees, as for a wheel in a groove.
+// Return the number of manifolds.
 template <class Scan>
-GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, int most, Manifold* out) {
+GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, int max_manifolds, Manifold* out) {
     const bool single = SINGLE_POINT_SHAPES >> body.kind & 1;
-    s.most = most < MANIFOLDS ? most : MANIFOLDS;
+    s.max_manifolds = max_manifolds < MANIFOLDS ? max_manifolds : MANIFOLDS;
     s.others = true;
-    for (int round = 0; round < 2 * MANIFOLDS && s.known < s.most && s.others; ++round) {
+    for (int round = 0; round < 2 * MANIFOLDS && s.known < s.max_manifolds && s.others; ++round) {
         s.spread = s.seen = s.others = false;
         field_scan(s);
         if (s.known == 0 && !s.best[4].found) field_rescue(s, body);
@@ -186,11 +186,12 @@ GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, i
     return s.known;
 }
 
-GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
+GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int max_manifolds,
+                                         Manifold* out) {
     Shape body;
     FieldScan s;
     if (!field_begin(field, b, margin, body, s)) return 0;
-    return ground_manifolds(field, body, s, most, out);
+    return ground_manifolds(field, body, s, max_manifolds, out);
 }
 
 GPUSIM_SHARED int height_field_convex(const Shape& field, const Shape& b, double margin, Manifold& out) {

@@ -31,10 +31,10 @@ GPUSIM_SHARED int plane_convex(const Shape& a, const Shape& b, double margin, Ma
     rotate_back3(b.rotation, back, d);
     const int vertex = core_support(b, d, lowest);
     rotate3(b.rotation, lowest, lowest);
-    const double height = dot3(n, shift) - radius, least = height + dot3(n, lowest);
+    const double height = dot3(n, shift) - radius, min_gap = height + dot3(n, lowest);
     out.count = 0;
     copy3(n, out.normal);
-    if (least > margin) return 0;
+    if (min_gap > margin) return 0;
     double polygon[3 * FACE_CORNERS], p[3 * (FACE_CORNERS + 1)], gap[FACE_CORNERS + 1];
     int corners[FACE_CORNERS], ids[FACE_CORNERS + 1], count = 0;
     const int all = plane_candidates(b, back, polygon, corners);
@@ -47,9 +47,9 @@ GPUSIM_SHARED int plane_convex(const Shape& a, const Shape& b, double margin, Ma
         ids[count++] = corners[i];
         deepest = min_(deepest, here);
     }
-    if (deepest > least + (has_rim(b) ? EXACT_ROUND : EXACT) * extent) {
+    if (deepest > min_gap + (has_rim(b) ? EXACT_ROUND : EXACT) * extent) {
         copy3(lowest, p + 3 * count);
-        gap[count] = least;
+        gap[count] = min_gap;
         ids[count++] = vertex;
     }
     int chosen[4];

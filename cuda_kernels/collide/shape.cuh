@@ -69,9 +69,9 @@ GPUSIM_FN void rotated_box_bounds(const Shape& s, double x, double y, double low
     for (int k = 0; k < 3; ++k) {
         const double* row = s.rotation + 3 * k;
         const double middle = row[2] * (0.5 * (low + high));
-        const double reach = abs_(row[0]) * x + abs_(row[1]) * y + abs_(row[2]) * (0.5 * (high - low));
-        lower[k] = s.center[k] + middle - reach;
-        upper[k] = s.center[k] + middle + reach;
+        const double half_extent = abs_(row[0]) * x + abs_(row[1]) * y + abs_(row[2]) * (0.5 * (high - low));
+        lower[k] = s.center[k] + middle - half_extent;
+        upper[k] = s.center[k] + middle + half_extent;
     }
 }
 

@@ -53,9 +53,9 @@ struct PowerNorm {
 };
 
 GPUSIM_SHARED PowerNorm power_norm(double x, double y, double q) {
-    const double most = max_(x, y);
-    if (!(most > 0.0)) return {0.0, 0.0, 0.0, 0.0, 0.0};
-    const double norm = most * det::pow(det::pow(x / most, q) + det::pow(y / most, q), 1.0 / q);
+    const double maximum = max_(x, y);
+    if (!(maximum > 0.0)) return {0.0, 0.0, 0.0, 0.0, 0.0};
+    const double norm = maximum * det::pow(det::pow(x / maximum, q) + det::pow(y / maximum, q), 1.0 / q);
     const double u = x / norm, v = y / norm, lu = max_(u, SMOOTH_FLOOR), lv = max_(v, SMOOTH_FLOOR);
     const double wu = det::pow(lu, q - 2.0), wv = det::pow(lv, q - 2.0);
     return {norm, wu * u, wv * v, wu, wv};
@@ -117,11 +117,11 @@ GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, co
 GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* step) {
     double m11 = p.a[0] + p.b[0] - p.f, m12 = p.a[1] + p.b[1], m22 = p.a[2] + p.b[2] - p.f;
     const double middle = 0.5 * (m11 + m22), half = 0.5 * (m11 - m22);
-    const double spread = sqrt_(half * half + m12 * m12), least = middle - spread;
+    const double spread = sqrt_(half * half + m12 * m12), min_eigenvalue = middle - spread;
     const double scale = p.a[0] + p.b[0] + p.a[2] + p.b[2] + abs_(p.f);
-    if (least < 1e-10 * scale) {
+    if (min_eigenvalue < 1e-10 * scale) {
         // Replace the eigenvalues by their absolute values. Along a convex axis, the step is Newton's step.
-        const double low = max_(-least, 1e-3 * scale), high = max_(abs_(middle + spread), 1e-3 * scale);
+        const double low = max_(-min_eigenvalue, 1e-3 * scale), high = max_(abs_(middle + spread), 1e-3 * scale);
         const double x = spread > 0.0 ? half / spread : 1.0, y = spread > 0.0 ? m12 / spread : 0.0;
         m11 = 0.5 * (low + high) + 0.5 * (high - low) * x;
         m12 = 0.5 * (high - low) * y;
@@ -144,25 +144,25 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         if (-p.f > margin) return -1;
         const double g1 = dot3(p.t1, p.gradient), g2 = dot3(p.t2, p.gradient);
         smooth_step(p, g1, g2, p.step);
-        const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
-        if (turned < SMOOTH_ROTATION && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
+        const double s1 = p.step[0], s2 = p.step[1], angle = sqrt_(s1 * s1 + s2 * s2);
+        if (angle < SMOOTH_ROTATION && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
         // Near a flat side, the points move far although f changes very little. Therefore also stop if f changes very
         // little.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
-        if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
-        double share = 1.0;
+        if (k == SMOOTH_STEPS - 1 || !(angle > SMOOTH_STUCK)) return settled;
+        double fraction = 1.0;
         SmoothPoint q;
-        bool fell = false;
-        for (int trial = 0; trial < 12 && !fell; ++trial) {
+        bool decreased = false;
+        for (int trial = 0; trial < 12 && !decreased; ++trial) {
             double n[3];
-            for (int i = 0; i < 3; ++i) n[i] = p.n[i] + share * (s1 * p.t1[i] + s2 * p.t2[i]);
+            for (int i = 0; i < 3; ++i) n[i] = p.n[i] + fraction * (s1 * p.t1[i] + s2 * p.t2[i]);
             smooth_at(a, b, d, n, q);
             // Near the minimum, f changes by less than round-off.
-            fell = q.f <= p.f + 1e-4 * share * slope + 4e-16 * size;
-            share = 0.3 * share;
+            decreased = q.f <= p.f + 1e-4 * fraction * slope + 4e-16 * size;
+            fraction = 0.3 * fraction;
         }
-        if (!fell) return settled;
+        if (!decreased) return settled;
         p = q;
     }
     return 0;
@@ -202,10 +202,10 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     smooth_at(a, b, d, n, p);
     int state = smooth_descend(a, b, d, margin, size, p);
     if (state == 1 && p.f > SMOOTH_DEEP * size) {
-        const SmoothPoint kept = p;
+        const SmoothPoint saved = p;
         if (smooth_restart(a, b, d, size, p)) state = smooth_descend(a, b, d, margin, size, p);
-        if (state != 1 || p.f > kept.f) {
-            p = kept;
+        if (state != 1 || p.f > saved.f) {
+            p = saved;
             state = 1;
         }
     }

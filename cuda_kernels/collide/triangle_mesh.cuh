@@ -1,27 +1,28 @@
 // Triangle mesh against convex shapes (gpusim/reference/collide/mesh_ground.py). The search for manifolds is the same
 // as for height fields. The normal of a triangle points to the side that contains most of the shape. A shape that
-// penetrates a triangle has a contact with the face, unless a motion along another normal separates the shape in a
-// shorter way. The code keeps a contact at an edge or corner only if no adjacent triangle rises above the plane of
-// contact. Edges inside a plane or valley cause no ghost collisions.
+// penetrates a triangle has a contact with the face, unless a shorter motion along another normal separates the shape.
+// The code keeps a contact at an edge or corner only if no adjacent triangle rises above the plane of contact. Edges
+// inside a plane or valley cause no ghost collisions.
 #pragma once
 #include "mesh_triangle.cuh"
 
 // Return whether a motion along n or -n, shorter than `depth`, separates the shape from the triangle. The whole
 // triangle must be on one side of the plane through x with the normal n.
-GPUSIM_SHARED bool mesh_separates(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n, double depth) {
-    double least = 0.0, most = 0.0, d[3], out[3], back[3], nearest[3], size = 0.0;
+GPUSIM_SHARED bool mesh_separates(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n,
+                                  double depth) {
+    double lowest = 0.0, highest = 0.0, d[3], out[3], back[3], nearest[3], size = 0.0;
     for (int k = 0; k < 3; ++k) {
         subtract3(t.corner + 3 * k, x, d);
         const double height = dot3(d, n);
-        least = min_(least, height);
-        most = max_(most, height);
+        lowest = min_(lowest, height);
+        highest = max_(highest, height);
         size = max_(size, norm3(d));
     }
     const double flat = MESH_FLAT * size;
-    if ((least < -flat) == (most > flat)) return false;
+    if ((lowest < -flat) == (highest > flat)) return false;
     int vertex;
     for (int k = 0; k < 3; ++k) {
-        out[k] = least < -flat ? n[k] : -n[k];
+        out[k] = lowest < -flat ? n[k] : -n[k];
         back[k] = -out[k];
     }
     support(*s.body, back, nearest, &vertex);
@@ -41,7 +42,8 @@ GPUSIM_SHARED bool mesh_has_shorter_motion(const MeshScan& s, const MeshTriangle
             if (mesh_separates(s, t, corner, n, depth)) return true;
             for (int j = 0; j < 3; ++j) {
                 const int next = j == 2 ? 0 : j + 1;
-                if (s.beyond[3 * number + j] >= 0 || (vertex[j] != t.vertex[k] && vertex[next] != t.vertex[k])) continue;
+                if (s.opposite[3 * number + j] >= 0 || (vertex[j] != t.vertex[k] && vertex[next] != t.vertex[k]))
+                    continue;
                 subtract3(corner + 3 * next, corner + 3 * j, e);
                 cross3(e, n, out);
                 const double length = norm3(out);
@@ -126,11 +128,11 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
     }
     if (count == 0) return false;
     for (int k = 0; k < 3; ++k)
-        if (on[k] && s.beyond[3 * t.number + k] < 0 && mesh_continues(s, x, t.outward + 3 * k)) return false;
+        if (on[k] && s.opposite[3 * t.number + k] < 0 && mesh_continues(s, x, t.outward + 3 * k)) return false;
     if (count == 1) {
-        const int beyond = s.beyond[3 * t.number + edge];
+        const int opposite = s.opposite[3 * t.number + edge];
         return !mesh_neighbor_rises(t, edge, t.corner + 3 * ((edge + 2) % 3), n)
-            && (beyond < 0 || !mesh_neighbor_rises(t, edge, s.field->points + 3 * beyond, n));
+            && (opposite < 0 || !mesh_neighbor_rises(t, edge, s.field->points + 3 * opposite, n));
     }
     const int corner = count == 3 ? mesh_nearest_corner(t, x) : (on[0] ? (on[1] ? 1 : 0) : 2);
     const int vertex = t.vertex[corner];
@@ -215,10 +217,10 @@ GPUSIM_SHARED void mesh_rim(MeshScan& s, const MeshTriangle& t) {
 // Add all contacts with a triangle. Return whether the triangle may have contacts.
 GPUSIM_FN bool mesh_add_contacts(MeshScan& s, int number) {
     MeshTriangle t;
-    const int met = mesh_triangle(s, number, t) ? mesh_face(s, t) : FIELD_FAR;
-    const bool rim = (met == FIELD_MISS || met == MESH_PARTLY) && mesh_has_ridge(s, t);
+    const int result = mesh_triangle(s, number, t) ? mesh_face(s, t) : FIELD_FAR;
+    const bool rim = (result == FIELD_MISS || result == MESH_PARTLY) && mesh_has_ridge(s, t);
     if (rim) mesh_rim(s, t);
-    return rim || met == FIELD_HIT || met == MESH_PARTLY;
+    return rim || result == FIELD_HIT || result == MESH_PARTLY;
 }
 
 GPUSIM_SHARED void field_scan(MeshScan& s) {
@@ -236,7 +238,8 @@ GPUSIM_SHARED void field_scan(MeshScan& s) {
 }
 GPUSIM_FN void field_rescue(MeshScan&, const Shape&) {}
 
-GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, double margin, int most, Manifold* out) {
+GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, double margin, int max_manifolds,
+                                          Manifold* out) {
     Shape body;
     MeshScan s;
     ground_begin(mesh, b, margin, body, s, s.lower, s.upper);
@@ -248,7 +251,7 @@ GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, dou
     s.listed = -1;
     s.ball = mesh_ball(b) + margin + MESH_INSIDE * s.size;
     mesh_tables(mesh, s);
-    return ground_manifolds(mesh, body, s, most, out);
+    return ground_manifolds(mesh, body, s, max_manifolds, out);
 }
 
 GPUSIM_SHARED int triangle_mesh_convex(const Shape& mesh, const Shape& b, double margin, Manifold& out) {
@@ -257,7 +260,8 @@ GPUSIM_SHARED int triangle_mesh_convex(const Shape& mesh, const Shape& b, double
     return out.count;
 }
 
-GPUSIM_SHARED int any_ground_manifolds(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
-    if (a.kind == SHAPE_TRIANGLE_MESH) return triangle_mesh_manifolds(a, b, margin, most, out);
-    return height_field_manifolds(a, b, margin, most, out);
+GPUSIM_SHARED int any_ground_manifolds(const Shape& a, const Shape& b, double margin, int max_manifolds,
+                                       Manifold* out) {
+    if (a.kind == SHAPE_TRIANGLE_MESH) return triangle_mesh_manifolds(a, b, margin, max_manifolds, out);
+    return height_field_manifolds(a, b, margin, max_manifolds, out);
 }

@@ -44,7 +44,7 @@ GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
     rotated_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
 }
-// Return the widening of the box of shape i: half the margin plus the motion of its body in a step.
+// Return the margin of shape i's bounding box: half the contact margin, plus the motion of the body in a step.
 GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     const double time = step_time(w), margin = 0.5 * w.contact_margin();
     double velocity[3], momentum[3];
@@ -204,8 +204,7 @@ GPUSIM_FN bool overlap(const Boxes& boxes, int a, int b) {
     return low_a[0] <= up_b[0] && low_b[0] <= up_a[0] && low_a[1] <= up_b[1] && low_b[1] <= up_a[1] &&
            low_a[2] <= up_b[2] && low_b[2] <= up_a[2];
 }
-// Sorted list of a shape's partners. Memory contains the first ``room`` partners, with a distance of ``stride``
-// numbers.
+// Sorted list of a shape's partners. ``out`` stores the first ``capacity`` partners, ``stride`` numbers apart.
 struct Partners {
     int shape, count, capacity, stride;
     int* out;
@@ -268,8 +267,8 @@ GPUSIM_FN int large_index(const World& w, int i) {
     return -1;
 }
 GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
-// Find the partners of a large shape in one part of all shapes. Return the number of shapes, and
-// write the first ``room`` pairs.
+// Find the partners of a large shape in one part of the shapes. Return the number of list entries, and write the first
+// ``capacity`` entries.
 GPUSIM_FN int large_partners(const World& w, int item, int* out, int capacity) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
     const Boxes boxes = close_boxes(w);
@@ -298,7 +297,8 @@ GPUSIM_PHASE void find_neighbors(const World& w, int i) {
     if (large_index(w, i) >= 0) return;
     w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
-// Find the close shapes with higher indices. Return the number of shapes, and write the first ``room`` pairs.
+// Find the close shapes with higher indices. Return the number of list entries, and write the first ``capacity``
+// entries.
 GPUSIM_FN int close_partners(const World& w, int i, int* out, int capacity) {
     const Boxes boxes = close_boxes(w);
     int count = 0;

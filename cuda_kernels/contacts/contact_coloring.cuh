@@ -5,7 +5,7 @@
 #include "broad_phase.cuh"
 
 GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
-// Return whether the direct solver solves a manifold through the joints of its bodies.
+// Return whether a manifold is on articulated bodies, so that the direct solver includes the effect of the joints.
 GPUSIM_FN bool is_articulated(const World& w, int m) {
     return w.direct() && (w.body_articulated()[side_body(w, m, 0)] || w.body_articulated()[side_body(w, m, 1)]);
 }
@@ -101,9 +101,9 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
             w.color_member()[slot] = m;
         }
 }
-// Parallel coloring for large worlds (Jones and Plassmann 1993). A ticket stands for some consecutive manifolds in the
-// coloring order. A manifold waits until all earlier manifolds on its bodies have colors. The result does not depend on
-// the number of threads.
+// Parallel coloring for large worlds (Jones and Plassmann 1993). A ticket is for consecutive manifolds in the coloring
+// order, one for each thread of the block. A manifold waits until all earlier manifolds on its bodies have colors. The
+// result does not depend on the number of threads.
 #define UNCOLORED -4
 // Return the rank of manifold m in the order (inverse of ``permuted``).
 GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
@@ -208,7 +208,7 @@ GPUSIM_FN int list_size(const World& w, int list) { return w.color_size()[list];
 GPUSIM_FN int overflow_size(const World& w) { return list_size(w, w.max_colors()); }
 GPUSIM_FN int articulated_size(const World& w) { return list_size(w, w.max_colors() + 1); }
 GPUSIM_FN int list_member(const World& w, int list, int i) { return w.color_member()[w.color_first()[list] + i]; }
-// List the overflow sides of each body in ascending order, with one thread.
+// List the sides of overflow manifolds on each body in ascending order, with one thread.
 GPUSIM_PHASE void list_overflow(const World& w, int) {
     const int count = overflow_size(w);
     if (!count) return;
@@ -226,7 +226,7 @@ GPUSIM_PHASE void list_overflow(const World& w, int) {
     for (int b = w.bodies(); b > 0; --b) start[b] = start[b - 1];
     start[0] = 0;
 }
-// List the overflow sides with many threads: count the sides, add them in any order, and sort them.
+// List the sides of overflow manifolds with many threads: count the sides, add them in any order, and sort them.
 GPUSIM_PHASE void clear_overflow(const World& w, int b) {
     if (overflow_size(w)) w.part_start()[b] = w.incident_cursor()[b] = 0;
 }
@@ -250,7 +250,7 @@ GPUSIM_PHASE void sort_overflow(const World& w, int b) {
     w.body_parts()[b] = w.part_start()[b + 1] - first;
     sort_numbers(w.part_side() + first, w.body_parts()[b]);
 }
-// Return into how many parts mass splitting divides the mass of body b for manifold m.
+// Return the number of parts into which mass splitting divides body b for manifold m.
 GPUSIM_FN real parts_of(const World& w, int m, int b) {
     return w.manifold_color()[m] == OVERFLOW ? real(max_(w.body_parts()[b], 1)) : real(1);
 }

@@ -37,8 +37,8 @@ GPUSIM_FN void rotate_record(const World& w, int m, Lane r, const double* normal
     r[AT_SHEAR + 1] = shear[2];
 }
 #if GPUSIM_SHAPES > 1
-// Find the manifold with the normal nearest to the normal of entry m, for a pair with several entries. Return 0 if the
-// manifold is nearer to another entry.
+// Find the manifold with the normal nearest to the normal of entry m, for a pair with several entries. Return 0 if
+// there is no manifold, or if its normal is not close to n and other entries have points.
 GPUSIM_SHARED int collide_along(const World& w, int m, const Shape& a, const Shape& b, const double* n, Manifold& out) {
     const int first = m - slots_before(w.pair_shapes(), m);
     const int slots = slots_from(w.pair_shapes(), first, *w.pair_count());

@@ -3,7 +3,7 @@
 #include "contact_record.cuh"
 #include "../joints/curvature.cuh"
 
-// Access to a part of an item's lanes. The part has as many lanes as a vector has doubles.
+// Access to some lanes of an item: as many lanes as a vector has doubles.
 template <class T> struct PartLane;
 template <> struct PartLane<double> {
     static MEMBER double load(const double* from) { return *from; }
@@ -47,14 +47,16 @@ template <class T> GPUSIM_FN void world_anchor(Lane r, int side, const T* rotati
     }
 }
 // Compute the arms of a point (A, then B), and return the gap.
-template <class T> GPUSIM_FN T locate_point(Lane r, const Poses<T>& poses, const double* anchor, const T* normal, T* arms) {
+template <class T> GPUSIM_FN T locate_point(Lane r, const Poses<T>& poses, const double* anchor, const T* normal,
+                                            T* arms) {
     typedef PartLane<T> Part_;
     world_anchor(r, 0, poses.rotation, anchor, arms);
     world_anchor(r, 1, poses.rotation + 9, anchor + 3 * LANES, arms + 3);
     T apart[3];
     for (int j = 0; j < 3; ++j) apart[j] = (poses.position[3 + j] - poses.position[j]) + (arms[3 + j] - arms[j]);
     const T gap = dot3(normal, apart);
-    // The point moves with the body of the rolling surface. The point of the other surface stays opposite.
+    // The point on the rolling surface moves with its body. The point on the other surface stays on the opposite side
+    // of the gap.
     const T rolls_a = Part_::load_real(&r[AT_ROLLS]), rolls_b = Part_::load_real(&r[AT_ROLLS + 1]);
     const T weight = 0.5 * (1.0 - rolls_a + rolls_b);
     for (int j = 0; j < 3; ++j) {
@@ -64,7 +66,7 @@ template <class T> GPUSIM_FN T locate_point(Lane r, const Poses<T>& poses, const
     }
     return gap;
 }
-// Compute the gaps, the center of the manifold, and the points relative to the center, for lanes from ``place`` on.
+// Compute the gaps, the center of the manifold, and the points relative to the center, for lanes from ``slot`` on.
 template <class T> GPUSIM_FN void locate_lanes(const World& w, int slot, int lanes, int points) {
     typedef PartLane<T> Part_;
     Lane r = lane_at(w, slot);

@@ -5,12 +5,12 @@
 #include "../math/lanes.cuh"
 #include "../joints/rows.cuh"
 
-// Return the row of the pair's separate material, or -1.
+// Return the row of the material that the model defines for this pair, or -1.
 GPUSIM_FN int separate_material_row(const World& w, int m) {
     const int entry = find_in_list(w.include_start(), w.include(), w.pair_shapes()[2 * m], w.pair_shapes()[2 * m + 1]);
     return entry >= 0 ? w.include_material()[entry] : -1;
 }
-// Return E* and the law of the pair's separate material, or null.
+// Return E* and the law of the material that the model defines for this pair, or null.
 GPUSIM_FN const double* separate_material(const World& w, int m) {
     const int row = separate_material_row(w, m);
     return row >= 0 ? in_global(w.pair_materials() + 2 * row) : nullptr;
@@ -18,7 +18,8 @@ GPUSIM_FN const double* separate_material(const World& w, int m) {
 GPUSIM_FN const double* pair_law(const World& w, int m) {
     const double* material = separate_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m, *laws = w.shape_law();
-    return w.contact_laws() + LAW_SIZE * (material ? int(in_global(material)[1]) : max_(laws[shapes[0]], laws[shapes[1]]));
+    return w.contact_laws()
+         + LAW_SIZE * (material ? int(in_global(material)[1]) : max_(laws[shapes[0]], laws[shapes[1]]));
 }
 GPUSIM_FN double relative_radius(const World& w, int m) {
     const double curvature = w.shape_curvature()[w.pair_shapes()[2 * m]] + w.shape_curvature()[w.pair_shapes()[2 * m + 1]];
@@ -27,7 +28,8 @@ GPUSIM_FN double relative_radius(const World& w, int m) {
 GPUSIM_FN double pair_modulus(const World& w, int m) {
     const double* material = separate_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m;
-    return material ? in_global(material)[0] : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
+    return material ? in_global(material)[0]
+                    : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
 }
 GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double depth, double* force, double* slope) {
     if (int(law[0]) == LAW_SPRING) {
@@ -81,7 +83,8 @@ template <class N> GPUSIM_FN N impact_speed(const World& w, N restitution, N gap
     const N now = before + real(0.5) * acceleration * h_prev(w), square = now * now - real(2) * acceleration * gap;
     const N speed = sqrt_(max_(square, none));
     const auto hits = (restitution > real(0)) & (kicked < real(0)) & (square > real(0)) & !(now > real(0));
-    return choose(hits & !(speed < real(2) * abs_(acceleration) * h), restitution * speed - real(0.5) * acceleration * h, none);
+    return choose(hits & !(speed < real(2) * abs_(acceleration) * h),
+                  restitution * speed - real(0.5) * acceleration * h, none);
 }
 // Set the parameters of the friction law for the sweeps.
 GPUSIM_FN void set_law_bias(const World& w, int m, Lane r) {
@@ -96,7 +99,7 @@ GPUSIM_FN void set_law_bias(const World& w, int m, Lane r) {
     r[AT_PATCH] = real(patch);
 }
 
-// Solve Coulomb friction of a point, limited to a circle of radius ``most``. mass: entries k11, k12, k22 of the
+// Solve Coulomb friction of a point, limited to a circle of radius ``limit``. mass: entries k11, k12, k22 of the
 // response. inverse: 1/determinant. u: velocity, including the effect of the impulse p.
 template <class N> GPUSIM_FN void coulomb(N limit, const N* mass, N inverse, N u1, N u2, N* p) {
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2], none = Every<N>::of(real(0));
@@ -105,7 +108,7 @@ template <class N> GPUSIM_FN void coulomb(N limit, const N* mass, N inverse, N u
     const auto slides = loaded & !(s1 * s1 + s2 * s2 <= limit * limit);
     N q1 = s1, q2 = s2;
     if (any(slides)) {
-        // Solve (K + x) p = g with |p| = most, by Newton's method on 1/|p| (More and Sorensen 1983).
+        // Solve (K + x) p = g with |p| = limit, by Newton's method on 1/|p| (More and Sorensen 1983).
         const N g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
         N x = max_(N(sqrt_(g1 * g1 + g2 * g2) / limit - real(0.5) * (k11 + k22)), none);
         for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
@@ -123,7 +126,7 @@ template <class N> GPUSIM_FN void coulomb(N limit, const N* mass, N inverse, N u
     p[0] = choose(loaded, q1, none);
     p[1] = choose(loaded, q2, none);
 }
-// Apply the impulse -g u with g = most/max(|u|, speed), implicitly in u: (1 + K g) u = free velocity.
+// Apply the impulse -g u with g = limit/max(|u|, speed), implicitly in u: (1 + K g) u = free velocity.
 template <class N> GPUSIM_FN void regularized(N limit, N speed, const N* mass, N u1, N u2, N* p) {
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2];
     const N f1 = u1 - (k11 * p[0] + k12 * p[1]), f2 = u2 - (k12 * p[0] + k22 * p[1]);

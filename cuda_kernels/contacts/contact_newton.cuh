@@ -82,7 +82,7 @@ GPUSIM_PHASE void condense_list(const World& w, int) {
 // Mark R as invalid, because R depends on the factor.
 GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
 GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && !*w.condensed_failed(); }
-// Return whether to skip the sweep before Newton's method. The code skips the sweep if a point is new or slides.
+// Return whether Newton's method starts without a sweep: R is valid, or a point is new or slides.
 GPUSIM_FN bool condenses_at_once(const World& w) {
     if (*w.condensed_count() == 0) return false;
     if (*w.condensed_fits()) return true;
@@ -148,7 +148,8 @@ GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* ou
         }
 }
 // out -= W^T E^-1 W for one pivot, with ``columns`` columns of W at the first manifold and ``rows`` at the second.
-GPUSIM_FN void subtract_pivot(int block, int rows, const real* to, int columns, const real* from, const real* inverse, real* out) {
+GPUSIM_FN void subtract_pivot(int block, int rows, const real* to, int columns, const real* from, const real* inverse,
+                              real* out) {
     real scale[MAX_ROWS], own[MAX_ROWS], other[MAX_ROWS];
     read_row(block, inverse, scale);
     for (int j = 0; j < columns; ++j) {
@@ -165,7 +166,8 @@ GPUSIM_FN void subtract_pivot(int block, int rows, const real* to, int columns, 
 }
 #if WHOLE_BLOCKS
 // subtract_pivot for blocks of six rows. V is Three or Six.
-template <class V> GPUSIM_FN void subtract_pivot_six(const real* to, int columns, const real* from, const real* inverse, real* out) {
+template <class V> GPUSIM_FN void subtract_pivot_six(const real* to, int columns, const real* from,
+                                                     const real* inverse, real* out) {
     V own[6];
     for (int row = 0; row < 6; ++row) own[row] = V::strided(to + row, 6);
     for (int j = 0; j < columns; ++j, from += 6, out += 6) {
@@ -228,7 +230,8 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
 GPUSIM_PHASE void keep_condensed(const World& w, int) { *w.condensed_fits() = 1; }
 
 // Set the impulse and the law of a number. ``velocity`` is the velocity along the unit wrench, including the bias.
-GPUSIM_FN void start_number(const World& w, int number, real impulse, real velocity, real compliance, real scale, real coefficient, real constant_limit) {
+GPUSIM_FN void start_number(const World& w, int number, real impulse, real velocity, real compliance, real scale,
+                            real coefficient, real constant_limit) {
     vector_at(w, AT_NOW)[number] = vector_at(w, AT_BEFORE)[number] = impulse;
     vector_at(w, AT_VELOCITY)[number] = velocity + compliance * impulse;
     vector_at(w, AT_COMPLIANCE)[number] = compliance;
@@ -262,7 +265,8 @@ GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     }
     if (!(r[AT_ROLLING] > real(0))) return;
     const real torque_scale = real(1) / max_(column_at(w, at)[at], column_at(w, at + 1)[at + 1]);
-    for (int d = 1; d < 3; ++d, ++at) start_number(w, at, r[AT_TORQUE + d], velocity(at), none, torque_scale, r[AT_ROLLING], none);
+    for (int d = 1; d < 3; ++d, ++at)
+        start_number(w, at, r[AT_TORQUE + d], velocity(at), none, torque_scale, r[AT_ROLLING], none);
 }
 
 // Projection of a normal impulse, a torque, or both tangential impulses.
@@ -282,8 +286,10 @@ GPUSIM_FN Projection project(const World& w, int number, const real* impulse, co
     if (!(limit > none)) return released;
     const real other_free = width > 1 ? other - velocity[number + 1] * scale : none, square = free * free + other_free * other_free;
     if (!(square > limit * limit)) return {STATE_HELD, width, now - free, other - other_free, none, none, none};
-    const real inverse_size = real(1) / sqrt_(square), along = free * inverse_size, other_along = other_free * inverse_size;
-    return {STATE_SLIDING, width, now - limit * along, other - limit * other_along, along, other_along, limit * inverse_size};
+    const real inverse_size = real(1) / sqrt_(square), along = free * inverse_size;
+    const real other_along = other_free * inverse_size;
+    return {STATE_SLIDING, width, now - limit * along, other - limit * other_along, along, other_along,
+            limit * inverse_size};
 }
 GPUSIM_FN real residual_square(const World& w, const real* impulse, const real* velocity) {
     real sum = real(0);
@@ -333,7 +339,8 @@ GPUSIM_FN bool jams(const World& w) {
 // error, increase the damping. ``before`` is newton_square before the step.
 GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
-    const real tolerance = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), coarse_tolerance = real(CONVERGED) * load;
+    const real tolerance = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance()));
+    const real coarse_tolerance = real(CONVERGED) * load;
     if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
     bool stalls = *w.newton_damping() > real(NEWTON_MAX_DAMPING) || *w.newton_remaining() == 1;
     const bool slow = stalls || square > real(NEWTON_SLOW) * before;
@@ -398,7 +405,8 @@ GPUSIM_FN void set_equation(const World& w, int row) {
         out[column] -= factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[other]);
     }
     for (int k = index_at(w, AT_NORMAL)[own]; k < index_at(w, AT_NORMAL_END)[own]; k += 3)
-        if (vector_at(w, AT_NOW)[k] > real(0)) out[index_at(w, AT_COLUMN)[k]] -= along * vector_at(w, AT_COEFFICIENT)[own];
+        if (vector_at(w, AT_NOW)[k] > real(0))
+            out[index_at(w, AT_COLUMN)[k]] -= along * vector_at(w, AT_COEFFICIENT)[own];
 }
 GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
     const auto pivot = equation_at(w, k), out = equation_at(w, row);

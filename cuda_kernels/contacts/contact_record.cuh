@@ -14,7 +14,9 @@ GPUSIM_FN int list_slot(const World& w, int list, int i) { return w.color_first(
 
 GPUSIM_FN int record_offset(int slot) { return (slot / LANES) * (RECORD_SIZE * LANES) + slot % LANES; }
 GPUSIM_FN Lane lane_at(const World& w, int slot) { return {InSlab<real>::of(w.manifold() + record_offset(slot))}; }
-GPUSIM_FN ReadLane read_lane(const World& w, int slot) { return {InSlab<const real>::of(w.manifold() + record_offset(slot))}; }
+GPUSIM_FN ReadLane read_lane(const World& w, int slot) {
+    return {InSlab<const real>::of(w.manifold() + record_offset(slot))};
+}
 GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_index()[m]); }
 GPUSIM_FN ReadLane read_record(const World& w, int m) { return read_lane(w, w.record_index()[m]); }
 #if ITEM_LANES == 1
@@ -29,7 +31,7 @@ GPUSIM_FN int anchor_offset(int slot) { return (slot / LANES) * (ANCHOR_SIZE * L
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
 template <class R> GPUSIM_FN int max_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
 GPUSIM_FN bool is_filled(const World& w, int slot) { return w.color_member()[slot] >= 0; }
-// The first lanes of a list are in use.
+// Return whether an item has records. A list uses the first lanes first, so this code tests only the first lane.
 GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }
 
 // Get ``count`` numbers per body, for one side of each lane.
@@ -69,7 +71,8 @@ template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
 GPUSIM_FN void to_frame(Lane r, const stored* vector, real* out) {
     const real world[3] = {real(vector[0]), real(vector[1]), real(vector[2])};
     for (int k = 0; k < 3; ++k)
-        out[k] = r[AT_FRAME + 3 * k] * world[0] + r[AT_FRAME + 3 * k + 1] * world[1] + r[AT_FRAME + 3 * k + 2] * world[2];
+        out[k] = r[AT_FRAME + 3 * k] * world[0] + r[AT_FRAME + 3 * k + 1] * world[1]
+               + r[AT_FRAME + 3 * k + 2] * world[2];
 }
 GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stored* out) {
     for (int k = 0; k < 3; ++k)
@@ -184,7 +187,7 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
     const int slot = item * ITEM_LANES;
     Item r = item_at(w, slot);
 #if ITEM_LANES == 1
-    // The stages fill the other parts of the record.
+    // The stages overwrite all other parts of the record.
     if (is_filled(w, slot)) {
         clear_record(r, AT_RESTITUTION / 2 * 2, FIRST_POINT);
         const int points = w.pair_points()[w.color_member()[slot]];

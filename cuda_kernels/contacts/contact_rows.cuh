@@ -175,8 +175,8 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
     return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
-// Return whether the code recomputes the point in every substep. The normal and the rotations of the bodies are then
-// current.
+// Return whether the normal and the rotations of the bodies are current: the code recomputes the point in every
+// substep, or the step has one substep.
 template <class R> GPUSIM_FN auto is_recomputed(const World& w, R r) {
     return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
 }
@@ -195,7 +195,8 @@ template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, 
         for (int j = 0; j < 3; ++j) arm[j] = r[AT_ARM + 3 * side + j] + p[AT_OFFSET + j];
         cross3(rate, arm, velocity);
         const auto applies = (moves > real(0)) & is_recomputed(w, r);
-        for (int j = 0; j < 3; ++j) out[j] = choose(applies, side ? N(out[j] + velocity[j]) : N(out[j] - velocity[j]), out[j]);
+        for (int j = 0; j < 3; ++j)
+            out[j] = choose(applies, side ? N(out[j] + velocity[j]) : N(out[j] - velocity[j]), out[j]);
     }
 }
 template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p, const N* rates, N* out) {
@@ -374,7 +375,8 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
     for (int j = 1; j < 3; ++j) {
         // The bias includes the velocity from the rotation of the arms, and the correction of the slip.
         const N slip = p[AT_SLIP + j], arm_speed = p[AT_BIAS + j] - slip * (real(SLIP_SHARE) / h);
-        p[AT_SLIP + j] = choose(sticking, N(slip + h * (dot3(n + 3 * j, u) + arm_speed)), choose(tire, bristles[j - 1], none));
+        p[AT_SLIP + j] = choose(sticking, N(slip + h * (dot3(n + 3 * j, u) + arm_speed)),
+                                choose(tire, bristles[j - 1], none));
     }
     p[AT_SLIP] = none;
     for (int j = 0; j < 6; ++j) p[AT_ARM_BEFORE + j] = r[AT_ARM + j] + offset[j % 3];
@@ -390,8 +392,8 @@ GPUSIM_PHASE void slip_pair(const World& w, int item) {
     relative_twist(r, w.twist(), twist);
     for (int k = 0; k < max_points(r); ++k) slip_point(w, r, point_record(r, k), twist);
 }
-// Speeds up to min_jump do not count as jumps.
 GPUSIM_FN real size3(const real* v) { return sqrt_(dot3(v, v)); }
+// Return the maximum speed that does not count as a jump.
 GPUSIM_FN real min_jump(const World& w) {
     const real g[3] = {real(w.gravity()[0]), real(w.gravity()[1]), real(w.gravity()[2])};
     return real(CARRY_SMALL) * size3(g) * kick_time(w);

@@ -21,12 +21,12 @@ template <class N> GPUSIM_FN void update_max_change(Sweep<N>& s, N change) {
     const N size = abs_(change);
     s.max_change = choose(size <= s.max_change, s.max_change, size);
 }
-// Compute the wrench of an impulse, given in the frame, at a point.
+// Compute the wrench of an impulse at a point. The impulse is in the contact frame.
 template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* arm, const N* impulse, N* wrench) {
     for (int k = 0; k < 3; ++k) wrench[k] = frame[k] * impulse[0] + frame[3 + k] * impulse[1] + frame[6 + k] * impulse[2];
     cross3(arm, wrench, wrench + 3);
 }
-// Additional compliance of points on bodies with joints (contact_direct.cuh), or 0.
+// No additional compliance. For points on bodies with joints, contact_direct.cuh defines ``Floors``.
 struct NoFloors {
     template <class N> MEMBER void add(int, const N*, N*) const {}
 };
@@ -106,7 +106,8 @@ GPUSIM_FN void resist_rotation(Lane r, int axis, real arm, real load, Sweep<real
     const real limit = arm * load;
     real about[3];
     take(r + (AT_FRAME + 3 * axis), 3, about);
-    const real old = r[AT_TORQUE + axis], now = clamped(old - dot3(about, s.twist + 3) / rotational_response(r, about), -limit, limit);
+    const real old = r[AT_TORQUE + axis];
+    const real now = clamped(old - dot3(about, s.twist + 3) / rotational_response(r, about), -limit, limit);
     r[AT_TORQUE + axis] = now;
     push_torque(r, about, now - old, s);
 }
@@ -181,7 +182,9 @@ GPUSIM_FN void solve_lane_friction(const World& w, int m, Lane r, Sweep<real>& s
 template <class R> GPUSIM_FN auto has_manifold_friction(R r) {
     return (r[AT_LAW] == real(LAW_CONTENSOU)) | (r[AT_SPINNING] > real(0)) | (r[AT_ROLLING] > real(0)) | (r[AT_CAMBER + 1] > real(0));
 }
-GPUSIM_FN void solve_item_friction(const World& w, int slot, Lane r, Sweep<real>& s) { solve_lane_friction(w, w.color_member()[slot], r, s); }
+GPUSIM_FN void solve_item_friction(const World& w, int slot, Lane r, Sweep<real>& s) {
+    solve_lane_friction(w, w.color_member()[slot], r, s);
+}
 #if ITEM_LANES > 1
 GPUSIM_FN void solve_item_friction(const World& w, int slot, Wide* r, Sweep<Wide>& s) {
     const Wide own = choose(has_manifold_friction(r), Wide::of(real(1)), Wide{});
@@ -203,7 +206,8 @@ GPUSIM_FN void solve_item_friction(const World& w, int slot, Wide* r, Sweep<Wide
 }
 #endif
 // Solve all points one after another, then patch friction, then friction torques. ``s`` contains the wrench.
-template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int slot, R r, F floors, Sweep<N>& s) {
+template <class R, class N, class F>
+GPUSIM_SHARED void sweep_points(const World& w, int slot, R r, F floors, Sweep<N>& s) {
     const int points = max_points(r), passes = int(greatest_lane(r[AT_PASSES]));
     const bool manifold_friction = any(has_manifold_friction(r));
     const N none{};
@@ -267,7 +271,8 @@ template <class R, class N> GPUSIM_FN void store_parts(const World& w, int slot,
         }
     }
 }
-template <class R, class N> GPUSIM_FN void move_item(const World& w, int slot, R r, bool shared, const N* wrench, real* velocity) {
+template <class R, class N> GPUSIM_FN void move_item(const World& w, int slot, R r, bool shared, const N* wrench,
+                                                     real* velocity) {
     if (shared) store_parts(w, slot, r, wrench);
     else move_sides(r, wrench, velocity);
 }
@@ -384,7 +389,8 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
     }
 }
 // Record the largest impulse change of a sweep.
-template <class R, class N> GPUSIM_FN void record_max_change(const World& w, int slot, R r, int lanes, const Sweep<N>& s) {
+template <class R, class N> GPUSIM_FN void record_max_change(const World& w, int slot, R r, int lanes,
+                                                             const Sweep<N>& s) {
     raise_to(w.contact_change(), greatest_lane(s.max_change));
     raise_to(w.largest_load(), greatest_lane(greatest_load(r)));
     if (w.iterations() > 1) store_step(w, slot, r, lanes, s);   // for the search direction of the next sweep
@@ -444,7 +450,8 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     for (int k = 0; k < max_points(r); ++k) {
         Item p = point_record(r, k);
         const auto rigid = (r[AT_COUNT] > real(k)) & !(r[AT_SOFT] > real(0));
-        const N compliance = joined ? N(p[AT_CARRIED] - real(PUSHED_OUT) * p[AT_GAMMA] * p[AT_IMPULSE]) : N(p[AT_GAMMA]);
+        const N compliance = joined ? N(p[AT_CARRIED] - real(PUSHED_OUT) * p[AT_GAMMA] * p[AT_IMPULSE])
+                                    : N(p[AT_GAMMA]);
         const auto yields = compliance > real(0);
         if (any(rigid & (yields | bounced(p)))) set_flag(w.relaxing());
         const N impact = choose(p[AT_IMPULSE] > real(0), N(p[AT_IMPACT]), none);

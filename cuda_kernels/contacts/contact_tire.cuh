@@ -22,9 +22,10 @@ GPUSIM_FN void tire_tangents(const World& w, int m, real* frame) {
     for (int k = 0; k < 3; ++k) frame[3 + k] = ahead[k] / size;
     cross3(frame, frame + 3, frame + 6);
 }
-// Compute two numbers of a drift: the fraction E of a deflection that remains, and the deflection g per slip speed (s).
+// Compute two factors of a drift: the remaining fraction E of a deflection, and the new deflection g per slip speed.
 GPUSIM_FN void bristle_step(double h, double rolled, double* decay, double* gain) {
-    const double series = 1.0 + 0.5 * rolled * (1.0 + rolled / 3.0 * (1.0 + 0.25 * rolled)), total = 1.0 + rolled * series;
+    const double series = 1.0 + 0.5 * rolled * (1.0 + rolled / 3.0 * (1.0 + 0.25 * rolled));
+    const double total = 1.0 + rolled * series;
     *decay = 1.0 / total;
     *gain = h * series / total;
 }
@@ -75,7 +76,8 @@ template <class N> GPUSIM_FN N brush_factor(N theta, N b) {
         z = z - (z + b * square * z - c) / (one + real(3) * b * square);
     }
     const N complement = one - z;
-    return choose(sticks, N(z + real(1.0 / 3.0) * complement * complement), N(real(1.0 / 3.0) / choose(sticks, one, N(theta - b))));
+    return choose(sticks, N(z + real(1.0 / 3.0) * complement * complement),
+                  N(real(1.0 / 3.0) / choose(sticks, one, N(theta - b))));
 }
 // The arguments are as in coulomb of contact_laws.cuh.
 template <class R, class N> GPUSIM_FN void brush(R r, N limit, const N* mass, N u1, N u2, N* p) {

@@ -117,7 +117,8 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const int j = rolls ? nearest_before(w, m, k, count, old) : same_feature_before(w, m, k, old), from = 4 * old + j;
     const bool same = j >= 0 && w.before_contact_feature()[from] == w.contact_feature()[at];
     // The distance of a matching point must be below the radius.
-    if (same || (j >= 0 && rolling_distance_square(w, m, k, old, j) <= rolling_radius_square(w, pair[0]) + rolling_radius_square(w, pair[1]))) {
+    if (same || (j >= 0 && rolling_distance_square(w, m, k, old, j)
+                               <= rolling_radius_square(w, pair[0]) + rolling_radius_square(w, pair[1]))) {
         copy_numbers(w.before_contact_impulse() + 3 * from, w.contact_impulse() + 3 * at, 3);
         copy_numbers(w.before_contact_slip() + 3 * from, w.contact_slip() + 3 * at, 3);
         if (!same) return;

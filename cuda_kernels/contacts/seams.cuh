@@ -272,7 +272,8 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     const double space = seam_space(w, tile, neighbor);
     bool outside = false, all = true;
     int bits = 0;
-    for (int i = 0; i < w.pair_points()[k]; ++i) outside = outside || !seam_contains(w, tile, seam_point(w, k, at, i), space);
+    for (int i = 0; i < w.pair_points()[k]; ++i)
+        outside = outside || !seam_contains(w, tile, seam_point(w, k, at, i), space);
     for (int i = 0; i < w.pair_points()[m]; ++i) {
         if (seam_contains(w, neighbor, seam_point(w, m, side, i), space)) bits |= 1 << i;
         else all = false;
@@ -307,7 +308,8 @@ GPUSIM_FN int seam_changes(const World& w, int m, int side) {
             if (!(w.pair_points()[k] > 0)) continue;
             if (verdict < 0) verdict = seam_pair_verdict(w, m, side);
             if (verdict != SEAM_DROPPED) bits |= verdict << side | seam_shared(w, m, side, k, at);
-            else if ((k < m || seam_pair_verdict(w, k, at) != SEAM_DROPPED) && !seam_rises_steeply(w, m, side, k, at)) return 15;
+            else if ((k < m || seam_pair_verdict(w, k, at) != SEAM_DROPPED)
+                     && !seam_rises_steeply(w, m, side, k, at)) return 15;
         }
     }
     return bits;
@@ -328,7 +330,8 @@ GPUSIM_FN bool seam_continues(const World& w, int m, int old) {
 }
 // Transfer the bristles and impulses of a tire that has moved from another tile.
 GPUSIM_FN void transfer_tire(const World& w, int m) {
-    const int *pair = w.pair_shapes() + 2 * m, count = w.before_count(), same_pair = pair_before(w, m, pair[0], pair[1]);
+    const int *pair = w.pair_shapes() + 2 * m, count = w.before_count();
+    const int same_pair = pair_before(w, m, pair[0], pair[1]);
     if (same_pair >= 0) {
         const int number = slots_before(w.pair_shapes(), m);
         const bool had = number < slots_from(w.before_pair_shapes(), same_pair, count);

@@ -66,8 +66,8 @@ GPUSIM_FN void cut_round(Span& span, double along_line, double square, double as
 // Keep the part within a radius of the axis z.
 GPUSIM_FN void cut_tube(Span& span, const Ray& r, double radius) {
     const double *p = r.origin, *d = r.direction;
-    const double square = d[0] * d[0] + d[1] * d[1], turn = p[0] * d[1] - p[1] * d[0];
-    if (square > 0.0) return cut_round(span, p[0] * d[0] + p[1] * d[1], square, turn * turn, radius);
+    const double square = d[0] * d[0] + d[1] * d[1], moment = p[0] * d[1] - p[1] * d[0];
+    if (square > 0.0) return cut_round(span, p[0] * d[0] + p[1] * d[1], square, moment * moment, radius);
     if (p[0] * p[0] + p[1] * p[1] > radius * radius) make_empty(span);
 }
 // Keep the part within a radius of (0, 0, height).

@@ -45,9 +45,9 @@ GPUSIM_SHARED double ray_triangle_mesh(const Shape& s, const Ray& r, double* nor
     double best = NO_HIT, n[3];
     for (int at = 0; at < m.num_nodes;) {
         const int *node = m.nodes + 4 * at, link = node[3];
-        const bool met = ray_hits_node(s, step, r, node, best);
-        at = met || link < 0 ? at + 1 : link;
-        if (!met || link >= 0) continue;
+        const bool hits_node = ray_hits_node(s, step, r, node, best);
+        at = hits_node || link < 0 ? at + 1 : link;
+        if (!hits_node || link >= 0) continue;
         for (int k = 0; k < MESH_LEAF; ++k) {
             const int number = MESH_LEAF * (-1 - link) + k;
             if (number >= m.num_solid) break;
