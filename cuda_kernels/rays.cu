@@ -5,7 +5,7 @@
 #include "contacts/shape_tables.cuh"
 #include "ray_shapes.cuh"
 
-#define NEARBY 1.000001  // tolerance of bounding spheres
+#define RADIUS_FACTOR 1.000001  // tolerance of bounding spheres
 
 // A ray in the world frame, and the shape that it hits, or -1.
 struct Cast {
@@ -41,7 +41,7 @@ GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ra
     if (radius < UNBOUNDED) {
         r.start = dot3(near, c.direction);
         for (int k = 0; k < 3; ++k) near[k] -= r.start * c.direction[k];
-        const double max_distance = NEARBY * radius;
+        const double max_distance = RADIUS_FACTOR * radius;
         if (dot3(near, near) > max_distance * max_distance || r.start > max_distance
             || c.distance < -r.start - max_distance) return false;
     }

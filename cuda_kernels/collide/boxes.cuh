@@ -163,7 +163,7 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
 
 // Find the corners of the overlap of both faces. m[3*i + j] is the cosine between axis i of the reference box and axis
 // j of the incident box. t is the vector between the centers, in the axes of the reference box. `apart` is the gap
-// along the normal. Return 0 if all gaps exceed the margin.
+// along the normal. Return the number of points, or 0 if the faces do not overlap or all gaps are too large.
 GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const double* m, const double* t, int k,
                                    bool flipped, double apart, double margin, Manifold& out) {
     const double *h = ref.size, *g = inc.size;

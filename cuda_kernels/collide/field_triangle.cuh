@@ -60,6 +60,7 @@ GPUSIM_FN int field_step(int half, int k, bool row) {
     if (half == 0) return row ? (k == 2 ? 1 : 0) : 1;
     return row ? 1 : (k == 1 ? 1 : 0);
 }
+// Return the offset in columns (or rows) from corner 0 to the far corner of the neighbor at edge k.
 GPUSIM_FN int field_opposite(int half, int k, bool row) {
     if (half == 0) return row ? (k == 0 ? -1 : 1) : (k == 1 ? 2 : 0);
     return row ? (k == 1 ? 2 : 0) : (k == 2 ? -1 : 1);
@@ -168,9 +169,10 @@ GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, cons
     return max_gap <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // smaller than the tolerance of field_contains
 }
 
-// Return whether the face of the triangle has a contact with the lowest point p of the shape. `gap` is the distance of
-// p from the plane. If p is below the surface, the triangle straight above p has the contact, and other triangles
-// return FIELD_CANDIDATE. If p is above the surface, the foot of p must be on the triangle, or on or below the surface.
+// Classify the contact between the face of the triangle and the lowest point p of the shape. `gap` is the distance of p
+// from the plane. A triangle straight above p has the contact. A triangle straight below p has the contact if the foot
+// of p is on the triangle, or on or below the surface. A triangle in another plane has the contact if it contains the
+// foot of p. Such a triangle is only a candidate if p is deep below it.
 GPUSIM_SHARED int field_classify(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
     const bool straight = field_covers(s, t, p);
     if (straight && !(gap > 0.0)) return FIELD_HIT;

@@ -14,7 +14,7 @@ GPUSIM_FN void put_point(Manifold& out, int k, const double* on_a, double gap, i
     out.feature[k] = feature;
 }
 
-// Compute the contact of two balls with the radii p and q. If the centers coincide, the normal is `spare`.
+// Compute the contact of two balls with the radii p and q. If the centers coincide, the normal is `fallback`.
 GPUSIM_FN int ball_ball(const double* center_a, double p, const double* center_b, double q, const double* fallback,
                         double margin, int feature, Manifold& out) {
     const double d[3] = {center_b[0] - center_a[0], center_b[1] - center_a[1], center_b[2] - center_a[2]};

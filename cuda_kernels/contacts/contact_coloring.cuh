@@ -32,8 +32,8 @@ GPUSIM_FN int first_free(unsigned low, unsigned high, int colors) {
         if (!((c < 32 ? low >> c : high >> (c - 32)) & 1u)) return c;
     return OVERFLOW;
 }
-// Return the lowest color that both bodies do not use. ``others`` is true if other threads may color manifolds at the
-// same time.
+// Return the lowest color that neither body uses, or OVERFLOW. ``others`` is true if other threads may color manifolds
+// at the same time.
 GPUSIM_FN int free_color(const World& w, int m, bool others) {
     unsigned masks[2] = {0u, 0u};
     for (int side = 0; side < 2; ++side) {
@@ -149,7 +149,8 @@ GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, i
     }
     return true;
 }
-// Item: a ticket. Each thread of the block colors one manifold. Manifolds without a free color do not wait.
+// Color manifolds in order. For each ticket, each thread of the block colors one manifold. Manifolds without a free
+// color do not wait.
 GPUSIM_PHASE void color_in_order(const World& w) {
     const int count = *w.pair_count(), bits = bits_for(count);
     for (;;) {

@@ -31,7 +31,7 @@ GPUSIM_FN int anchor_offset(int slot) { return (slot / LANES) * (ANCHOR_SIZE * L
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
 template <class R> GPUSIM_FN int max_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
 GPUSIM_FN bool is_filled(const World& w, int slot) { return w.color_member()[slot] >= 0; }
-// Return whether an item has records. A list uses the first lanes first, so this code tests only the first lane.
+// Return whether an item has records. The used lanes of an item come first, so a test of lane 0 is enough.
 GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }
 
 // Get ``count`` numbers per body, for one side of each lane.
@@ -67,13 +67,14 @@ template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
     first[0] = T(1) + sign * n[0] * n[0] * a; first[1] = sign * b; first[2] = -sign * n[0];
     second[0] = b; second[1] = sign + n[1] * n[1] * a; second[2] = -n[1];
 }
-// Transform a world vector to the frame, or back.
+// Transform a world vector to the frame of the record.
 GPUSIM_FN void to_frame(Lane r, const stored* vector, real* out) {
     const real world[3] = {real(vector[0]), real(vector[1]), real(vector[2])};
     for (int k = 0; k < 3; ++k)
         out[k] = r[AT_FRAME + 3 * k] * world[0] + r[AT_FRAME + 3 * k + 1] * world[1]
                + r[AT_FRAME + 3 * k + 2] * world[2];
 }
+// Transform a vector from the frame of the record to the world.
 GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stored* out) {
     for (int k = 0; k < 3; ++k)
         out[k] = stored(r[AT_FRAME + k] * normal + r[AT_FRAME + 3 + k] * first + r[AT_FRAME + 6 + k] * second);
@@ -84,7 +85,8 @@ GPUSIM_FN double combined_friction(int rule, double a, double b) {
     if (rule == COMBINE_MAX) return max_(a, b);
     return rule == COMBINE_MULTIPLY ? a * b : sqrt_(a * b);
 }
-// Combine the arms of rolling or spinning friction. If one surface has 0, the arm of the other surface applies.
+// Combine the lever arms (m) of rolling or spinning friction. If one surface has 0, the arm of the other surface
+// applies.
 GPUSIM_FN double combined_arm(int rule, double a, double b) {
     if (!(a > 0.0) || !(b > 0.0)) return max_(a, b);
     return combined_friction(rule == COMBINE_MULTIPLY ? COMBINE_MEAN : rule, a, b);
@@ -94,7 +96,7 @@ GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
     const int row = separate_material_row(w, m);
     int a = row >= 0 ? w.shapes() + row : w.pair_shapes()[2 * m], b = row >= 0 ? a : w.pair_shapes()[2 * m + 1];
     r[AT_RESTITUTION] = real(max_(w.shape_restitution()[a], w.shape_restitution()[b]));
-    int rule = COMBINE_MAX;  // for one surface
+    int rule = COMBINE_MAX;  // has no effect if a == b
     if (row < 0) {
         const int rule_a = w.shape_rule()[a], rule_b = w.shape_rule()[b], priority = (rule_a >> 2) - (rule_b >> 2);
         if (priority == 0) rule = max_(rule_a, rule_b) & 3;
@@ -156,7 +158,7 @@ GPUSIM_FN void load_lane(const World& w, int slot) {
     for (int side = 0; side < 2; ++side) {
         const int body = side_body(w, m, side);
         r[AT_BODIES + side] = real(body);
-        // Body whose velocity the manifold changes, or -1.
+        // Index of the body whose velocity the manifold changes, or -1 for a static body.
         r[AT_MOVED + side] = real(w.dynamic()[body] ? body : -1);
         r[AT_ROLLS + side] = real(w.shape_rolls()[w.pair_shapes()[2 * m + side]]);
     }

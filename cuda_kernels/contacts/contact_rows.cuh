@@ -25,7 +25,7 @@ template <class R, class N> GPUSIM_FN void relative_twist(R r, const real* veloc
     gather_twist(r, 1, velocity, b);
     relative_motion(r, a, b, out);
 }
-// Compute the motion of one body due to a wrench about the center of the manifold. ``side`` is +1 for B and -1 for A.
+// Compute the motion of one body due to a wrench about the center of the manifold. ``side`` is 0 for A and 1 for B.
 template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* wrench, N* out) {
     const real sign = side ? real(1) : real(-1);
     N j[7], arm[3], torque[3];
@@ -367,7 +367,7 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
     take(p + AT_OFFSET, 3, offset);
     take(r + AT_FRAME, 9, n);
     velocity_at(twist, offset, u);
-    // Only Coulomb friction holds a point in place.
+    // Only Coulomb friction accumulates the slip of a sticking point.
     const auto sticking = (r[AT_LAW] == real(LAW_COULOMB)) & sticks(r, p);
     const auto tire = r[AT_LAW] == real(LAW_TIRE);
     N bristles[2] = {none, none};

@@ -445,14 +445,14 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, slot);
-    // Skip points on bodies with joints, unless the spring of their compliance has pushed the points out.
+    // On bodies with joints, a point needs this solve if its carried speed exceeds PUSHED_OUT gamma impulse.
     const bool joined = slot >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < max_points(r); ++k) {
         Item p = point_record(r, k);
         const auto rigid = (r[AT_COUNT] > real(k)) & !(r[AT_SOFT] > real(0));
-        const N compliance = joined ? N(p[AT_CARRIED] - real(PUSHED_OUT) * p[AT_GAMMA] * p[AT_IMPULSE])
-                                    : N(p[AT_GAMMA]);
-        const auto yields = compliance > real(0);
+        const N excess = joined ? N(p[AT_CARRIED] - real(PUSHED_OUT) * p[AT_GAMMA] * p[AT_IMPULSE])
+                                : N(p[AT_GAMMA]);
+        const auto yields = excess > real(0);
         if (any(rigid & (yields | bounced(p)))) set_flag(w.relaxing());
         const N impact = choose(p[AT_IMPULSE] > real(0), N(p[AT_IMPACT]), none);
         const N bias = choose(impact > real(0), N(-impact), N(p[AT_BIAS] + p[AT_CARRIED]));

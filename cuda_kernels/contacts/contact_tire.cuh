@@ -10,7 +10,7 @@ GPUSIM_FN void wheel_axle(const World& w, int m, double* axle) {
     const double *frame = w.shape_frame() + 9 * shape, axis[3] = {frame[2], frame[5], frame[8]};
     rotate3(w.rotation() + 9 * w.shape_body()[shape], axis, axle);
 }
-// Set the tangents to the directions ahead and across of the wheel.
+// Set the tangents to the rolling direction and the lateral direction of the wheel.
 GPUSIM_FN void tire_tangents(const World& w, int m, real* frame) {
     double axle[3];
     real axis[3], ahead[3];
@@ -79,7 +79,7 @@ template <class N> GPUSIM_FN N brush_factor(N theta, N b) {
     return choose(sticks, N(z + real(1.0 / 3.0) * complement * complement),
                   N(real(1.0 / 3.0) / choose(sticks, one, N(theta - b))));
 }
-// The arguments are as in coulomb of contact_laws.cuh.
+// Solve brush friction of a point. The arguments are the same as for ``coulomb`` (contact_laws.cuh).
 template <class R, class N> GPUSIM_FN void brush(R r, N limit, const N* mass, N u1, N u2, N* p) {
     const N one = Every<N>::of(real(1)), none = Every<N>::of(real(0)), small = Every<N>::of(real(MIN_NUMBER));
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2], slope1 = r[AT_TIRE_SLOPE], slope2 = r[AT_TIRE_SLOPE + 1];

@@ -3,12 +3,12 @@
 #include "robotics_tree.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
-// Loop with independent iterations, for vector instructions. The results do not change.
-#define SIDE_BY_SIDE _Pragma("omp simd")
+// Vectorize a loop with independent iterations. The results do not change.
+#define VECTORIZE _Pragma("omp simd")
 #else
-#define SIDE_BY_SIDE
+#define VECTORIZE
 #endif
-#define APART __restrict__
+#define RESTRICT __restrict__
 
 // Compute the errors and rows of all tasks and loops.
 GPUSIM_FN void find_rows(const Robot& r, const RobotWork& w, const double* target) {
@@ -99,7 +99,7 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
         for (int b = 0; b <= a; ++b) w.matrix[a * end + b] = 0.0;
     }
     for (int j = 0; j < r.freedoms; ++j) {
-        const double *APART own = w.jacobian + j * r.rows, compliance = w.compliance[j], start = w.start[j];
+        const double *RESTRICT own = w.jacobian + j * r.rows, compliance = w.compliance[j], start = w.start[j];
         const double change = w.step[j] - start;
         const int first = r.rate_run[j], last = r.rate_run[j + 1];
         for (int run = first; run < last && r.run_start[run] < end; ++run) {
@@ -108,10 +108,10 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
                 y[a] += own[a] * (a < above ? change : -start);
                 if (compliance == 0.0) continue;
                 const double scaled = compliance * own[a];
-                double* APART row = w.matrix + a * end;
+                double* RESTRICT row = w.matrix + a * end;
                 for (int other = first; other <= run; ++other) {
                     const int stop = other < run ? r.run_end[other] : a + 1;
-                    SIDE_BY_SIDE
+                    VECTORIZE
                     for (int b = r.run_start[other]; b < stop; ++b) row[b] += scaled * own[b];
                 }
             }
@@ -123,8 +123,8 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
     }
 }
 // Solve matrix x = y in place by L D L^T. Two columns per loop halve the number of loads and stores.
-GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
-    double *m = w.matrix, *APART first = w.column, *APART second = w.column + n;
+GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* RESTRICT y) {
+    double *m = w.matrix, *RESTRICT first = w.column, *RESTRICT second = w.column + n;
     for (int k = 0; k < n; k += 2) {
         const double inverse = 1.0 / m[k * n + k];
         for (int i = k + 1; i < n; ++i) first[i] = m[i * n + k];
@@ -137,19 +137,19 @@ GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
         const double inverse_next = 1.0 / m[(k + 1) * n + k + 1];
         for (int i = k + 2; i < n; ++i) {
             const double f = first[i] * inverse, g = second[i] * inverse_next;
-            double* APART row = m + i * n;
+            double* RESTRICT row = m + i * n;
             row[k] = f;
             row[k + 1] = g;
-            SIDE_BY_SIDE
+            VECTORIZE
             for (int j = k + 2; j <= i; ++j) row[j] -= f * first[j] + g * second[j];
             y[i] -= f * y[k] + g * y[k + 1];
         }
     }
     for (int k = 0; k < n; ++k) y[k] = y[k] / m[k * n + k];
     for (int k = n - 1; k > 0; --k) {
-        const double* APART row = m + k * n;
+        const double* RESTRICT row = m + k * n;
         const double known = y[k];
-        SIDE_BY_SIDE
+        VECTORIZE
         for (int i = 0; i < k; ++i) y[i] -= row[i] * known;
     }
 }
@@ -175,7 +175,7 @@ GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
         w.step[j] = w.start[j] + w.compliance[j] * sum;
     }
 }
-// Fix coordinates that the step moves beyond a limit. Return whether the function has fixed a coordinate.
+// Fix coordinates that the step moves beyond a limit. Return whether the function fixed a coordinate.
 GPUSIM_FN bool fix_at_limits(const Robot& r, const RobotWork& w) {
     bool reached = false;
     for (int j = 0; j < r.freedoms; ++j) {
@@ -245,35 +245,35 @@ GPUSIM_FN double allowed_fraction(const Robot& r, const RobotWork& w, int level,
     }
     return sqrt_(ratio);
 }
-// Shorten the step that a level adds to ``above``, to limit the increase of errors of higher levels.
+// Shorten the step that a level adds to ``step_above``, to limit the increase of errors of higher levels.
 GPUSIM_SHARED void shorten_step(const Robot& r, const RobotWork& w, int level, int remaining, const double* target,
                                 const double* mass) {
     const int rows = r.level_start[level];
-    // Higher levels finish after lower levels.
+    // A level with more levels above it stops disturbing them earlier.
     const int own = r.finishing * (level - 1), half = (r.iterations + 1) / 2;
     const int late = (own < half ? own : half) - remaining + 1;
     double leak = r.leak, fraction = 1.0;
     for (int k = 0; k < late && k < r.finishing; ++k) leak = leak * r.finer;
     for (int a = 0; a < rows; ++a) w.linear_gain[a] = 0.0;
     for (int j = 0; j < r.freedoms; ++j) {
-        const double start = w.above[j], added = w.step[j] - start, size = abs_(added);
+        const double start = w.step_above[j], added = w.step[j] - start, size = abs_(added);
         const double room = added < 0.0 ? start - w.low[j] : w.high[j] - start;
         if (size > room) fraction = min_(fraction, room / size);
         for (int a = 0; a < rows; ++a) w.linear_gain[a] += w.jacobian[j * r.rows + a] * start;
         w.added[j] = added;
     }
-    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + fraction * w.added[j];
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j] + fraction * w.added[j];
     try_step(r, w, target, mass);
     fraction = fraction * allowed_fraction(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
-    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + fraction * w.added[j];
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j] + fraction * w.added[j];
 }
-// Limit the joint rotations that a level adds to max_rotation.
+// Limit the joint rotations in the step of a level to max_rotation.
 GPUSIM_FN void limit_rotations(const Robot& r, const RobotWork& w) {
     double largest = r.max_rotation;
     for (int j = 0; j < r.freedoms; ++j)
-        if (r.rate_rotates[j]) largest = max_(largest, abs_(w.step[j] - w.above[j]));
+        if (r.rate_rotates[j]) largest = max_(largest, abs_(w.step[j] - w.step_above[j]));
     const double scale = r.max_rotation / largest;
-    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + scale * (w.step[j] - w.above[j]);
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j] + scale * (w.step[j] - w.step_above[j]);
 }
 // Find the free coordinates of a level. All other coordinates are at limits, and the level pushes these coordinates
 // against the limits.
@@ -287,7 +287,7 @@ GPUSIM_FN void find_free(const Robot& r, const RobotWork& w, int level) {
                 push += w.jacobian[j * r.rows + a] * (a < above ? force[a] : r.row_weight[a] * w.error[a]);
         const bool held = (w.low[j] >= -r.at_limit && push < 0.0) || (w.high[j] <= r.at_limit && push > 0.0);
         w.free[j] = r.rate_moves[j] && !held ? 1.0 : 0.0;
-        w.fixed[j] = w.above[j] = w.step[j];
+        w.fixed[j] = w.step_above[j] = w.step[j];
     }
 }
 // Limit the errors of all priorities after the first to max_way. The array ``full_error`` stores the original errors.
@@ -313,7 +313,7 @@ GPUSIM_FN void find_step_in_order(
         if (r.level_start[level] == r.level_start[level + 1] && !r.level_pulls[level]) continue;
         find_free(r, w, level);
         for (int pass = 1; pass <= r.max_passes; ++pass) {
-            for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j];
+            for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j];
             solve_level(r, w, level);
             if (level > 1) limit_rotations(r, w);
             if (pass == r.max_passes || !fix_at_limits(r, w)) break;

@@ -16,11 +16,11 @@
 #define ELEMENT_LINE 3
 #define ELEMENT_SUM 4
 
-// Arrays of one world. In the Jacobian, all rows of one velocity are adjacent.
+// Arrays of one world. The Jacobian is column-major.
 struct RobotWork {
     double *posture, *rotation, *origin, *axis, *point, *mass, *moment, *jacobian, *error, *lever, *pull;
-    double *damping, *compliance, *start, *step, *above, *fixed, *free, *low, *high, *matrix, *column, *force, *last;
-    double *before, *trial_error, *linear_gain, *full_error, *added;
+    double *damping, *compliance, *start, *step, *step_above, *fixed, *free, *low, *high, *matrix, *column, *force;
+    double *last, *before, *trial_error, *linear_gain, *full_error, *added;
 };
 GPUSIM_FN double* next_array(double*& memory, int count) {
     double* out = memory;
@@ -46,7 +46,7 @@ GPUSIM_FN void assign_memory(const Robot& r, double* memory, double* posture, Ro
     w.compliance = next_array(memory, v);
     w.start = next_array(memory, v);
     w.step = next_array(memory, v);
-    w.above = next_array(memory, v);
+    w.step_above = next_array(memory, v);
     w.fixed = next_array(memory, v);
     w.free = next_array(memory, v);
     w.low = next_array(memory, v);
@@ -80,7 +80,7 @@ GPUSIM_FN void add_rotated(const double* matrix, const double* vector, double* t
     for (int k = 0; k < 3; ++k) to[k] += rotated[k];
 }
 
-// Apply a free rotation (three angles about the axes of the joint frame).
+// Apply the rotation of a ball joint, a quaternion. Its three velocities are about the axes of the joint frame.
 GPUSIM_FN void apply_ball(const Robot& r, const RobotWork& w, int motion, double* frame, const double* point) {
     const double* q = w.posture + r.motion_at[motion];
     const int rate = r.motion_rate[motion];
