@@ -162,10 +162,10 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
 }
 
 // Find the corners of the overlap of both faces. m[3*i + j] is the cosine between axis i of the reference box and axis
-// j of the incident box. t is the vector between the centers, in the axes of the reference box. `apart` is the gap
+// j of the incident box. t is the vector between the centers, in the axes of the reference box. `separation` is the gap
 // along the normal. Return the number of points, or 0 if the faces do not overlap or all gaps are too large.
 GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const double* m, const double* t, int k,
-                                   bool flipped, double apart, double margin, Manifold& out) {
+                                   bool flipped, double separation, double margin, Manifold& out) {
     const double *h = ref.size, *g = inc.size;
     const int u = k == 2 ? 0 : k + 1, v = 3 - k - u;
     const double s = t[k] < 0.0 ? -1.0 : 1.0;
@@ -209,7 +209,7 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
         gap[n++] = z;
         min_gap = z < min_gap ? z : min_gap;
     }
-    if (apart > 0.0 && min_gap > apart + BOX_PREFER * (h[0] + h[1] + h[2] + g[0] + g[1] + g[2])) return 0;
+    if (separation > 0.0 && min_gap > separation + BOX_PREFER * (h[0] + h[1] + h[2] + g[0] + g[1] + g[2])) return 0;
     int pick[4] = {0, 1, 2, 3};
     if (n > 4) box_spread(w, gap, n, h[u] + h[v], pick);
     out.count = n > 4 ? 4 : n;

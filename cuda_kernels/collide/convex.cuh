@@ -109,20 +109,20 @@ GPUSIM_FN void set_point(const Shape& a, const Approach& c, const double* middle
     out.count += 1;
 }
 
-GPUSIM_FN void middle_of(const double* p, const double* q, double* out) {
+GPUSIM_FN void midpoint_of(const double* p, const double* q, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = 0.5 * (p[k] + q[k]);
 }
 
 // Return whether the shape has a single facing corner that is the exact contact point. Corners on round rims are not
 // exact.
-GPUSIM_FN bool shows_corner(const Shape& s, int count) {
+GPUSIM_FN bool has_exact_corner(const Shape& s, int count) {
     return count == 1 && (is_polytope(s) || s.kind == SHAPE_SPHERE || s.kind == SHAPE_CAPSULE);
 }
 
 // Set one contact point. p and q are the facing corners of a and b, or null.
 GPUSIM_SHARED void single_point(const Shape& a, const Approach& c, const double* p, const double* q, int id, Manifold& out) {
     double middle[3];
-    middle_of(p ? p : c.on_a, q ? q : c.on_b, middle);
+    midpoint_of(p ? p : c.on_a, q ? q : c.on_b, middle);
     if (p && !q)
         for (int k = 0; k < 3; ++k) middle[k] = p[k] + 0.5 * c.gap * c.normal[k];
     if (q && !p)
@@ -163,7 +163,7 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
         const double gap = dot3(g, c.normal);
         min_gap = min_(min_gap, gap);
         if (gap - c.radius_a - c.radius_b > margin) continue;
-        middle_of(x, y, middle);
+        midpoint_of(x, y, middle);
         ids[out.count] = i == 0 ? low_id : high_id;
         set_point(a, c, middle, gap, out);
     }
@@ -200,7 +200,7 @@ GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, do
     for (int i = 0; i < out.count; ++i) min_gap = min_(min_gap, out.gap[i]);
     if (min_gap <= c.gap + (has_rim(a) || has_rim(b) ? EXACT_ROUND : EXACT) * c.extent) return;
     double middle[3];
-    middle_of(c.on_a, c.on_b, middle);
+    midpoint_of(c.on_a, c.on_b, middle);
     for (int k = 0; k < 3; ++k) out.p[3 * out.count + k] = middle[k] + 0.5 * side * c.gap * c.normal[k];
     out.gap[out.count] = c.gap;
     out.id[out.count++] = 65535;
@@ -249,7 +249,7 @@ GPUSIM_SHARED void contact_points(const Shape& a, const Shape& b, const Approach
         }
         if (segment_points(a, c, margin, p, ids_p, q, ids_q, out)) return;
     }
-    single_point(a, c, shows_corner(a, count_p) ? p : nullptr, shows_corner(b, count_q) ? q : nullptr,
+    single_point(a, c, has_exact_corner(a, count_p) ? p : nullptr, has_exact_corner(b, count_q) ? q : nullptr,
                  mix_ids(ids_p[0], ids_q[0], count_p + 4 * count_q), out);
 }
 

@@ -12,8 +12,8 @@ GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing,
 }
 
 // Transform the shape to the frame of the ground, and set the values that all scans need.
-GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s, double* lower,
-                            double* upper) {
+GPUSIM_FN void ground_prepare(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s,
+                              double* lower, double* upper) {
     body = b;
     double d[3];
     subtract3(b.center, field.center, d);
@@ -34,9 +34,9 @@ GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, S
 }
 
 // Prepare a scan of a height field. Return false if no cells are below the shape.
-GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
+GPUSIM_SHARED bool field_prepare(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
     double lower[3], upper[3];
-    ground_begin(field, b, margin, body, s, lower, upper);
+    ground_prepare(field, b, margin, body, s, lower, upper);
     s.columns = int(field.size[0]);
     s.rows = int(field.size[1]);
     s.dx = field.size[2];
@@ -92,7 +92,7 @@ GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     }
 }
 
-GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
+GPUSIM_FN double field_square_distance(const FieldPoint& p, const FieldPoint& q) {
     const double d[3] = {p.b[0] - q.b[0], p.b[1] - q.b[1], p.b[2] - q.b[2]};
     return dot3(d, d);
 }
@@ -104,7 +104,8 @@ GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     for (int k = 0; k < 4; ++k) {
         if (!s.best[k].found) continue;
         min_gap = min_(min_gap, s.best[k].gap);
-        if (!s.best[nearest].found || field_square(s.best[k], deepest) < field_square(s.best[nearest], deepest))
+        if (!s.best[nearest].found
+            || field_square_distance(s.best[k], deepest) < field_square_distance(s.best[nearest], deepest))
             nearest = k;
     }
     if (deepest.gap < min_gap - FIELD_TIE * s.size) s.best[nearest] = deepest;
@@ -115,7 +116,7 @@ GPUSIM_FN void field_merge(FieldScan& s) {
     const double merge = 1e-6 * s.size * s.size;
     for (int k = 3; k > 0; --k)
         for (int m = 0; m < k; ++m)
-            if (s.best[m].found && field_square(s.best[m], s.best[k]) < merge) s.best[k].found = false;
+            if (s.best[m].found && field_square_distance(s.best[m], s.best[k]) < merge) s.best[k].found = false;
 }
 
 GPUSIM_SHARED void field_write(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
@@ -190,7 +191,7 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
                                          Manifold* out) {
     Shape body;
     FieldScan s;
-    if (!field_begin(field, b, margin, body, s)) return 0;
+    if (!field_prepare(field, b, margin, body, s)) return 0;
     return ground_manifolds(field, body, s, max_manifolds, out);
 }
 

@@ -30,7 +30,7 @@ GPUSIM_FN double mesh_step(const double* size, int k) {
     return max_(size[3 + k] - size[k], max_(1e-6 * max_side, 1e-12)) / MESH_GRID;
 }
 // Get side k of the box of a node, in grid steps. k is 0 to 2 for lower sides, and 3 to 5 for upper sides.
-GPUSIM_FN int mesh_side(const int* node, int k) {
+GPUSIM_FN int mesh_box_side(const int* node, int k) {
     const unsigned word = unsigned(node[k / 2]);
     return int(k % 2 ? word >> 16 : word & 65535u);
 }

@@ -56,7 +56,7 @@ GPUSIM_FN int mesh_next(const MeshScan& s, MeshWalk& w) {
         const int* node = s.nodes + 4 * w.node;
         bool apart = false;
         for (int k = 0; k < 3; ++k)
-            apart = apart || mesh_side(node, k) > w.high[k] || mesh_side(node, 3 + k) < w.low[k];
+            apart = apart || mesh_box_side(node, k) > w.high[k] || mesh_box_side(node, 3 + k) < w.low[k];
         w.node = apart && node[3] >= 0 ? node[3] : w.node + 1;
         if (apart || node[3] >= 0) continue;
         w.triangle = MESH_LEAF * (-1 - node[3]);
@@ -72,7 +72,7 @@ GPUSIM_FN double mesh_height(const MeshTriangle& t, const double* p) {
     return dot3(d, t.n);
 }
 // Return the distance of a point from edge k along the triangle's plane, positive outside.
-GPUSIM_FN double mesh_level(const MeshTriangle& t, int k, const double* p) {
+GPUSIM_FN double mesh_edge_distance(const MeshTriangle& t, int k, const double* p) {
     double d[3];
     subtract3(p, t.corner + 3 * k, d);
     return dot3(d, t.outward + 3 * k);
@@ -131,7 +131,7 @@ GPUSIM_FN void mesh_normal(const double* corner, double* n) {
 }
 
 // Return the height of the shape's middle above the plane of a triangle.
-GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
+GPUSIM_FN double mesh_body_height(const MeshScan& s, const MeshTriangle& t) {
     if (s.body->kind != SHAPE_HULL && s.body->kind != SHAPE_CONE) return mesh_height(t, s.body->center);
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double high[3], low[3];
@@ -156,7 +156,7 @@ GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t)
     }
     if (square > s.ball * s.ball) return false;
     mesh_normal(c, t.n);
-    t.side = mesh_middle(s, t) < 0.0 ? -1.0 : 1.0;
+    t.side = mesh_body_height(s, t) < 0.0 ? -1.0 : 1.0;
     for (int k = 0; k < 3; ++k) {
         double* out = t.outward + 3 * k;
         subtract3(c + 3 * ((k + 1) % 3), c + 3 * k, e);

@@ -155,12 +155,12 @@ GPUSIM_FN int capsule_overlap(const Shape& a, const Shape& b, const double* u, c
     for (int k = 0; k < 2; ++k) {
         const double s = k == 0 ? low : high;
         const double t = clamped((s - middle) / c, -b.size[1], b.size[1]);
-        double on_a[3], apart = 0.0;
+        double on_a[3], separation = 0.0;
         for (int i = 0; i < 3; ++i) {
-            apart = apart + out.normal[i] * (d[i] + t * v[i] - s * u[i]);
+            separation = separation + out.normal[i] * (d[i] + t * v[i] - s * u[i]);
             on_a[i] = a.center[i] + s * u[i] + a.size[0] * out.normal[i];
         }
-        const double gap = apart - a.size[0] - b.size[0];
+        const double gap = separation - a.size[0] - b.size[0];
         if (gap <= margin) put_point(out, n++, on_a, gap, k);
     }
     return n;

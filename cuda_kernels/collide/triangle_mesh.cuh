@@ -71,7 +71,7 @@ GPUSIM_SHARED int mesh_clip(const MeshScan& s, const MeshTriangle& t, double* po
         for (int i = 0; i < n; ++i) {
             const int j = i + 1 == n ? 0 : i + 1;
             const double *p = old + 3 * i, *q = old + 3 * j;
-            const double di = space - mesh_level(t, side, p), dj = space - mesh_level(t, side, q);
+            const double di = space - mesh_edge_distance(t, side, p), dj = space - mesh_edge_distance(t, side, q);
             if (di >= 0.0 && count < FIELD_CORNERS) {
                 copy3(p, polygon + 3 * count);
                 ids[count++] = old_ids[i];
@@ -98,7 +98,7 @@ GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
     if (gap > s.margin) return FIELD_FAR;
     bool inside = true;
     for (int k = 0; k < 3; ++k) foot[k] = nearest[k] - gap * t.n[k];
-    for (int k = 0; k < 3; ++k) inside = inside && mesh_level(t, k, foot) <= MESH_INSIDE * s.size;
+    for (int k = 0; k < 3; ++k) inside = inside && mesh_edge_distance(t, k, foot) <= MESH_INSIDE * s.size;
     int n = face_polygon(*s.body, down, polygon, ids);
     for (int i = 0; i < 3 * n; ++i) polygon[i] = polygon[i] - s.radius * t.n[i % 3];
     n = mesh_clip(s, t, polygon, ids, n);
@@ -122,7 +122,7 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
     bool on[3];
     int count = 0, edge = 0;
     for (int k = 0; k < 3; ++k) {
-        on[k] = mesh_level(t, k, x) >= -MESH_INSIDE * s.size;
+        on[k] = mesh_edge_distance(t, k, x) >= -MESH_INSIDE * s.size;
         count += on[k] ? 1 : 0;
         if (on[k]) edge = k;
     }
@@ -242,7 +242,7 @@ GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, dou
                                           Manifold* out) {
     Shape body;
     MeshScan s;
-    ground_begin(mesh, b, margin, body, s, s.lower, s.upper);
+    ground_prepare(mesh, b, margin, body, s, s.lower, s.upper);
     for (int k = 0; k < 3; ++k) {
         s.lower[k] = s.lower[k] - margin;
         s.upper[k] = s.upper[k] + margin;

@@ -232,7 +232,7 @@ GPUSIM_FN void search_bucket(const World& w, Partners& p, int bucket, const int*
     }
 }
 GPUSIM_FN void search_grid(const World& w, Partners& p) {
-    const int i = p.shape, *own = w.shape_cell() + 3 * i;
+    const int i = p.shape, *center = w.shape_cell() + 3 * i;
     if (is_large(w, i)) {
         for (int other = i + 1; other < w.shapes(); ++other) add_partner(w, p, other);
         return;
@@ -241,7 +241,7 @@ GPUSIM_FN void search_grid(const World& w, Partners& p) {
     for (int x = -1; x <= 1; ++x)
         for (int y = -1; y <= 1; ++y)
             for (int z = -1; z <= 1; ++z) {
-                const int cell[3] = {own[0] + x, own[1] + y, own[2] + z};
+                const int cell[3] = {center[0] + x, center[1] + y, center[2] + z};
                 search_bucket(w, p, bucket_of(w, cell), cell);
             }
 }

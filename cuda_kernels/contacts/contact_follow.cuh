@@ -79,7 +79,7 @@ GPUSIM_FN void follow_lane(const World& w, int slot) {
     Manifold found;
     const int count = collide_again(w, m, anchors, found);
     // If the contact has ended, or the point has passed a seam, keep the old point until the end of the step.
-    if (!count || (w.seam_pairs() && covered_manifold(w, a, b, found))) return;
+    if (!count || (w.seam_pairs() && seam_covers_manifold(w, a, b, found))) return;
     for (int j = 0; j < 3; ++j) {
         r[AT_BEND + j] = real(found.normal[j] - anchors[LANES * (24 + j)]);
         anchors[LANES * (24 + j)] = found.normal[j];

@@ -52,15 +52,15 @@ template <class T> GPUSIM_FN T locate_point(Lane r, const Poses<T>& poses, const
     typedef PartLane<T> Part_;
     world_anchor(r, 0, poses.rotation, anchor, arms);
     world_anchor(r, 1, poses.rotation + 9, anchor + 3 * LANES, arms + 3);
-    T apart[3];
-    for (int j = 0; j < 3; ++j) apart[j] = (poses.position[3 + j] - poses.position[j]) + (arms[3 + j] - arms[j]);
-    const T gap = dot3(normal, apart);
+    T separation[3];
+    for (int j = 0; j < 3; ++j) separation[j] = (poses.position[3 + j] - poses.position[j]) + (arms[3 + j] - arms[j]);
+    const T gap = dot3(normal, separation);
     // The point on the rolling surface moves with its body. The point on the other surface stays on the opposite side
     // of the gap.
     const T rolls_a = Part_::load_real(&r[AT_ROLLS]), rolls_b = Part_::load_real(&r[AT_ROLLS + 1]);
     const T weight = 0.5 * (1.0 - rolls_a + rolls_b);
     for (int j = 0; j < 3; ++j) {
-        const T along = 0.5 * gap * normal[j], across = apart[j] - gap * normal[j];
+        const T along = 0.5 * gap * normal[j], across = separation[j] - gap * normal[j];
         arms[j] = arms[j] + (along + weight * across);
         arms[3 + j] = arms[3 + j] - (along + (1.0 - weight) * across);
     }

@@ -150,16 +150,16 @@ GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* ou
 // out -= W^T E^-1 W for one pivot, with ``columns`` columns of W at the first manifold and ``rows`` at the second.
 GPUSIM_FN void subtract_pivot(int block, int rows, const real* to, int columns, const real* from, const real* inverse,
                               real* out) {
-    real scale[MAX_ROWS], own[MAX_ROWS], other[MAX_ROWS];
+    real scale[MAX_ROWS], to_row[MAX_ROWS], from_row[MAX_ROWS];
     read_row(block, inverse, scale);
     for (int j = 0; j < columns; ++j) {
-        read_row(block, from + block * j, other);
-        EACH_ROW(row, block) other[row] *= scale[row];
+        read_row(block, from + block * j, from_row);
+        EACH_ROW(row, block) from_row[row] *= scale[row];
         for (int k = 0; k < 6; ++k) {
             if (k >= rows) continue;
-            read_row(block, to + block * k, own);
-            real sum = own[0] * other[0];
-            EACH_ROW(row, block) if (row) sum += own[row] * other[row];
+            read_row(block, to + block * k, to_row);
+            real sum = to_row[0] * from_row[0];
+            EACH_ROW(row, block) if (row) sum += to_row[row] * from_row[row];
             out[6 * j + k] -= sum;
         }
     }
@@ -168,11 +168,11 @@ GPUSIM_FN void subtract_pivot(int block, int rows, const real* to, int columns, 
 // subtract_pivot for blocks of six rows. V is Three or Six.
 template <class V> GPUSIM_FN void subtract_pivot_six(const real* to, int columns, const real* from,
                                                      const real* inverse, real* out) {
-    V own[6];
-    for (int row = 0; row < 6; ++row) own[row] = V::strided(to + row, 6);
+    V to_row[6];
+    for (int row = 0; row < 6; ++row) to_row[row] = V::strided(to + row, 6);
     for (int j = 0; j < columns; ++j, from += 6, out += 6) {
-        V sum = own[0] * (from[0] * inverse[0]);
-        for (int row = 1; row < 6; ++row) sum = sum + own[row] * (from[row] * inverse[row]);
+        V sum = to_row[0] * (from[0] * inverse[0]);
+        for (int row = 1; row < 6; ++row) sum = sum + to_row[row] * (from[row] * inverse[row]);
         for (int k = 0; k < V::COUNT; ++k) out[k] -= sum.get(k);
     }
 }
@@ -220,9 +220,9 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
             for (int c = 1; c < columns; ++c) moved[k] += out[6 * c + k] * push[c];
         }
         for (int i = from == to ? j : w.condensed_start()[to]; i < w.condensed_start()[to + 1]; ++i) {
-            const real* own = w.condensed_wrench() + 6 * i;
-            real sum = own[0] * moved[0];
-            for (int k = 1; k < rows; ++k) sum += own[k] * moved[k];
+            const real* wrench = w.condensed_wrench() + 6 * i;
+            real sum = wrench[0] * moved[0];
+            for (int k = 1; k < rows; ++k) sum += wrench[k] * moved[k];
             column_at(w, j)[i] = column_at(w, i)[j] = sum;
         }
     }
@@ -377,36 +377,37 @@ GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Ei
 #endif
 // Set one of Newton's equations: a row of the derivative, and the distance from the projection.
 GPUSIM_FN void set_equation(const World& w, int row) {
-    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN), own = number[row];
-    const int kind = index_at(w, AT_KIND)[own], state = index_at(w, AT_STATE)[own];
-    const real scale = vector_at(w, AT_SCALE)[own];
+    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN), row_number = number[row];
+    const int kind = index_at(w, AT_KIND)[row_number], state = index_at(w, AT_STATE)[row_number];
+    const real scale = vector_at(w, AT_SCALE)[row_number];
     const auto out = equation_at(w, row);
     for (int k = unknowns; k < ((unknowns + 8) & ~7); ++k) out[k] = real(0);
-    out[unknowns] = vector_at(w, AT_RESIDUAL)[own];
-    const auto response = responses_at(w, own);
+    out[unknowns] = vector_at(w, AT_RESIDUAL)[row_number];
+    const auto response = responses_at(w, row_number);
     if (state == STATE_RELEASED) {
         for (int k = 0; k < unknowns; ++k) out[k] = real(k == row);
         return;
     }
     if (state == STATE_HELD) {
         for (int k = 0; k < unknowns; ++k) out[k] = response[number[k]] * scale;
-        out[row] += vector_at(w, AT_COMPLIANCE)[own] * scale + *w.newton_damping();
+        out[row] += vector_at(w, AT_COMPLIANCE)[row_number] * scale + *w.newton_damping();
         return;
     }
     // Sliding: the direction follows the free impulse, and the radius follows the normal impulses.
-    const real along = vector_at(w, AT_ALONG)[own], across = vector_at(w, AT_ACROSS)[own];
+    const real along = vector_at(w, AT_ALONG)[row_number], across = vector_at(w, AT_ACROSS)[row_number];
     const real own_factor = across * (real(1) - along * along);
     for (int k = 0; k < unknowns; ++k) out[k] = own_factor * scale * response[number[k]];
-    out[row] += real(1) + *w.newton_damping() - own_factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[own]);
+    out[row] += real(1) + *w.newton_damping()
+        - own_factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[row_number]);
     if (kind == KIND_FIRST || kind == KIND_SECOND) {
-        const int other = kind == KIND_FIRST ? own + 1 : own - 1, column = index_at(w, AT_COLUMN)[other];
+        const int other = kind == KIND_FIRST ? row_number + 1 : row_number - 1, column = index_at(w, AT_COLUMN)[other];
         const real factor = -across * along * vector_at(w, AT_ALONG)[other];
         for (int k = 0; k < unknowns; ++k) out[k] += factor * scale * responses_at(w, other)[number[k]];
         out[column] -= factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[other]);
     }
-    for (int k = index_at(w, AT_NORMAL)[own]; k < index_at(w, AT_NORMAL_END)[own]; k += 3)
+    for (int k = index_at(w, AT_NORMAL)[row_number]; k < index_at(w, AT_NORMAL_END)[row_number]; k += 3)
         if (vector_at(w, AT_NOW)[k] > real(0))
-            out[index_at(w, AT_COLUMN)[k]] -= along * vector_at(w, AT_COEFFICIENT)[own];
+            out[index_at(w, AT_COLUMN)[k]] -= along * vector_at(w, AT_COEFFICIENT)[row_number];
 }
 GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
     const auto pivot = equation_at(w, k), out = equation_at(w, row);

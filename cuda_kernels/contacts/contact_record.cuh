@@ -36,16 +36,16 @@ GPUSIM_FN bool has_records(const World& w, int item) { return item < record_item
 
 // Get ``count`` numbers per body, for one side of each lane.
 template <class T> GPUSIM_FN void gather(Lane r, int side, const T* from, int stride, int count, real* out) {
-    const T* own = from + stride * int(r[AT_BODIES + side]);
-    for (int k = 0; k < count; ++k) out[k] = real(own[k]);
+    const T* source = from + stride * int(r[AT_BODIES + side]);
+    for (int k = 0; k < count; ++k) out[k] = real(source[k]);
 }
 #if ITEM_LANES > 1
 template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int stride, int count, Wide* out) {
     int body[LANES];
     whole_numbers(r[AT_BODIES + side], body);
     for (int l = 0; l < LANES; ++l) {
-        const T* own = from + stride * body[l];
-        for (int k = 0; k < count; ++k) reinterpret_cast<real*>(out + k)[l] = real(own[k]);
+        const T* source = from + stride * body[l];
+        for (int k = 0; k < count; ++k) reinterpret_cast<real*>(out + k)[l] = real(source[k]);
     }
 }
 #endif

@@ -121,8 +121,9 @@ template <class R> GPUSIM_SHARED void point_masses(R r) {
         for (int d = 0; d < 3; ++d) {
             respond(r, wrench + 6 * d, moved);
             for (int i = d; i < 3; ++i) {
-                const N* own = wrench + 6 * i;
-                mass[3 * d + i] = own[0] * moved[0] + own[1] * moved[1] + own[2] * moved[2] + own[3] * moved[3] + own[4] * moved[4] + own[5] * moved[5];
+                const N* unit = wrench + 6 * i;
+                mass[3 * d + i] = unit[0] * moved[0] + unit[1] * moved[1] + unit[2] * moved[2] + unit[3] * moved[3]
+                    + unit[4] * moved[4] + unit[5] * moved[5];
             }
         }
         for (int d = 0; d < 3; ++d) p[AT_MASS + d] = mass[d];
@@ -266,24 +267,24 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     // Within the slop, the normal velocity of points is 0, so that round-off does not change the distribution of loads.
     // Bouncing points and points on bodies with joints have no slop.
     const N tolerance = inputs.joined ? none : choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
-    const auto apart = gap > tolerance;
-    const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
+    const auto separated = gap > tolerance;
+    const N excess = -(gap + slop), closing = choose(separated, N(gap / h), none);
     // A trial step needs no values for the drift.
     const bool trial = *w.forward_only();
-    const N yields = inputs.softness * p[AT_MASS];
-    const auto deep = inputs.joined ? over > real(0) : over > real(NO_FORCE);
+    const N compliance = inputs.softness * p[AT_MASS];
+    const auto deep = inputs.joined ? excess > real(0) : excess > real(NO_FORCE);
     const auto far = gap > (inputs.joined ? Every<N>::of(slop) : tolerance);
     const auto rigid = far | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.moving_velocity);
-    p[AT_GAMMA] = trial ? none : choose(rigid, none, yields);
+    p[AT_GAMMA] = trial ? none : choose(rigid, none, compliance);
     // The bias keeps the penetration that a load causes. The push-out corrects the remaining penetration.
-    const N push = min_(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.max_depenetration_speed())));
-    const N sunk = inputs.joined ? choose(rigid, none, N(-gap / h)) : push;
-    p[AT_CARRIED] = trial ? none : choose(sunk > real(0), min_(sunk, inputs.carried), none);
-    const N more = push - p[AT_CARRIED];
-    const auto pushes = (over > real(0)) & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h);
-    p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
+    const N push = min_(N(real(PUSH_SHARE) * excess / h), Every<N>::of(real(w.max_depenetration_speed())));
+    const N correction = inputs.joined ? choose(rigid, none, N(-gap / h)) : push;
+    p[AT_CARRIED] = trial ? none : choose(correction > real(0), min_(correction, inputs.carried), none);
+    const N remaining = push - p[AT_CARRIED];
+    const auto pushes = (excess > real(0)) & (remaining > real(PUSH_BAND * PUSH_SHARE) * slop / h);
+    p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * remaining, N(-closing));
     p[AT_PUSHED] = none;
-    p[AT_BIAS] = closes - p[AT_CARRIED] + dot3(n, bend) + normal_bias;
+    p[AT_BIAS] = closing - p[AT_CARRIED] + dot3(n, bend) + normal_bias;
     const auto tire = r[AT_LAW] == real(LAW_TIRE);
     for (int j = 1; j < 3; ++j) {
         const N slip = p[AT_SLIP + j] * (real(SLIP_SHARE) / h);

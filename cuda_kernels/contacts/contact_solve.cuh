@@ -187,9 +187,9 @@ GPUSIM_FN void solve_item_friction(const World& w, int slot, Lane r, Sweep<real>
 }
 #if ITEM_LANES > 1
 GPUSIM_FN void solve_item_friction(const World& w, int slot, Wide* r, Sweep<Wide>& s) {
-    const Wide own = choose(has_manifold_friction(r), Wide::of(real(1)), Wide{});
+    const Wide selected = choose(has_manifold_friction(r), Wide::of(real(1)), Wide{});
     for (int l = 0; l < LANES; ++l) {
-        if (!(own[l] > real(0))) continue;
+        if (!(selected[l] > real(0))) continue;
         Sweep<real> one;
         one.max_change = s.max_change[l];
         for (int k = 0; k < 6; ++k) {
@@ -214,9 +214,9 @@ GPUSIM_SHARED void sweep_points(const World& w, int slot, R r, F floors, Sweep<N
     N frame[9];
     take(r + AT_FRAME, 9, frame);
     for (int k = 0; k < 3 * points; ++k) s.step[k] = none;
-    N busy = Every<N>::of(real(1));
+    N active = Every<N>::of(real(1));
     for (int pass = 0; pass < passes; ++pass) {
-        const auto live = (r[AT_PASSES] > real(pass)) & (busy > none);
+        const auto live = (r[AT_PASSES] > real(pass)) & (active > none);
         if (!any(live)) break;
         const N before = s.max_change;
         s.max_change = none;
@@ -225,7 +225,7 @@ GPUSIM_SHARED void sweep_points(const World& w, int slot, R r, F floors, Sweep<N
             sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), last, floors, s.step + 3 * k, s);
         }
         // The passes end when a pass changes the impulses very little.
-        if (passes > 1) busy = choose(s.max_change > real(PASS_SETTLED) * greatest_load(r), busy, none);
+        if (passes > 1) active = choose(s.max_change > real(PASS_SETTLED) * greatest_load(r), active, none);
         s.max_change = max_(before, s.max_change);
     }
     for (int k = 0; k < points; ++k) {
@@ -409,11 +409,11 @@ template <class R, class N> GPUSIM_FN void warm_wrench(R r, N* wrench) {
     take(r + AT_TORQUE, 3, torque);
     for (int k = 0; k < 6; ++k) wrench[k] = N{};
     for (int n = 0; n < max_points(r); ++n) {
-        N impulse[3], arm[3], own[6];
+        N impulse[3], arm[3], added[6];
         take(point_record(r, n) + AT_IMPULSE, 3, impulse);
         take(point_record(r, n) + AT_OFFSET, 3, arm);
-        point_wrench(frame, arm, impulse, own);
-        for (int k = 0; k < 6; ++k) wrench[k] = choose(r[AT_COUNT] > real(n), N(wrench[k] + own[k]), wrench[k]);
+        point_wrench(frame, arm, impulse, added);
+        for (int k = 0; k < 6; ++k) wrench[k] = choose(r[AT_COUNT] > real(n), N(wrench[k] + added[k]), wrench[k]);
     }
     for (int k = 0; k < 3; ++k) {
         wrench[k] += frame[3 + k] * shear[1] + frame[6 + k] * shear[2];

@@ -10,8 +10,8 @@
 GPUSIM_FN bool ray_hits_node(const Shape& s, const double* step, const Ray& r, const int* node, double best) {
     double enter = r.start, leave = best;
     for (int k = 0; k < 3; ++k) {
-        const double low = s.size[k] + (mesh_side(node, k) - 1.0) * step[k] - r.origin[k];
-        const double high = s.size[k] + (mesh_side(node, 3 + k) + 1.0) * step[k] - r.origin[k];
+        const double low = s.size[k] + (mesh_box_side(node, k) - 1.0) * step[k] - r.origin[k];
+        const double high = s.size[k] + (mesh_box_side(node, 3 + k) + 1.0) * step[k] - r.origin[k];
         if (r.direction[k] == 0.0) {
             if (low > 0.0 || high < 0.0) return false;
             continue;

@@ -99,20 +99,20 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
         for (int b = 0; b <= a; ++b) w.matrix[a * end + b] = 0.0;
     }
     for (int j = 0; j < r.freedoms; ++j) {
-        const double *RESTRICT own = w.jacobian + j * r.rows, compliance = w.compliance[j], start = w.start[j];
+        const double *RESTRICT column = w.jacobian + j * r.rows, compliance = w.compliance[j], start = w.start[j];
         const double change = w.step[j] - start;
         const int first = r.rate_run[j], last = r.rate_run[j + 1];
         for (int run = first; run < last && r.run_start[run] < end; ++run) {
             const int low = r.run_start[run], high = r.run_end[run];
             for (int a = low; a < high; ++a) {
-                y[a] += own[a] * (a < above ? change : -start);
+                y[a] += column[a] * (a < above ? change : -start);
                 if (compliance == 0.0) continue;
-                const double scaled = compliance * own[a];
+                const double scaled = compliance * column[a];
                 double* RESTRICT row = w.matrix + a * end;
                 for (int other = first; other <= run; ++other) {
                     const int stop = other < run ? r.run_end[other] : a + 1;
                     VECTORIZE
-                    for (int b = r.run_start[other]; b < stop; ++b) row[b] += scaled * own[b];
+                    for (int b = r.run_start[other]; b < stop; ++b) row[b] += scaled * column[b];
                 }
             }
         }
@@ -219,7 +219,7 @@ GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target
     for (int k = 0; k < r.size; ++k) w.before[k] = w.posture[k];
     move_posture(r, w);
     move_nodes(r, w);
-    weigh_nodes(r, w, mass);
+    accumulate_masses(r, w, mass);
     for (int e = 0; e < r.elements; ++e) w.trial_error[e] = -element_row(r, w, e, false);
     double position[3], errors[6];
     for (int goal = 0; goal < r.goals; ++goal) {
@@ -250,10 +250,10 @@ GPUSIM_SHARED void shorten_step(const Robot& r, const RobotWork& w, int level, i
                                 const double* mass) {
     const int rows = r.level_start[level];
     // A level with more levels above it stops disturbing them earlier.
-    const int own = r.finishing * (level - 1), half = (r.iterations + 1) / 2;
-    const int late = (own < half ? own : half) - remaining + 1;
+    const int final_iterations = r.finishing * (level - 1), half = (r.iterations + 1) / 2;
+    const int finish_count = (final_iterations < half ? final_iterations : half) - remaining + 1;
     double leak = r.leak, fraction = 1.0;
-    for (int k = 0; k < late && k < r.finishing; ++k) leak = leak * r.finer;
+    for (int k = 0; k < finish_count && k < r.finishing; ++k) leak = leak * r.finer;
     for (int a = 0; a < rows; ++a) w.linear_gain[a] = 0.0;
     for (int j = 0; j < r.freedoms; ++j) {
         const double start = w.step_above[j], added = w.step[j] - start, size = abs_(added);
@@ -264,7 +264,7 @@ GPUSIM_SHARED void shorten_step(const Robot& r, const RobotWork& w, int level, i
     }
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j] + fraction * w.added[j];
     try_step(r, w, target, mass);
-    fraction = fraction * allowed_fraction(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
+    fraction = fraction * allowed_fraction(r, w, level, leak, finish_count > 0 ? 0.0 : r.leak_share);
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j] + fraction * w.added[j];
 }
 // Limit the joint rotations in the step of a level to max_rotation.
@@ -337,7 +337,7 @@ GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
     for (int number = 0; number < r.iterations; ++number) {
         const int levels = number >= r.iterations - r.without ? r.task_levels : r.levels;
         move_nodes(r, w);
-        weigh_nodes(r, w, mass);
+        accumulate_masses(r, w, mass);
         find_rows(r, w, target);
         find_pulls(r, w, postures);
         find_limits(r, w, levels);
@@ -350,7 +350,7 @@ GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
         move_posture(r, w);
     }
     move_nodes(r, w);
-    weigh_nodes(r, w, mass);
+    accumulate_masses(r, w, mass);
     double greatest = 0.0, gap = 0.0, position[3];
     for (int j = 0; j < r.freedoms; ++j) greatest = max_(greatest, abs_(w.step[j]));
     for (int e = 0; e < r.elements; ++e) gap = max_(gap, abs_(element_row(r, w, e, false)));

@@ -135,7 +135,7 @@ GPUSIM_FN void move_nodes(const Robot& r, const RobotWork& w) {
     }
 }
 // Compute the masses and first moments of the subtree of each node.
-GPUSIM_FN void weigh_nodes(const Robot& r, const RobotWork& w, const double* mass) {
+GPUSIM_FN void accumulate_masses(const Robot& r, const RobotWork& w, const double* mass) {
     for (int i = 0; i < r.nodes; ++i) {
         double center[3];
         copy3(w.origin + 3 * i, center);
@@ -271,10 +271,10 @@ GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool
         return value;
     }
     const double none[3] = {0.0, 0.0, 0.0};
-    double position_a[3], position_b[3], apart[3], u[3], v[3], back[3];
+    double position_a[3], position_b[3], separation[3], u[3], v[3], back[3];
     node_point(w, a, r.element_point_a + 3 * e, position_a);
     node_point(w, b, r.element_point_b + 3 * e, position_b);
-    subtract3(position_b, position_a, apart);
+    subtract3(position_b, position_a, separation);
     rotate_from_node(w, kind == ELEMENT_WORLD_GAP ? -1 : a, r.element_u + 3 * e, u);
     double value;
     if (kind == ELEMENT_ANGLE) {
@@ -287,12 +287,12 @@ GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool
         return value - r.element_offset[e];
     }
     if (kind == ELEMENT_LINE) {
-        value = norm3(apart);
-        for (int k = 0; k < 3; ++k) u[k] = apart[k] / (value > 0.0 ? value : 1.0);
+        value = norm3(separation);
+        for (int k = 0; k < 3; ++k) u[k] = separation[k] / (value > 0.0 ? value : 1.0);
     } else {
-        value = dot3(u, apart);
+        value = dot3(u, separation);
     }
-    cross3(u, apart, v);
+    cross3(u, separation, v);
     for (int k = 0; k < 3; ++k) back[k] = -u[k];
     if (rows) add_row(r, w, e, b, position_b, u, none);
     if (rows) add_row(r, w, e, a, position_a, back, kind == ELEMENT_GAP ? v : none);
