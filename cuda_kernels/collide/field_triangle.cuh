@@ -174,14 +174,14 @@ GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, cons
 // of p is on the triangle, or on or below the surface. A triangle in another plane has the contact if it contains the
 // foot of p. Such a triangle is only a candidate if p is deep below it.
 GPUSIM_SHARED int field_classify(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
-    const bool straight = field_covers(s, t, p);
-    if (straight && !(gap > 0.0)) return FIELD_HIT;
+    const bool vertical = field_covers(s, t, p);
+    if (vertical && !(gap > 0.0)) return FIELD_HIT;
     double foot[3];
     field_foot(t, p, gap, foot);
-    const bool under = field_covers(s, t, foot);
-    if (straight) return under || field_contains(s, foot) ? FIELD_HIT : FIELD_MISS;
+    const bool foot_inside = field_covers(s, t, foot);
+    if (vertical) return foot_inside || field_contains(s, foot) ? FIELD_HIT : FIELD_MISS;
     FieldTriangle other;
-    if (!under || (field_at(s, p, other) && field_same_plane(s, t, other))) return FIELD_MISS;
+    if (!foot_inside || (field_at(s, p, other) && field_same_plane(s, t, other))) return FIELD_MISS;
     return gap > -s.radius ? FIELD_HIT : FIELD_CANDIDATE;
 }
 

@@ -3,15 +3,15 @@
 #include "shape.cuh"
 
 #define MESH_LEAF 4      // triangles in a leaf
-#define MESH_GRID 65535.0  // steps of the grid for box sides, along each side of the mesh
+#define MESH_GRID 65535.0  // number of grid steps along each side of the mesh. Boxes are on this grid
 
 // The tree contains the first num_solid triangles. All later triangles belong to neighbor shapes.
 struct MeshTables {
     const int* corners;    // three vertices of each triangle
     const int* opposite;   // for each edge, the far vertex of the adjacent triangle, or -1
-    const int* fan_start;  // triangles of vertex v are fan[fan_start[v] .. fan_start[v + 1])
+    const int* fan_start;  // vertex v has the triangles fan[fan_start[v] .. fan_start[v + 1])
     const int* nodes;      // tree of boxes
-    const int* fan;
+    const int* fan;        // triangles around each vertex
     int num_solid, num_nodes;
 };
 GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {

@@ -135,7 +135,7 @@ GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, in
 }
 GPUSIM_FN double seam_probe_distance(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
 // Return whether a point of the tile near x is in no neighbor. The points are in the plane perpendicular to n.
-GPUSIM_SHARED bool seam_is_bare(const World& w, int tile, const double* x, const double* n) {
+GPUSIM_SHARED bool seam_is_uncovered(const World& w, int tile, const double* x, const double* n) {
     const double probe = seam_probe_distance(w, tile);
     for (int k = 0; k < 8; ++k) {
         double point[3];
@@ -150,7 +150,7 @@ GPUSIM_SHARED bool seam_covers(const World& w, int tile, const double* x, const 
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
         const int other = w.seam()[i];
         const double space = seam_space(w, tile, other);
-        if (seam_contains(w, other, x, space) && seam_rises(w, other, x, n, space)) return !seam_is_bare(w, tile, x, n);
+        if (seam_contains(w, other, x, space) && seam_rises(w, other, x, n, space)) return !seam_is_uncovered(w, tile, x, n);
     }
     return false;
 }
@@ -215,13 +215,13 @@ GPUSIM_SHARED int seam_verdict(const World& w, int tile, const SeamPoints& p) {
     for (int k = 0; k < 3; ++k) n[k] = tilted ? n[k] + SEAM_STEEP / sine * tilt[k] : p.n[k];
     const double level = dot3(p.x + 3 * seam_highest(p, n), n) - SEAM_LEAN * w.seam_reach()[tile];
     const bool may_be_lower = tilted || w.shape_kind()[tile] == SHAPE_HEIGHT_FIELD;
-    bool bare = false;
+    bool uncovered = false;
     for (int k = 0; k < p.count; ++k) {
         if (seam_covers(w, tile, p.x + 3 * k, n)) continue;
         if (!(may_be_lower && dot3(p.x + 3 * k, n) < level)) return SEAM_KEPT;
-        bare = true;
+        uncovered = true;
     }
-    return tilted && bare ? SEAM_CORRECTED : SEAM_DROPPED;
+    return tilted && uncovered ? SEAM_CORRECTED : SEAM_DROPPED;
 }
 GPUSIM_FN void seam_points(const World& w, int m, int side, SeamPoints& out) {
     out.count = w.pair_points()[m];
