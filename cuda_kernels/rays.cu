@@ -5,7 +5,7 @@
 #include "contacts/shape_tables.cuh"
 #include "ray_shapes.cuh"
 
-#define NEARBY 1.000001  // tolerance of bounding spheres
+#define RADIUS_FACTOR 1.000001  // tolerance of bounding spheres
 
 // A ray in the world frame, and the shape that it hits, or -1.
 struct Cast {
@@ -41,12 +41,13 @@ GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ra
     if (radius < UNBOUNDED) {
         r.start = dot3(near, c.direction);
         for (int k = 0; k < 3; ++k) near[k] -= r.start * c.direction[k];
-        const double room = NEARBY * radius;
-        if (dot3(near, near) > room * room || r.start > room || c.distance < -r.start - room) return false;
+        const double max_distance = RADIUS_FACTOR * radius;
+        if (dot3(near, near) > max_distance * max_distance || r.start > max_distance
+            || c.distance < -r.start - max_distance) return false;
     }
-    product33(rotation, w.shape_frame() + 9 * shape, s.turn);
-    rotate_back3(s.turn, near, r.origin);
-    rotate_back3(s.turn, c.direction, r.direction);
+    product33(rotation, w.shape_frame() + 9 * shape, s.rotation);
+    rotate_back3(s.rotation, near, r.origin);
+    rotate_back3(s.rotation, c.direction, r.direction);
     return true;
 }
 GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
@@ -59,7 +60,7 @@ GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
     if (!(distance < c.distance)) return;
     c.distance = max_(distance, 0.0);
     c.shape = shape;
-    rotate3(s.turn, normal, normal);
+    rotate3(s.rotation, normal, normal);
     const double length = norm3(normal);
     // If the normal is zero (a disk), use the reverse direction of the ray.
     for (int k = 0; k < 3; ++k) c.normal[k] = length > 0.0 ? normal[k] / length : -c.direction[k];

@@ -88,7 +88,7 @@ GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
     if (*w.condensed_failed()) return;
     GPUSIM_ROLLED
     for (int n = 0; n < size; ++n) {
-        RUN(1, leave_condensed(w, condensed_member(w, n), n));
+        RUN(1, store_condensed(w, condensed_member(w, n), n));
         if (has_path(w, n)) RUN(update_items(w, n), update_path(w, n, i));
     }
 }

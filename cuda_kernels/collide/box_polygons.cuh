@@ -55,8 +55,8 @@ GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, dou
         const double s = abs_((g.x[p1] - g.x[p0]) * (g.y[i] - g.y[p0]) - (g.y[p1] - g.y[p0]) * (g.x[i] - g.x[p0]));
         if (s > best + tie * size) { best = s; p2 = i; }
     }
-    const double turned = (g.x[p1] - g.x[p0]) * (g.y[p2] - g.y[p0]) - (g.y[p1] - g.y[p0]) * (g.x[p2] - g.x[p0]);
-    const double sign = turned < 0.0 ? -1.0 : 1.0;
+    const double twice_area = (g.x[p1] - g.x[p0]) * (g.y[p2] - g.y[p0]) - (g.y[p1] - g.y[p0]) * (g.x[p2] - g.x[p0]);
+    const double sign = twice_area < 0.0 ? -1.0 : 1.0;
     best = -1.0;
     for (int i = 0; i < n; ++i) {
         if (i == p0 || i == p1 || i == p2) continue;
@@ -71,13 +71,13 @@ GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, dou
     int deepest = 0;
     for (int i = 1; i < n; ++i) deepest = gap[i] < gap[deepest] ? i : deepest;
     int nearest = 0;
-    double bar = gap[p0], distance = 1e300;
+    double min_gap = gap[p0], distance = 1e300;
     for (int k = 0; k < 4; ++k) {
         const double x = g.x[pick[k]] - g.x[deepest], y = g.y[pick[k]] - g.y[deepest];
-        bar = min_(bar, gap[pick[k]]);
+        min_gap = min_(min_gap, gap[pick[k]]);
         if (x * x + y * y < distance) { distance = x * x + y * y; nearest = k; }
     }
-    if (gap[deepest] < bar - tie) pick[nearest] = deepest;
+    if (gap[deepest] < min_gap - tie) pick[nearest] = deepest;
     for (int k = 1; k < 4; ++k)
         for (int m = k; m > 0 && pick[m - 1] > pick[m]; --m) {
             const int swap = pick[m];

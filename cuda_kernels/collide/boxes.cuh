@@ -30,7 +30,7 @@ struct BoxAxis {
 
 GPUSIM_FN bool box_faces_apart(const Shape& a, const Shape& b, double margin, BoxPair& p) {
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
-    const double *m = a.turn, *n = b.turn;
+    const double *m = a.rotation, *n = b.rotation;
     p.a = a.size;
     p.b = b.size;
     for (int i = 0; i < 3; ++i) {
@@ -109,7 +109,7 @@ GPUSIM_FN void box_edge_normal(const BoxPair& p, int i, int j, double sine, doub
 }
 
 // Return whether the best edge axis is better than the best face.
-GPUSIM_FN bool box_edge_wins(const BoxPair& p, int face, const BoxAxis& edge, const double* n) {
+GPUSIM_FN bool box_edge_is_better(const BoxPair& p, int face, const BoxAxis& edge, const double* n) {
     if (!(edge.gap > p.face_gap[face] + BOX_TIE * p.size)) return false;
     if (edge.gap > p.face_gap[face] + BOX_PREFER * p.size) return true;
     const int k = face < 3 ? face : face - 3;
@@ -151,8 +151,8 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     double middle[3];
     for (int k = 0; k < 3; ++k) middle[k] = 0.5 * (on_a[k] + on_b[k]);
     double world[3];
-    rotate3(a.turn, middle, world);
-    rotate3(a.turn, n, out.normal);
+    rotate3(a.rotation, middle, world);
+    rotate3(a.rotation, n, out.normal);
     for (int k = 0; k < 3; ++k) {
         out.a[k] = (a.center[k] + world[k]) - (0.5 * across) * out.normal[k];
         out.b[k] = (a.center[k] + world[k]) + (0.5 * across) * out.normal[k];
@@ -162,10 +162,10 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
 }
 
 // Find the corners of the overlap of both faces. m[3*i + j] is the cosine between axis i of the reference box and axis
-// j of the incident box. t is the vector between the centers, in the axes of the reference box. `apart` is the gap
-// along the normal. Return 0 if all gaps exceed the margin.
+// j of the incident box. t is the vector between the centers, in the axes of the reference box. `separation` is the gap
+// along the normal. Return the number of points, or 0 if the faces do not overlap or all gaps are too large.
 GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const double* m, const double* t, int k,
-                                   bool flipped, double apart, double margin, Manifold& out) {
+                                   bool flipped, double separation, double margin, Manifold& out) {
     const double *h = ref.size, *g = inc.size;
     const int u = k == 2 ? 0 : k + 1, v = 3 - k - u;
     const double s = t[k] < 0.0 ? -1.0 : 1.0;
@@ -182,20 +182,20 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     const double qx = g[j2] * m[3 * u + j2], qy = g[j2] * m[3 * v + j2];
     const double snap = BOX_SNAP * (h[u] + h[v]);
     const double limit_x = h[u] + snap, limit_y = h[v] + snap;
-    const double reach_x = abs_(px) + abs_(qx), reach_y = abs_(py) + abs_(qy);
+    const double extent_x = abs_(px) + abs_(qx), extent_y = abs_(py) + abs_(qy);
     out.count = 0;
-    if (abs_(cx) - reach_x > limit_x || abs_(cy) - reach_y > limit_y) return 0;
+    if (abs_(cx) - extent_x > limit_x || abs_(cy) - extent_y > limit_y) return 0;
     BoxPolygon w;
     w.n = 4;
     w.x[0] = cx + px + qx; w.x[1] = cx - px + qx; w.x[2] = cx - px - qx; w.x[3] = cx + px - qx;
     w.y[0] = cy + py + qy; w.y[1] = cy - py + qy; w.y[2] = cy - py - qy; w.y[3] = cy + py - qy;
     for (int i = 0; i < 4; ++i) w.edge[i] = i;
-    if (cx + reach_x > limit_x) box_clip(w, false, 1.0, limit_x, 4);
-    if (reach_x - cx > limit_x) box_clip(w, false, -1.0, limit_x, 5);
-    if (cy + reach_y > limit_y) box_clip(w, true, 1.0, limit_y, 6);
-    if (reach_y - cy > limit_y) box_clip(w, true, -1.0, limit_y, 7);
+    if (cx + extent_x > limit_x) box_clip(w, false, 1.0, limit_x, 4);
+    if (extent_x - cx > limit_x) box_clip(w, false, -1.0, limit_x, 5);
+    if (cy + extent_y > limit_y) box_clip(w, true, 1.0, limit_y, 6);
+    if (extent_y - cy > limit_y) box_clip(w, true, -1.0, limit_y, 7);
     double gap[BOX_POLYGON];
-    double least = 1e300;
+    double min_gap = 1e300;
     int feature[BOX_POLYGON], n = 0;
     const int base = ((2 * (flipped ? k + 3 : k) + (s < 0.0 ? 1 : 0)) * 6 + 2 * j + (up ? 1 : 0)) * 64;
     for (int i = 0; i < w.n; ++i) {
@@ -207,13 +207,13 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
         w.x[n] = x;
         w.y[n] = y;
         gap[n++] = z;
-        least = z < least ? z : least;
+        min_gap = z < min_gap ? z : min_gap;
     }
-    if (apart > 0.0 && least > apart + BOX_PREFER * (h[0] + h[1] + h[2] + g[0] + g[1] + g[2])) return 0;
+    if (separation > 0.0 && min_gap > separation + BOX_PREFER * (h[0] + h[1] + h[2] + g[0] + g[1] + g[2])) return 0;
     int pick[4] = {0, 1, 2, 3};
     if (n > 4) box_spread(w, gap, n, h[u] + h[v], pick);
     out.count = n > 4 ? 4 : n;
-    const double* e = ref.turn;
+    const double* e = ref.rotation;
     const double sign = flipped ? -1.0 : 1.0;
     double normal[3];
     for (int i = 0; i < 3; ++i) {
@@ -238,10 +238,10 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
 GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     double thin = p.a[0];
     for (int k = 0; k < 3; ++k) thin = min_(thin, min_(p.a[k], p.b[k]));
-    const double most = min_(BOX_GRAZE * p.size, BOX_GRAZE_THIN * thin);
-    if (p.face_gap[face] < -most) return false;
+    const double max_overlap = min_(BOX_GRAZE * p.size, BOX_GRAZE_THIN * thin);
+    if (p.face_gap[face] < -max_overlap) return false;
     for (int k = 0; k < 6; ++k) {
-        if (k == face || abs_(p.face_gap[k]) > most) continue;
+        if (k == face || abs_(p.face_gap[k]) > max_overlap) continue;
         const bool same = (k < 3) == (face < 3);
         if (same || p.q[k < 3 ? 3 * k + face - 3 : 3 * face + k - 3] < 0.5) return true;
     }
@@ -260,7 +260,7 @@ GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, 
         double n[3];
         const int i = (edge.code - 6) / 3;
         box_edge_normal(p, i, edge.code - 6 - 3 * i, edge.sine, n);
-        if (box_edge_wins(p, face, edge, n)) {
+        if (box_edge_is_better(p, face, edge, n)) {
             out.count = box_edge_contact(a, p, edge, n, out);
             return out.count > 0 ? 1 : -1;
         }

@@ -83,17 +83,17 @@ GPUSIM_FN double square_distance(const double* p, const double* q) {
 
 // Return the deepest point. If several points are equally deep, return the first point.
 GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
-    double least = UNBOUNDED;
-    for (int i = 0; i < count; ++i) least = min_(least, gap[i]);
+    double min_gap = UNBOUNDED;
+    for (int i = 0; i < count; ++i) min_gap = min_(min_gap, gap[i]);
     int best = 0;
-    while (!(gap[best] <= least + slack) && best + 1 < count) ++best;
+    while (!(gap[best] <= min_gap + slack) && best + 1 < count) ++best;
     return best;
 }
 
 // Return the point that forms the largest triangle with p and q. ``sign`` selects the side of the line through p and q.
 GPUSIM_FN int widest_point(const double* points, int count, const double* p, const double* q, const double* n, double sign,
                            double slack) {
-    double most = slack;
+    double max_area = slack;
     int best = -1;
     for (int i = 0; i < count; ++i) {
         double e[3], f[3], m[3];
@@ -101,7 +101,7 @@ GPUSIM_FN int widest_point(const double* points, int count, const double* p, con
         subtract3(points + 3 * i, p, f);
         cross3(e, f, m);
         const double area = sign * dot3(m, n);
-        if (area > most + slack || (best < 0 && area > most)) { most = area; best = i; }
+        if (area > max_area + slack || (best < 0 && area > max_area)) { max_area = area; best = i; }
     }
     return best;
 }
@@ -123,13 +123,13 @@ GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count
             > square_distance(points + 3 * deepest, points + 3 * farthest) + CHOICE_SLACK * extent) farthest = i;
     chosen[0] = deepest;
     chosen[1] = farthest;
-    int kept = 2;
+    int num_chosen = 2;
     for (int side = 0; side < 2; ++side) {
         const int i = widest_point(points, count, points + 3 * deepest, points + 3 * farthest, n, side == 0 ? 1.0 : -1.0,
                                    CHOICE_SLACK * extent);
-        if (i >= 0) chosen[kept++] = i;
+        if (i >= 0) chosen[num_chosen++] = i;
     }
-    return kept;
+    return num_chosen;
 }
 
 // Set the feature numbers of the points. No two points of a manifold have the same number.

@@ -5,7 +5,7 @@
 #if GPUSIM_LINKED == 1
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out);
 #if GPUSIM_SHAPES > 1
-GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int most, Manifold* out);
+GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int max_manifolds, Manifold* out);
 #endif
 #else
 #include "boxes.cuh"
@@ -91,10 +91,10 @@ GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* 
     // If another linked part passes the shapes, the compiler does not know their address space. Local copies have a
     // known address space.
     const Shape first = swapped ? b : a, second = swapped ? a : b;
-    double kept[4] = {guess[0], guess[1], guess[2], guess[3]};
+    double local_guess[4] = {guess[0], guess[1], guess[2], guess[3]};
     Manifold found;
-    collide_ordered(first, second, margin, kept, found);
-    for (int k = 0; k < 4; ++k) guess[k] = kept[k];
+    collide_ordered(first, second, margin, local_guess, found);
+    for (int k = 0; k < 4; ++k) guess[k] = local_guess[k];
     copy_manifold(found, out);
 #else
     collide_ordered(swapped ? b : a, swapped ? a : b, margin, guess, out);
@@ -103,16 +103,16 @@ GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* 
     return out.count;
 }
 #if GPUSIM_SHAPES > 1
-// Compute up to `most` manifolds of a concave and a convex shape, the deepest first. Return their number.
-GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
+// Compute up to `max_manifolds` manifolds of a concave and a convex shape, the deepest first. Return their number.
+GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int max_manifolds, Manifold* out) {
     const bool swapped = is_ground(b);
 #if GPUSIM_LINKED
     const Shape field = swapped ? b : a, body = swapped ? a : b;
     Manifold found[MANIFOLDS];
-    const int count = GROUND_MANIFOLDS(field, body, margin, most, found);
+    const int count = GROUND_MANIFOLDS(field, body, margin, max_manifolds, found);
     for (int k = 0; k < count; ++k) copy_manifold(found[k], out[k]);
 #else
-    const int count = GROUND_MANIFOLDS(swapped ? b : a, swapped ? a : b, margin, most, out);
+    const int count = GROUND_MANIFOLDS(swapped ? b : a, swapped ? a : b, margin, max_manifolds, out);
 #endif
     for (int k = 0; k < count && swapped; ++k) swap_sides(out[k]);
     return count;

@@ -69,14 +69,14 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     c.extent = shape_extent(a) + shape_extent(b);
     c.radius_a = core_radius(a);
     c.radius_b = core_radius(b);
-    const double most = margin + c.radius_a + c.radius_b;
+    const double max_gap = margin + c.radius_a + c.radius_b;
     double v[3] = {-direction[0], -direction[1], -direction[2]};
     if (!(dot3(v, v) > 0.25)) {  // no guess
         for (int k = 0; k < 3; ++k) v[k] = -c.offset[k];
         if (!(dot3(v, v) > 0.0)) v[2] = -1.0;
     }
     Simplex s;
-    const int status = gjk(a, b, c.offset, most, TOUCHING * c.extent, v, s);
+    const int status = gjk(a, b, c.offset, max_gap, TOUCHING * c.extent, v, s);
     const double distance = norm3(v);
     for (int k = 0; k < 3; ++k) c.normal[k] = direction[k] = -v[k] / distance;
     if (status == GJK_FAR) return false;
@@ -88,7 +88,7 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     }
     c.gap = -depth_along(a, b, c.offset, c.normal);
     copy3(c.normal, direction);
-    return c.gap <= most;
+    return c.gap <= max_gap;
 }
 
 // All candidates for contact points, with the gaps of the cores. The points are on the core of B (side = 1) or on the
@@ -109,20 +109,20 @@ GPUSIM_FN void set_point(const Shape& a, const Approach& c, const double* middle
     out.count += 1;
 }
 
-GPUSIM_FN void middle_of(const double* p, const double* q, double* out) {
+GPUSIM_FN void midpoint_of(const double* p, const double* q, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = 0.5 * (p[k] + q[k]);
 }
 
 // Return whether the shape has a single facing corner that is the exact contact point. Corners on round rims are not
 // exact.
-GPUSIM_FN bool shows_corner(const Shape& s, int count) {
+GPUSIM_FN bool has_exact_corner(const Shape& s, int count) {
     return count == 1 && (is_polytope(s) || s.kind == SHAPE_SPHERE || s.kind == SHAPE_CAPSULE);
 }
 
 // Set one contact point. p and q are the facing corners of a and b, or null.
 GPUSIM_SHARED void single_point(const Shape& a, const Approach& c, const double* p, const double* q, int id, Manifold& out) {
     double middle[3];
-    middle_of(p ? p : c.on_a, q ? q : c.on_b, middle);
+    midpoint_of(p ? p : c.on_a, q ? q : c.on_b, middle);
     if (p && !q)
         for (int k = 0; k < 3; ++k) middle[k] = p[k] + 0.5 * c.gap * c.normal[k];
     if (q && !p)
@@ -150,7 +150,7 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
     const int low_id = first > 0.0 ? 256 + ids_q[opposite ? 1 : 0] : ids_p[0];
     const int high_id = last < 1.0 ? 256 + ids_q[opposite ? 0 : 1] : ids_p[1];
     int ids[2];
-    double least = UNBOUNDED;
+    double min_gap = UNBOUNDED;
     out.count = 0;
     for (int i = 0; i < 2; ++i) {
         const double t = i == 0 ? low : high, s = clamped((t - t0) / (t1 - t0), 0.0, 1.0);
@@ -161,19 +161,19 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
         }
         subtract3(y, x, g);
         const double gap = dot3(g, c.normal);
-        least = min_(least, gap);
+        min_gap = min_(min_gap, gap);
         if (gap - c.radius_a - c.radius_b > margin) continue;
-        middle_of(x, y, middle);
+        midpoint_of(x, y, middle);
         ids[out.count] = i == 0 ? low_id : high_id;
         set_point(a, c, middle, gap, out);
     }
     set_features(ids, out.count, out.feature);
-    return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise the polygons do not overlap
+    return out.count > 0 && min_gap <= c.gap + EXACT_ROUND * c.extent;  // otherwise the polygons do not overlap
 }
 
 // Clip the polygon q of one shape to the face p of the other shape, and compute the gap of each corner. n is the
 // outward normal of p.
-GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double* p, const int* ids_p, int corners,
+GPUSIM_SHARED void clip_candidates(const Approach& c, double max_gap, const double* p, const int* ids_p, int corners,
                                    const double* n, const double* q, const int* ids_q, int count, Candidates& out) {
     Loop loop, scratch;
     loop.count = 0;
@@ -187,7 +187,7 @@ GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double*
         double g[3];
         subtract3(loop.p + 3 * i, p, g);
         const double gap = dot3(g, face) * scale;
-        if (gap > most) continue;
+        if (gap > max_gap) continue;
         copy3(loop.p + 3 * i, out.p + 3 * out.count);
         out.gap[out.count] = gap;
         out.id[out.count++] = loop.id[i];
@@ -196,11 +196,11 @@ GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double*
 
 // Add the nearest points if they are outside the polygons, because a polygon only approximates a round rim.
 GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, double side, Candidates& out) {
-    double least = UNBOUNDED;
-    for (int i = 0; i < out.count; ++i) least = min_(least, out.gap[i]);
-    if (least <= c.gap + (has_rim(a) || has_rim(b) ? EXACT_ROUND : EXACT) * c.extent) return;
+    double min_gap = UNBOUNDED;
+    for (int i = 0; i < out.count; ++i) min_gap = min_(min_gap, out.gap[i]);
+    if (min_gap <= c.gap + (has_rim(a) || has_rim(b) ? EXACT_ROUND : EXACT) * c.extent) return;
     double middle[3];
-    middle_of(c.on_a, c.on_b, middle);
+    midpoint_of(c.on_a, c.on_b, middle);
     for (int k = 0; k < 3; ++k) out.p[3 * out.count + k] = middle[k] + 0.5 * side * c.gap * c.normal[k];
     out.gap[out.count] = c.gap;
     out.id[out.count++] = 65535;
@@ -209,7 +209,7 @@ GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, do
 // Set the contact points of a face with a face or an edge.
 GPUSIM_SHARED void face_points(const Shape& a, const Shape& b, const Approach& c, double margin, const double* p,
                                const int* ids_p, int count_p, const double* q, const int* ids_q, int count_q, Manifold& out) {
-    const double most = margin + c.radius_a + c.radius_b, back[3] = {-c.normal[0], -c.normal[1], -c.normal[2]};
+    const double max_gap = margin + c.radius_a + c.radius_b, back[3] = {-c.normal[0], -c.normal[1], -c.normal[2]};
     double face_a[3], face_b[3];
     polygon_normal(p, count_p, face_a);
     polygon_normal(q, count_q, face_b);
@@ -219,8 +219,8 @@ GPUSIM_SHARED void face_points(const Shape& a, const Shape& b, const Approach& c
         || (count_q >= 3 && dot3(face_b, back) / norm3(face_b) > dot3(face_a, c.normal) / norm3(face_a) + FACE_BETTER);
     const double side = on_b ? -1.0 : 1.0;
     Candidates found;
-    if (on_b) clip_candidates(c, most, q, ids_q, count_q, back, p, ids_p, count_p, found);
-    else clip_candidates(c, most, p, ids_p, count_p, c.normal, q, ids_q, count_q, found);
+    if (on_b) clip_candidates(c, max_gap, q, ids_q, count_q, back, p, ids_p, count_p, found);
+    else clip_candidates(c, max_gap, p, ids_p, count_p, c.normal, q, ids_q, count_q, found);
     add_nearest(a, b, c, side, found);
     int chosen[4], ids[4];
     const int count = choose_four(found.p, found.gap, found.count, c.normal, chosen);
@@ -249,7 +249,7 @@ GPUSIM_SHARED void contact_points(const Shape& a, const Shape& b, const Approach
         }
         if (segment_points(a, c, margin, p, ids_p, q, ids_q, out)) return;
     }
-    single_point(a, c, shows_corner(a, count_p) ? p : nullptr, shows_corner(b, count_q) ? q : nullptr,
+    single_point(a, c, has_exact_corner(a, count_p) ? p : nullptr, has_exact_corner(b, count_q) ? q : nullptr,
                  mix_ids(ids_p[0], ids_q[0], count_p + 4 * count_q), out);
 }
 
@@ -257,9 +257,9 @@ GPUSIM_SHARED void contact_points(const Shape& a, const Shape& b, const Approach
 GPUSIM_SHARED int convex_convex(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     Approach c;
     double direction[3];
-    rotate3(a.turn, guess, direction);
+    rotate3(a.rotation, guess, direction);
     const bool near = approach(a, b, margin, direction, c);
-    rotate_back3(a.turn, direction, guess);
+    rotate_back3(a.rotation, direction, guess);
     out.count = 0;
     copy3(direction, out.normal);
     if (near) contact_points(a, b, c, margin, out);

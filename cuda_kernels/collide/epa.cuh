@@ -35,7 +35,7 @@ GPUSIM_FN void add_face(Polytope& t, int i, int j, int k) {
 }
 
 // Compute a unit vector perpendicular to d. d can have any length.
-GPUSIM_FN void square_to(const double* d, double* out) {
+GPUSIM_FN void perpendicular_to(const double* d, double* out) {
     const double x = abs_(d[0]), y = abs_(d[1]), z = abs_(d[2]);
     const int k = x <= y && x <= z ? 0 : (y <= z ? 1 : 2);
     const double axis[3] = {k == 0 ? 1.0 : 0.0, k == 1 ? 1.0 : 0.0, k == 2 ? 1.0 : 0.0};
@@ -70,7 +70,7 @@ GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
     } else if (t.points == 2) {
         if (k >= 4) return false;
         subtract3(t.w + 3, t.w, e);
-        square_to(e, u);
+        perpendicular_to(e, u);
         cross3(e, u, f);
         const double length = norm3(f);
         for (int c = 0; c < 3; ++c) d[c] = k < 2 ? u[c] : f[c] / length;
@@ -91,15 +91,15 @@ GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
 // d is then perpendicular to the Minkowski difference.
 GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const double* offset, double thin, Polytope& t,
                                       double* d) {
-    double most = thin, w[3], point[3], trial[3];
+    double max_height = thin, w[3], point[3], trial[3];
     bool found = false;
     for (int k = 0; direction_from(t, k, trial); ++k) {
         difference_support(a, b, offset, trial, w, point);
         double height = height_over(t, w);
         height = t.points == 3 ? abs_(height) : sqrt_(height);
         if (k == 0) copy3(trial, d);
-        if (height > most) {
-            most = height;
+        if (height > max_height) {
+            max_height = height;
             found = true;
             copy3(w, t.w + 3 * t.points);
         }
@@ -110,8 +110,8 @@ GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const doub
 
 // Find a tetrahedron, from the points of the simplex if possible. Return false if the Minkowski
 // difference is flat, with normal n.
-GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, double extent, const Simplex& s, Polytope& t,
-                        double* n) {
+GPUSIM_SHARED bool make_tetrahedron(const Shape& a, const Shape& b, const double* offset, double extent,
+                                    const Simplex& s, Polytope& t, double* n) {
     const double thin = EPA_THIN * extent;
     t.points = t.faces = 0;
     for (int i = 0; i < s.count; ++i) {
@@ -183,7 +183,7 @@ GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, d
     Polytope t;
     n[0] = n[1] = 0.0;
     n[2] = 1.0;
-    if (!span(a, b, offset, extent, s, t, n)) {
+    if (!make_tetrahedron(a, b, offset, extent, s, t, n)) {
         // Cores without a common volume, such as two segments: n is the normal of their common plane.
         if (dot3(n, offset) < 0.0)
             for (int k = 0; k < 3; ++k) n[k] = -n[k];
@@ -199,9 +199,9 @@ GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, d
         const double distance = t.distance[nearest];
         if (distance >= UNBOUNDED) break;  // no face has an area
         difference_support(a, b, offset, m, w, point);
-        const double reach = dot3(m, w);
-        if (reach < depth) {
-            depth = reach;
+        const double support_height = dot3(m, w);
+        if (support_height < depth) {
+            depth = support_height;
             copy3(m, n);
         }
         if (depth - distance <= accuracy * extent || !expand(t, nearest, w, 1e-13 * extent)) break;

@@ -6,7 +6,7 @@
 #pragma once
 #include "field_triangle.cuh"
 
-GPUSIM_FN void field_keep(FieldPoint& slot, const double* b, const double* n, double gap, double score, int feature) {
+GPUSIM_FN void field_store(FieldPoint& slot, const double* b, const double* n, double gap, double score, int feature) {
     for (int k = 0; k < 3; ++k) {
         slot.b[k] = b[k];
         slot.n[k] = n[k];
@@ -18,14 +18,14 @@ GPUSIM_FN void field_keep(FieldPoint& slot, const double* b, const double* n, do
 }
 
 // Return whether a normal is close to the normal of an earlier manifold.
-GPUSIM_FN bool field_knows(const FieldScan& s, const double* n) {
+GPUSIM_FN bool field_is_known(const FieldScan& s, const double* n) {
     for (int m = 0; m < s.known; ++m)
         if (dot3(n, s.seeds[m].n) > FIELD_CONE) return true;
     return false;
 }
 // Record the normal of a triangle that the shape can reach.
-GPUSIM_FN void field_see(FieldScan& s, const double* n) {
-    if (s.spread || s.most == 1 || field_knows(s, n)) return;
+GPUSIM_FN void field_note_normal(FieldScan& s, const double* n) {
+    if (s.spread || s.max_manifolds == 1 || field_is_known(s, n)) return;
     if (!s.seen) copy3(n, s.first);
     s.seen = true;
     s.others = s.others || dot3(n, s.first) < FIELD_NEAR;
@@ -42,18 +42,18 @@ GPUSIM_SHARED bool field_is_lowest(const FieldScan& s, const double* b, const do
 // box must not block the box.
 GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, const FieldPoint& x) {
     const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
-    const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;
+    const double square = 1.0 - cosine * cosine, distance = (cosine * x.gap - other.gap + 4.0 * step) / square;
     double q[3], rise = other.gap;
     FieldTriangle t;
     if (other.gap > x.gap + step || !field_is_lowest(s, x.b, up)) return true;
-    for (int k = 0; k < 3; ++k) q[k] = x.b[k] - x.gap * x.n[k] + way * (up[k] - cosine * x.n[k]);
+    for (int k = 0; k < 3; ++k) q[k] = x.b[k] - x.gap * x.n[k] + distance * (up[k] - cosine * x.n[k]);
     if (!field_at(s, q, t)) return true;
     q[2] = q[2] - plane_gap(t, q) / t.n[2];
     for (int k = 0; k < 3; ++k) rise = rise + (q[k] - x.b[k]) * up[k];
     return rise >= step;
 }
 // Return whether a contact belongs to a new manifold.
-template <class Scan> GPUSIM_SHARED bool field_is_further(const Scan& s, const FieldPoint& x) {
+template <class Scan> GPUSIM_SHARED bool field_is_new_manifold(const Scan& s, const FieldPoint& x) {
     if (!field_is_lowest(s, x.b, x.n)) return false;
     for (int m = 0; m < s.known; ++m)
         if (!field_blocks(s, s.seeds[m], x)) return false;
@@ -61,35 +61,35 @@ template <class Scan> GPUSIM_SHARED bool field_is_further(const Scan& s, const F
 }
 
 // Return whether the scan may keep a contact with this gap.
-GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
+GPUSIM_FN bool field_may_add(const FieldScan& s, const double* b, double gap) {
     if (gap > s.margin) return false;
     const double tie = FIELD_TIE * s.size;
     if (!s.spread) return !s.best[4].found || -gap > s.best[4].score + tie;
     if (s.radius > 0.0) return true;  // the surface point of a rounded shape depends on the normal
-    const double x = dot3(b, s.along), y = dot3(b, s.across), far = s.weight * gap;
+    const double x = dot3(b, s.along), y = dot3(b, s.across), penalty = s.weight * gap;
     for (int k = 0; k < 4; ++k)
-        if (!s.best[k].found || (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - far > s.best[k].score + tie) return true;
+        if (!s.best[k].found || (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - penalty > s.best[k].score + tie) return true;
     return false;
 }
 
 // Keep a contact with the normal n at the point b of the shape, if the current search looks for such a contact.
 template <class Scan>
-GPUSIM_SHARED void field_take(Scan& s, const double* b, const double* n, double gap, int feature) {
-    if (gap > s.margin || field_knows(s, n)) return;
-    field_see(s, n);
+GPUSIM_SHARED void field_add(Scan& s, const double* b, const double* n, double gap, int feature) {
+    if (gap > s.margin || field_is_known(s, n)) return;
+    field_note_normal(s, n);
     const double tie = FIELD_TIE * s.size;
     if (!s.spread) {
         if (s.best[4].found && !(-gap > s.best[4].score + tie)) return;
         FieldPoint x;
-        field_keep(x, b, n, gap, -gap, feature);
-        if (s.known == 0 || field_is_further(s, x)) s.best[4] = x;
+        field_store(x, b, n, gap, -gap, feature);
+        if (s.known == 0 || field_is_new_manifold(s, x)) s.best[4] = x;
         return;
     }
     if (dot3(n, s.seeds[s.known].n) < FIELD_CONE) return;
-    const double x = dot3(b, s.along), y = dot3(b, s.across), far = s.weight * gap;
+    const double x = dot3(b, s.along), y = dot3(b, s.across), penalty = s.weight * gap;
     for (int k = 0; k < 4; ++k) {
-        const double score = (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - far;
-        if (!s.best[k].found || score > s.best[k].score + tie) field_keep(s.best[k], b, n, gap, score, feature);
+        const double score = (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - penalty;
+        if (!s.best[k].found || score > s.best[k].score + tie) field_store(s.best[k], b, n, gap, score, feature);
     }
 }
 
@@ -109,7 +109,8 @@ GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double*
         for (int i = 0; i < n; ++i) {
             const int j = i + 1 == n ? 0 : i + 1;
             const double *p = old + 3 * i, *q = old + 3 * j;
-            const double di = field_share(s, t, p, side) + FIELD_INSIDE, dj = field_share(s, t, q, side) + FIELD_INSIDE;
+            const double di = field_weight(s, t, p, side) + FIELD_INSIDE;
+            const double dj = field_weight(s, t, q, side) + FIELD_INSIDE;
             if (di >= 0.0 && count < FIELD_CORNERS) {
                 copy3(p, polygon + 3 * count);
                 ids[count++] = old_ids[i];
@@ -125,7 +126,7 @@ GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double*
     return n;
 }
 
-// Add contacts with the face of the triangle. Return FIELD_FAR, FIELD_MET, FIELD_MISSED or FIELD_ASIDE.
+// Add contacts with the face of the triangle. Return FIELD_FAR, FIELD_HIT, FIELD_MISS or FIELD_CANDIDATE.
 GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3], polygon[3 * FIELD_CORNERS];
@@ -134,24 +135,24 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
     const double gap = plane_gap(t, nearest);
     if (gap > s.margin) return FIELD_FAR;
-    field_see(s, t.n);
+    field_note_normal(s, t.n);
     int n = face_polygon(*s.body, down, polygon, ids);
     for (int i = 0; i < 3 * n; ++i) polygon[i] = polygon[i] - s.radius * t.n[i % 3];
     n = field_clip(s, t, polygon, ids, n);
     for (int i = 0; i < n; ++i) {
         const int feature = ids[i] < 0 ? field_feature(s, t, -1 - ids[i]) : ids[i];
         double along[3], distance = plane_gap(t, polygon + 3 * i);
-        if (!field_may_take(s, polygon + 3 * i, distance)) continue;
+        if (!field_may_add(s, polygon + 3 * i, distance)) continue;
         copy3(t.n, along);
         if (distance > 0.0 && !field_past_ridge(s, t, polygon + 3 * i, along, &distance)) continue;
-        field_take(s, polygon + 3 * i, along, distance, feature);
+        field_add(s, polygon + 3 * i, along, distance, feature);
     }
-    const int met = field_meets(s, t, nearest, gap);
-    if (met != FIELD_MET) return met;
-    field_take(s, nearest, t.n, gap, FIELD_SUPPORT);
+    const int result = field_classify(s, t, nearest, gap);
+    if (result != FIELD_HIT) return result;
+    field_add(s, nearest, t.n, gap, FIELD_SUPPORT);
     double foot[3];
     field_foot(t, nearest, gap, foot);
-    return gap > 0.0 && field_crosses_ridge(s, t, foot) ? FIELD_MISSED : FIELD_MET;
+    return gap > 0.0 && field_crosses_ridge(s, t, foot) ? FIELD_MISS : FIELD_HIT;
 }
 
 // Extrude the triangle downward to a prism.
@@ -189,7 +190,7 @@ GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* s
     out.face_normal = normals;
     for (int k = 0; k < 9; ++k) {
         if (k < 3) out.center[k] = 0.0;
-        out.turn[k] = k % 4 == 0 ? 1.0 : 0.0;
+        out.rotation[k] = k % 4 == 0 ? 1.0 : 0.0;
     }
 }
 
@@ -206,8 +207,8 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside)
         if (abs_(plane_gap(t, a)) > FIELD_TIE * (s.dx + s.dy)) continue;
         int large = 0, low = 0, high = 0;
         for (int k = 0; k < 3; ++k) {
-            const double share = field_share(s, t, a, k);
-            if (share > FIELD_TIE) {
+            const double weight = field_weight(s, t, a, k);
+            if (weight > FIELD_TIE) {
                 large += 1;
                 high = k;
             } else {
@@ -219,7 +220,7 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside)
         if (large < 3 && !field_has_normal(s, t, k, large == 2, m.normal)) continue;
         double gap = 0.0;
         for (int c = 0; c < 3; ++c) gap = gap + m.normal[c] * (b[c] - a[c]);
-        field_take(s, b, m.normal, gap, field_feature(s, t, 3 + i));
+        field_add(s, b, m.normal, gap, field_feature(s, t, 3 + i));
     }
 }
 
@@ -234,8 +235,8 @@ GPUSIM_SHARED void field_scan(FieldScan& s) {
             if (s.low > high + s.margin) continue;
             for (int half = 0; half < 2; ++half) {
                 field_triangle(s, column, row, half, t);
-                const int met = field_face(s, t);
-                if (met >= FIELD_MISSED && field_has_ridge(s, t)) field_ridge(s, t, met == FIELD_ASIDE);
+                const int result = field_face(s, t);
+                if (result >= FIELD_MISS && field_has_ridge(s, t)) field_ridge(s, t, result == FIELD_CANDIDATE);
             }
         }
 }

@@ -7,20 +7,20 @@
 
 #define FIELD_CONE 0.985      // cosine of 10 degrees: minimum angle between the normals of manifolds
 #define FIELD_NEAR 0.9963     // cosine of 5 degrees: normals within this angle of one normal share a manifold
-#define FIELD_LOWEST 1e-3  // relative to the shape's size: maximum height of a manifold's first point
+#define FIELD_LOWEST 1e-3     // relative to the shape's size: maximum height of a manifold's first point
 #define FIELD_STEP 2e-4       // relative to the shape's size: minimum rise of the ground that blocks a shape
 #define FIELD_TIE 1e-6        // relative to the shape's size: gaps and positions that differ by less count as equal
 #define FIELD_FLAT 1e-6       // relative to the grid spacing: minimum fall of the next triangle at a ridge
-#define FIELD_LEAN 1e-3       // sine of the angle tolerance of surface normals
+#define FIELD_TILT 1e-3       // sine of the angle tolerance of surface normals
 #define FIELD_UPRIGHT 0.9999995  // cosine of the angle tolerance of surface normals
 #define FIELD_INSIDE 1e-9     // barycentric tolerance for points outside the rim of a triangle
 #define FIELD_CORNERS (FACE_CORNERS + 4)
 #define FIELD_SUPPORT 480     // feature numbers: corners of the shape below FIELD_SUPPORT, cells from FIELD_CELLS
 #define FIELD_CELLS 512
 #define FIELD_FAR 0           // result of field_face: the shape is out of reach
-#define FIELD_MET 1           // the face contains the nearest point of the surface
-#define FIELD_MISSED 2        // another triangle or a ridge may contain the nearest point
-#define FIELD_ASIDE 3         // the face contains the nearest point if no other way out is shorter
+#define FIELD_HIT 1           // the face contains the nearest point of the surface
+#define FIELD_MISS 2          // another triangle or a ridge may contain the nearest point
+#define FIELD_CANDIDATE 3     // the face has the contact, unless another triangle requires a shorter motion
 
 struct FieldPoint {
     double b[3], n[3], gap, score;
@@ -30,13 +30,13 @@ struct FieldPoint {
 
 // Input and state of a scan. Without `spread`, the scan finds the deepest contact (best[4]) whose normal differs from
 // the normals of the first `known` seeds. With `spread`, the scan finds the contacts near the normal of seed `known`
-// that are farthest in four directions (best[0..3]). With `most` > 1, `others` is true if another scan may find another
-// normal.
+// that are farthest in four directions (best[0..3]). With `max_manifolds` > 1, `others` is true if another scan may
+// find another normal.
 struct FieldScan {
     const Shape *field, *body;  // `body` is in the frame of the field
     int columns, rows, first_column, last_column, first_row, last_row;
     double dx, dy, margin, radius, size, low, depth;
-    int known, most;
+    int known, max_manifolds;
     bool spread, seen, others;
     double first[3], along[3], across[3], weight;
     FieldPoint best[5], seeds[MANIFOLDS];
@@ -60,7 +60,8 @@ GPUSIM_FN int field_step(int half, int k, bool row) {
     if (half == 0) return row ? (k == 2 ? 1 : 0) : 1;
     return row ? 1 : (k == 1 ? 1 : 0);
 }
-GPUSIM_FN int field_beyond(int half, int k, bool row) {
+// Return the offset in columns (or rows) from corner 0 to the far corner of the neighbor at edge k.
+GPUSIM_FN int field_opposite(int half, int k, bool row) {
     if (half == 0) return row ? (k == 0 ? -1 : 1) : (k == 1 ? 2 : 0);
     return row ? (k == 1 ? 2 : 0) : (k == 2 ? -1 : 1);
 }
@@ -81,7 +82,7 @@ GPUSIM_FN void field_triangle(const FieldScan& s, int column, int row, int half,
 }
 
 // Return the barycentric coordinate of corner k at a point, seen from above.
-GPUSIM_FN double field_share(const FieldScan& s, const FieldTriangle& t, const double* p, int k) {
+GPUSIM_FN double field_weight(const FieldScan& s, const FieldTriangle& t, const double* p, int k) {
     const double u = (p[0] - t.corner[0]) / s.dx, v = (p[1] - t.corner[1]) / s.dy;
     if (t.half == 0) return k == 0 ? 1.0 - u : (k == 1 ? u - v : v);
     return k == 0 ? 1.0 - v : (k == 1 ? u : v - u);
@@ -98,7 +99,7 @@ GPUSIM_FN bool field_falls(const FieldScan& s, const double* from, const double*
     double to[3];
     field_corner(s, column, row, to);
     subtract3(to, from, to);
-    return dot3(to, n) <= FIELD_LEAN * norm3(to);
+    return dot3(to, n) <= FIELD_TILT * norm3(to);
 }
 
 // Return whether the surface has the normal n at corner or edge k of the triangle.
@@ -110,8 +111,9 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
         // The contact may belong to a corner near the point.
         double along[3];
         subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), p, along);
-        if (s.known > 0 && abs_(dot3(along, n)) > FIELD_LEAN * norm3(along)) return false;
-        return field_falls(s, p, n, t.column + field_beyond(t.half, k, false), t.row + field_beyond(t.half, k, true))
+        if (s.known > 0 && abs_(dot3(along, n)) > FIELD_TILT * norm3(along)) return false;
+        return field_falls(s, p, n, t.column + field_opposite(t.half, k, false),
+                           t.row + field_opposite(t.half, k, true))
             && field_falls(s, p, n, t.column + field_step(t.half, last, false),
                            t.row + field_step(t.half, last, true));
     }
@@ -123,7 +125,7 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
 // Return the height of the neighbor triangle's far corner above the triangle's plane, or
 // -UNBOUNDED at the rim of the field.
 GPUSIM_SHARED double field_rise(const FieldScan& s, const FieldTriangle& t, int k) {
-    const int column = t.column + field_beyond(t.half, k, false), row = t.row + field_beyond(t.half, k, true);
+    const int column = t.column + field_opposite(t.half, k, false), row = t.row + field_opposite(t.half, k, true);
     if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return -UNBOUNDED;
     double p[3];
     field_corner(s, column, row, p);
@@ -147,7 +149,7 @@ GPUSIM_SHARED bool field_at(const FieldScan& s, const double* p, FieldTriangle& 
 
 GPUSIM_SHARED bool field_covers(const FieldScan& s, const FieldTriangle& t, const double* p) {
     for (int k = 0; k < 3; ++k)
-        if (field_share(s, t, p, k) < -FIELD_INSIDE) return false;
+        if (field_weight(s, t, p, k) < -FIELD_INSIDE) return false;
     return true;
 }
 
@@ -156,36 +158,37 @@ GPUSIM_FN void field_foot(const FieldTriangle& t, const double* p, double gap, d
 }
 
 // Return whether a foot is on or below the surface.
-GPUSIM_SHARED bool field_holds(const FieldScan& s, const double* foot) {
+GPUSIM_SHARED bool field_contains(const FieldScan& s, const double* foot) {
     FieldTriangle t;
     return field_at(s, foot, t) && plane_gap(t, foot) <= FIELD_FLAT * (s.dx + s.dy);
 }
 
 GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, const FieldTriangle& o) {
-    double most = 0.0;
-    for (int k = 0; k < 3; ++k) most = max_(most, abs_(plane_gap(t, o.corner + 3 * k)));
-    return most <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // smaller than the tolerance of field_holds
+    double max_gap = 0.0;
+    for (int k = 0; k < 3; ++k) max_gap = max_(max_gap, abs_(plane_gap(t, o.corner + 3 * k)));
+    return max_gap <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // smaller than the tolerance of field_contains
 }
 
-// Return whether the face of the triangle has a contact with the lowest point p of the shape. `gap` is the distance of
-// p from the plane. If p is below the surface, the triangle straight above p has the contact, and other triangles
-// return FIELD_ASIDE. If p is above the surface, the foot of p must be on the triangle, or on or below the surface.
-GPUSIM_SHARED int field_meets(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
-    const bool straight = field_covers(s, t, p);
-    if (straight && !(gap > 0.0)) return FIELD_MET;
+// Classify the contact between the face of the triangle and the lowest point p of the shape. `gap` is the distance of p
+// from the plane. A triangle straight above p has the contact. A triangle straight below p has the contact if the foot
+// of p is on the triangle, or on or below the surface. A triangle in another plane has the contact if it contains the
+// foot of p. Such a triangle is only a candidate if p is deep below it.
+GPUSIM_SHARED int field_classify(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
+    const bool vertical = field_covers(s, t, p);
+    if (vertical && !(gap > 0.0)) return FIELD_HIT;
     double foot[3];
     field_foot(t, p, gap, foot);
-    const bool under = field_covers(s, t, foot);
-    if (straight) return under || field_holds(s, foot) ? FIELD_MET : FIELD_MISSED;
+    const bool foot_inside = field_covers(s, t, foot);
+    if (vertical) return foot_inside || field_contains(s, foot) ? FIELD_HIT : FIELD_MISS;
     FieldTriangle other;
-    if (!under || (field_at(s, p, other) && field_same_plane(s, t, other))) return FIELD_MISSED;
-    return gap > -s.radius ? FIELD_MET : FIELD_ASIDE;
+    if (!foot_inside || (field_at(s, p, other) && field_same_plane(s, t, other))) return FIELD_MISS;
+    return gap > -s.radius ? FIELD_HIT : FIELD_CANDIDATE;
 }
 
 // Return whether a foot is outside the triangle, beyond an edge that is a ridge.
 GPUSIM_FN bool field_crosses_ridge(const FieldScan& s, const FieldTriangle& t, const double* foot) {
     for (int k = 0; k < 3; ++k)
-        if (field_share(s, t, foot, k == 0 ? 2 : k - 1) < -FIELD_INSIDE
+        if (field_weight(s, t, foot, k == 0 ? 2 : k - 1) < -FIELD_INSIDE
             && field_rise(s, t, k) < -FIELD_FLAT * (s.dx + s.dy)) return true;
     return false;
 }
@@ -194,18 +197,18 @@ GPUSIM_FN bool field_crosses_ridge(const FieldScan& s, const FieldTriangle& t, c
 // position on the edge, 0 to 1.
 GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to, double* along) {
     int edge = 0;
-    double least = UNBOUNDED;
+    double min_square = UNBOUNDED;
     for (int k = 0; k < 3; ++k) {
         const double* from = t.corner + 3 * k;
         double e[3], d[3];
         subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), from, e);
         subtract3(p, from, d);
-        const double share = clamped(dot3(d, e) / dot3(e, e), 0.0, 1.0);
-        for (int c = 0; c < 3; ++c) d[c] = d[c] - share * e[c];
-        if (!(dot3(d, d) < least)) continue;
-        least = dot3(d, d);
+        const double fraction = clamped(dot3(d, e) / dot3(e, e), 0.0, 1.0);
+        for (int c = 0; c < 3; ++c) d[c] = d[c] - fraction * e[c];
+        if (!(dot3(d, d) < min_square)) continue;
+        min_square = dot3(d, d);
         copy3(d, to);
-        *along = share;
+        *along = fraction;
         edge = k;
     }
     return edge;
@@ -220,7 +223,7 @@ GPUSIM_SHARED bool field_past_ridge(const FieldScan& s, const FieldTriangle& t, 
     const double tie = FIELD_TIE * s.size, square = t.n[2] * t.n[2];
     if (0.5 * *gap * (1.0 - square) <= tie * square) return true;
     field_foot(t, p, *gap, foot);
-    if (field_covers(s, t, foot) || field_holds(s, foot)) return true;
+    if (field_covers(s, t, foot) || field_contains(s, foot)) return true;
     for (int k = 0; k < 3; ++k) core[k] = p[k] + s.radius * n[k];
     const int edge = field_from_rim(t, core, to, &along);
     const double distance = norm3(to);

@@ -23,13 +23,13 @@ struct Simplex {
 GPUSIM_SHARED void difference_support(const Shape& a, const Shape& b, const double* offset, const double* d, double* w,
                                       double* point) {
     double local[3], p[3], q[3];
-    rotate_back3(a.turn, d, local);
+    rotate_back3(a.rotation, d, local);
     core_support(a, local, p);
-    rotate3(a.turn, p, point);
-    rotate_back3(b.turn, d, local);
+    rotate3(a.rotation, p, point);
+    rotate_back3(b.rotation, d, local);
     for (int k = 0; k < 3; ++k) local[k] = -local[k];
     core_support(b, local, q);
-    rotate3(b.turn, q, q);
+    rotate3(b.rotation, q, q);
     for (int k = 0; k < 3; ++k) w[k] = point[k] - (offset[k] + q[k]);
 }
 
@@ -53,17 +53,17 @@ GPUSIM_FN void weigh_segment(const double* p, const double* q, double* weight, d
 
 // Return whether x = v - p is the sum of edges e and f with these weights, and no weight is negative.
 GPUSIM_FN bool is_sum(const double* e, const double* f, const double* x, const double* v, const double* weight) {
-    double miss = 0.0;
+    double error = 0.0;
     for (int k = 0; k < 3; ++k) {
         const double d = weight[1] * e[k] + weight[2] * f[k] - x[k];
-        miss += d * d;
+        error += d * d;
     }
-    const double least = min_(weight[0], min_(weight[1], weight[2]));
-    return least > -GJK_SUM && miss <= GJK_SUM * GJK_SUM * (dot3(v, v) + GJK_ACCURACY * dot3(x, x));
+    const double min_weight = min_(weight[0], min_(weight[1], weight[2]));
+    return min_weight > -GJK_SUM && error <= GJK_SUM * GJK_SUM * (dot3(v, v) + GJK_ACCURACY * dot3(x, x));
 }
 
 // Find the number t between 0 and 1 for which p + t e is nearest to the origin. ``square`` is the squared distance.
-GPUSIM_FN double nearest_share(const double* p, const double* e, double& square) {
+GPUSIM_FN double nearest_fraction(const double* p, const double* e, double& square) {
     const double length = dot3(e, e), t = length > 0.0 ? clamped(-dot3(p, e) / length, 0.0, 1.0) : 0.0;
     square = 0.0;
     for (int k = 0; k < 3; ++k) square += (p[k] + t * e[k]) * (p[k] + t * e[k]);
@@ -108,7 +108,8 @@ GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double
         if (is_sum(e, f, x, v, weight)) return;
         double pq, pr, qr;  // a sliver: use its nearest edge
         subtract3(f, e, x);
-        const double on_pq = nearest_share(p, e, pq), on_pr = nearest_share(p, f, pr), on_qr = nearest_share(q, x, qr);
+        const double on_pq = nearest_fraction(p, e, pq), on_pr = nearest_fraction(p, f, pr);
+        const double on_qr = nearest_fraction(q, x, qr);
         const bool first = pq <= pr && pq <= qr, last = !first && qr < pr;
         s = first ? on_pq : (last ? 1.0 - on_qr : 0.0);
         t = first ? 0.0 : (last ? on_qr : on_pr);
@@ -120,7 +121,7 @@ GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double
 }
 
 // Return true if the triangle i, j, k separates the origin from point o, or if the four points are in one plane.
-GPUSIM_FN bool beyond(const Simplex& s, int i, int j, int k, int o) {
+GPUSIM_FN bool face_separates(const Simplex& s, int i, int j, int k, int o) {
     double e[3], f[3], g[3], n[3];
     const double* p = s.w + 3 * i;
     subtract3(s.w + 3 * j, p, e);
@@ -133,16 +134,16 @@ GPUSIM_FN bool beyond(const Simplex& s, int i, int j, int k, int o) {
 
 // Compute v and the weights for a tetrahedron. Return false if the tetrahedron contains the origin.
 GPUSIM_FN bool weigh_tetrahedron(Simplex& s, double* v) {
-    double least = UNBOUNDED, weight[3], x[3];
+    double min_square = UNBOUNDED, weight[3], x[3];
     bool outside = false;
     for (int o = 3; o >= 0; --o) {
         const int i = o == 0 ? 1 : 0, j = o <= 1 ? 2 : 1, k = o == 3 ? 2 : 3;
-        if (!beyond(s, i, j, k, o)) continue;
+        if (!face_separates(s, i, j, k, o)) continue;
         outside = true;
         weigh_triangle(s.w + 3 * i, s.w + 3 * j, s.w + 3 * k, weight, x);
         const double square = dot3(x, x);
-        if (square < least) {
-            least = square;
+        if (square < min_square) {
+            min_square = square;
             copy3(x, v);
             s.weight[o] = 0.0; s.weight[i] = weight[0]; s.weight[j] = weight[1]; s.weight[k] = weight[2];
         }
@@ -161,28 +162,29 @@ GPUSIM_SHARED bool reduce_simplex(Simplex& s, double* v) {
     if (s.count == 2) weigh_segment(s.w, s.w + 3, s.weight, v);
     if (s.count == 3) weigh_triangle(s.w, s.w + 3, s.w + 6, s.weight, v);
     if (s.count == 4 && !weigh_tetrahedron(s, v)) return false;
-    int kept = 0;
+    int remaining = 0;
     for (int i = 0; i < s.count; ++i) {
         if (!(s.weight[i] > 0.0)) continue;
-        s.weight[kept] = s.weight[i];
-        copy3(s.w + 3 * i, s.w + 3 * kept);
-        copy3(s.a + 3 * i, s.a + 3 * kept);
-        ++kept;
+        s.weight[remaining] = s.weight[i];
+        copy3(s.w + 3 * i, s.w + 3 * remaining);
+        copy3(s.a + 3 * i, s.a + 3 * remaining);
+        ++remaining;
     }
-    s.count = kept;
+    s.count = remaining;
     return true;
 }
 
-GPUSIM_FN bool holds_point(const Simplex& s, const double* w) {
+GPUSIM_FN bool contains_point(const Simplex& s, const double* w) {
     for (int i = 0; i < s.count; ++i)
         if (s.w[3 * i] == w[0] && s.w[3 * i + 1] == w[1] && s.w[3 * i + 2] == w[2]) return true;
     return false;
 }
 
 // Compute the distance of the cores. The input v is a guess of the negative normal, of any length. The output v is the
-// point nearest to the origin. FAR: the distance exceeds ``most``, and v separates the cores. OVERLAP: the distance is
-// below ``least``.
-GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, double most, double least, double* v, Simplex& s) {
+// point nearest to the origin. FAR: the distance exceeds ``max_distance``, and v separates the cores. OVERLAP: the
+// distance is below ``min_distance``.
+GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, double max_distance, double min_distance,
+                      double* v, Simplex& s) {
     double square = UNBOUNDED;
     s.count = 0;
     for (int step = 0; step < GJK_STEPS; ++step) {
@@ -190,8 +192,8 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
         double w[3], point[3];
         difference_support(a, b, offset, d, w, point);
         const double vv = dot3(v, v), vw = dot3(v, w);
-        if (vw > 0.0 && vw * vw > most * most * vv) return GJK_FAR;
-        if (s.count > 0 && (vv - vw <= GJK_ACCURACY * vv || holds_point(s, w))) return GJK_APART;
+        if (vw > 0.0 && vw * vw > max_distance * max_distance * vv) return GJK_FAR;
+        if (s.count > 0 && (vv - vw <= GJK_ACCURACY * vv || contains_point(s, w))) return GJK_APART;
         copy3(w, s.w + 3 * s.count);
         copy3(point, s.a + 3 * s.count);
         s.count += 1;
@@ -206,7 +208,7 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
         }
         square = now;
         copy3(nearest, v);
-        if (square <= least * least) return GJK_OVERLAP;
+        if (square <= min_distance * min_distance) return GJK_OVERLAP;
     }
     return GJK_APART;
 }
@@ -216,8 +218,8 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
 GPUSIM_FN void nearest_points(const Simplex& s, const double* v, double* on_a, double* on_b) {
     double total = 0.0, spread_a = 0.0, spread_b = 0.0;
     for (int i = 0; i < s.count; ++i) total += s.weight[i];
-    const bool whole = !(abs_(total - 1.0) > GJK_WEIGHTS && total > 0.0);
-    for (int i = 1; i < s.count && !whole; ++i)
+    const bool normalized = !(abs_(total - 1.0) > GJK_WEIGHTS && total > 0.0);
+    for (int i = 1; i < s.count && !normalized; ++i)
         for (int k = 0; k < 3; ++k) {
             const double d = s.a[3 * i + k] - s.a[k], e = d - (s.w[3 * i + k] - s.w[k]);
             spread_a += d * d;
@@ -228,7 +230,7 @@ GPUSIM_FN void nearest_points(const Simplex& s, const double* v, double* on_a, d
         double sum = by_b ? s.a[k] - s.w[k] : s.a[k];
         for (int i = 1; i < s.count; ++i) {
             const double d = s.a[3 * i + k] - s.a[k];
-            sum += (whole ? s.weight[i] : s.weight[i] / total) * (by_b ? d - (s.w[3 * i + k] - s.w[k]) : d);
+            sum += (normalized ? s.weight[i] : s.weight[i] / total) * (by_b ? d - (s.w[3 * i + k] - s.w[k]) : d);
         }
         on_a[k] = by_b ? sum + v[k] : sum;
         on_b[k] = by_b ? sum : sum - v[k];

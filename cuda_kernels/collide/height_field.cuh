@@ -12,16 +12,16 @@ GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing,
 }
 
 // Transform the shape to the frame of the ground, and set the values that all scans need.
-GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s, double* lower,
-                            double* upper) {
+GPUSIM_FN void ground_prepare(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s,
+                              double* lower, double* upper) {
     body = b;
     double d[3];
     subtract3(b.center, field.center, d);
-    rotate_back3(field.turn, d, body.center);
+    rotate_back3(field.rotation, d, body.center);
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j)
-            body.turn[3 * i + j] = field.turn[i] * b.turn[j] + field.turn[3 + i] * b.turn[3 + j]
-                                 + field.turn[6 + i] * b.turn[6 + j];
+            body.rotation[3 * i + j] = field.rotation[i] * b.rotation[j] + field.rotation[3 + i] * b.rotation[3 + j]
+                                 + field.rotation[6 + i] * b.rotation[6 + j];
     shape_bounds(body, lower, upper);
     s.field = &field;
     s.body = &body;
@@ -30,13 +30,13 @@ GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, S
     s.size = (upper[0] - lower[0]) + (upper[1] - lower[1]) + (upper[2] - lower[2]);
     s.weight = 0.25 * s.size / (margin + 1e-3 * s.size);
     s.known = 0;
-    s.most = 1;
+    s.max_manifolds = 1;
 }
 
 // Prepare a scan of a height field. Return false if no cells are below the shape.
-GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
+GPUSIM_SHARED bool field_prepare(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
     double lower[3], upper[3];
-    ground_begin(field, b, margin, body, s, lower, upper);
+    ground_prepare(field, b, margin, body, s, lower, upper);
     s.columns = int(field.size[0]);
     s.rows = int(field.size[1]);
     s.dx = field.size[2];
@@ -57,7 +57,7 @@ GPUSIM_SHARED void field_push_out(FieldScan& s, const double* p) {
     int vertex;
     support(*s.body, down, nearest, &vertex);
     for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
-    field_take(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
+    field_add(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
 }
 
 GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
@@ -73,12 +73,12 @@ GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
 // Choose two directions perpendicular to n, near the diagonals of the body axes, because boxes have corners at the
 // diagonals.
 GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
-    const double* m = s.body->turn;
+    const double* m = s.body->rotation;
     int best = 0;
     for (int k = 1; k < 3; ++k) {
-        const double lean = m[k] * n[0] + m[3 + k] * n[1] + m[6 + k] * n[2];
-        const double least = m[best] * n[0] + m[3 + best] * n[1] + m[6 + best] * n[2];
-        if (abs_(lean) < abs_(least) - FIELD_TIE) best = k;
+        const double cosine = m[k] * n[0] + m[3 + k] * n[1] + m[6 + k] * n[2];
+        const double min_cosine = m[best] * n[0] + m[3 + best] * n[1] + m[6 + best] * n[2];
+        if (abs_(cosine) < abs_(min_cosine) - FIELD_TIE) best = k;
     }
     const double axis[3] = {m[best], m[3 + best], m[6 + best]};
     double x[3], y[3];
@@ -92,7 +92,7 @@ GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     }
 }
 
-GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
+GPUSIM_FN double field_square_distance(const FieldPoint& p, const FieldPoint& q) {
     const double d[3] = {p.b[0] - q.b[0], p.b[1] - q.b[1], p.b[2] - q.b[2]};
     return dot3(d, d);
 }
@@ -100,14 +100,15 @@ GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
 // Unless one of the four points is as deep as the deepest point, replace the nearest of the four by the deepest point.
 GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     int nearest = 0;
-    double bar = 1e300;
+    double min_gap = 1e300;
     for (int k = 0; k < 4; ++k) {
         if (!s.best[k].found) continue;
-        bar = min_(bar, s.best[k].gap);
-        if (!s.best[nearest].found || field_square(s.best[k], deepest) < field_square(s.best[nearest], deepest))
+        min_gap = min_(min_gap, s.best[k].gap);
+        if (!s.best[nearest].found
+            || field_square_distance(s.best[k], deepest) < field_square_distance(s.best[nearest], deepest))
             nearest = k;
     }
-    if (deepest.gap < bar - FIELD_TIE * s.size) s.best[nearest] = deepest;
+    if (deepest.gap < min_gap - FIELD_TIE * s.size) s.best[nearest] = deepest;
 }
 
 // Keep only the first of several points with the same position.
@@ -115,16 +116,16 @@ GPUSIM_FN void field_merge(FieldScan& s) {
     const double merge = 1e-6 * s.size * s.size;
     for (int k = 3; k > 0; --k)
         for (int m = 0; m < k; ++m)
-            if (s.best[m].found && field_square(s.best[m], s.best[k]) < merge) s.best[k].found = false;
+            if (s.best[m].found && field_square_distance(s.best[m], s.best[k]) < merge) s.best[k].found = false;
 }
 
-GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
+GPUSIM_SHARED void field_write(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
     out.count = 0;
-    rotate3(field.turn, n, out.normal);
+    rotate3(field.rotation, n, out.normal);
     for (int k = 0; k < 4; ++k) {
         if (!s.best[k].found) continue;
         double b[3];
-        rotate3(field.turn, s.best[k].b, b);
+        rotate3(field.rotation, s.best[k].b, b);
         for (int c = 0; c < 3; ++c) {
             out.b[3 * out.count + c] = field.center[c] + b[c];
             out.a[3 * out.count + c] = out.b[3 * out.count + c] - s.best[k].gap * out.normal[c];
@@ -141,27 +142,27 @@ GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const doubl
 
 // Add the seed of another manifold. Remove earlier seeds that do not block the shape.
 template <class Scan> GPUSIM_SHARED void field_add_seed(Scan& s, const FieldPoint& seed, Manifold* out) {
-    int kept = 0;
+    int remaining = 0;
     for (int m = 0; m < s.known; ++m) {
         if (!field_blocks(s, seed, s.seeds[m])) continue;
-        if (kept < m) {
-            s.seeds[kept] = s.seeds[m];
-            out[kept] = out[m];
+        if (remaining < m) {
+            s.seeds[remaining] = s.seeds[m];
+            out[remaining] = out[m];
         }
-        kept += 1;
+        remaining += 1;
     }
-    s.known = kept;
-    s.seeds[kept] = seed;
+    s.known = remaining;
+    s.seeds[remaining] = seed;
 }
 
-// Compute up to `most` manifolds whose normals differ by more than 10 degrees, as for a wheel in a groove. Return the
-// number of manifolds.
+// Compute up to `max_manifolds` manifolds whose normals differ by more than 10 degrees, as for a wheel in a groove.
+// Return the number of manifolds.
 template <class Scan>
-GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, int most, Manifold* out) {
+GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, int max_manifolds, Manifold* out) {
     const bool single = SINGLE_POINT_SHAPES >> body.kind & 1;
-    s.most = most < MANIFOLDS ? most : MANIFOLDS;
+    s.max_manifolds = max_manifolds < MANIFOLDS ? max_manifolds : MANIFOLDS;
     s.others = true;
-    for (int round = 0; round < 2 * MANIFOLDS && s.known < s.most && s.others; ++round) {
+    for (int round = 0; round < 2 * MANIFOLDS && s.known < s.max_manifolds && s.others; ++round) {
         s.spread = s.seen = s.others = false;
         field_scan(s);
         if (s.known == 0 && !s.best[4].found) field_rescue(s, body);
@@ -180,17 +181,18 @@ GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, i
             field_merge(s);
             field_add_deepest(s, deepest);  // field_merge may have removed the deepest contact
         }
-        field_put(field, s, deepest.n, out[s.known]);
+        field_write(field, s, deepest.n, out[s.known]);
         s.known = s.known + 1;
     }
     return s.known;
 }
 
-GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
+GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int max_manifolds,
+                                         Manifold* out) {
     Shape body;
     FieldScan s;
-    if (!field_begin(field, b, margin, body, s)) return 0;
-    return ground_manifolds(field, body, s, most, out);
+    if (!field_prepare(field, b, margin, body, s)) return 0;
+    return ground_manifolds(field, body, s, max_manifolds, out);
 }
 
 GPUSIM_SHARED int height_field_convex(const Shape& field, const Shape& b, double margin, Manifold& out) {

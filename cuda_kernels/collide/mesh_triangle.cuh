@@ -5,7 +5,7 @@
 
 #define MESH_INSIDE 1e-6  // relative to the shape's size: tolerance for points on the rim of a triangle
 #define MESH_FLAT 1e-6    // triangles are in one plane if the sine of their angle is below this
-#define MESH_LOOK 1e-3    // relative to the shape's size: distance of the check beyond an open edge
+#define MESH_PROBE 1e-3   // relative to the shape's size: distance of the check beyond an open edge
 #define MESH_LARGE 4.0    // relative to the shape's size: the code clips larger triangles near the shape
 #define MESH_PARTLY 4     // result of mesh_face: contacts, but another triangle may be nearer
 #define MESH_LIST 24
@@ -56,7 +56,7 @@ GPUSIM_FN int mesh_next(const MeshScan& s, MeshWalk& w) {
         const int* node = s.nodes + 4 * w.node;
         bool apart = false;
         for (int k = 0; k < 3; ++k)
-            apart = apart || mesh_side(node, k) > w.high[k] || mesh_side(node, 3 + k) < w.low[k];
+            apart = apart || mesh_box_side(node, k) > w.high[k] || mesh_box_side(node, 3 + k) < w.low[k];
         w.node = apart && node[3] >= 0 ? node[3] : w.node + 1;
         if (apart || node[3] >= 0) continue;
         w.triangle = MESH_LEAF * (-1 - node[3]);
@@ -72,7 +72,7 @@ GPUSIM_FN double mesh_height(const MeshTriangle& t, const double* p) {
     return dot3(d, t.n);
 }
 // Return the distance of a point from edge k along the triangle's plane, positive outside.
-GPUSIM_FN double mesh_level(const MeshTriangle& t, int k, const double* p) {
+GPUSIM_FN double mesh_edge_distance(const MeshTriangle& t, int k, const double* p) {
     double d[3];
     subtract3(p, t.corner + 3 * k, d);
     return dot3(d, t.outward + 3 * k);
@@ -81,31 +81,31 @@ GPUSIM_FN double mesh_level(const MeshTriangle& t, int k, const double* p) {
 GPUSIM_FN bool mesh_rises(const double* p, const double* q, const double* n) {
     double d[3];
     subtract3(q, p, d);
-    return dot3(d, n) > FIELD_LEAN * norm3(d);
+    return dot3(d, n) > FIELD_TILT * norm3(d);
 }
 // Compute the vector from edge k of the triangle to a point, perpendicular to the edge.
-GPUSIM_FN void mesh_aside(const MeshTriangle& t, int k, const double* q, double* d) {
+GPUSIM_FN void mesh_from_edge(const MeshTriangle& t, int k, const double* q, double* d) {
     const double* from = t.corner + 3 * k;
     double edge[3];
     subtract3(t.corner + 3 * ((k + 1) % 3), from, edge);
     subtract3(q, from, d);
-    const double share = dot3(d, edge) / dot3(edge, edge);
-    for (int c = 0; c < 3; ++c) d[c] = d[c] - share * edge[c];
+    const double fraction = dot3(d, edge) / dot3(edge, edge);
+    for (int c = 0; c < 3; ++c) d[c] = d[c] - fraction * edge[c];
 }
 // Return whether the triangle with the corner q beyond edge k rises above the plane through the edge with the normal n.
-GPUSIM_FN bool mesh_rises_beyond(const MeshTriangle& t, int k, const double* q, const double* n) {
+GPUSIM_FN bool mesh_neighbor_rises(const MeshTriangle& t, int k, const double* q, const double* n) {
     double d[3];
-    mesh_aside(t, k, q, d);
-    return dot3(d, n) > FIELD_LEAN * norm3(d);
+    mesh_from_edge(t, k, q, d);
+    return dot3(d, n) > FIELD_TILT * norm3(d);
 }
 GPUSIM_FN int mesh_nearest_corner(const MeshTriangle& t, const double* p) {
     int best = 0;
-    double least = UNBOUNDED;
+    double min_square = UNBOUNDED;
     for (int k = 0; k < 3; ++k) {
         double d[3];
         subtract3(p, t.corner + 3 * k, d);
-        if (dot3(d, d) < least) {
-            least = dot3(d, d);
+        if (dot3(d, d) < min_square) {
+            min_square = dot3(d, d);
             best = k;
         }
     }
@@ -116,8 +116,8 @@ GPUSIM_FN void mesh_onto_edge(const double* from, const double* to, double* p) {
     double edge[3], d[3];
     subtract3(to, from, edge);
     subtract3(p, from, d);
-    const double share = clamped(dot3(d, edge) / dot3(edge, edge), 0.0, 1.0);
-    for (int c = 0; c < 3; ++c) p[c] = from[c] + share * edge[c];
+    const double fraction = clamped(dot3(d, edge) / dot3(edge, edge), 0.0, 1.0);
+    for (int c = 0; c < 3; ++c) p[c] = from[c] + fraction * edge[c];
 }
 
 // Compute the unit normal of a triangle whose corners run counterclockwise.
@@ -131,7 +131,7 @@ GPUSIM_FN void mesh_normal(const double* corner, double* n) {
 }
 
 // Return the height of the shape's middle above the plane of a triangle.
-GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
+GPUSIM_FN double mesh_body_height(const MeshScan& s, const MeshTriangle& t) {
     if (s.body->kind != SHAPE_HULL && s.body->kind != SHAPE_CONE) return mesh_height(t, s.body->center);
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double high[3], low[3];
@@ -156,7 +156,7 @@ GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t)
     }
     if (square > s.ball * s.ball) return false;
     mesh_normal(c, t.n);
-    t.side = mesh_middle(s, t) < 0.0 ? -1.0 : 1.0;
+    t.side = mesh_body_height(s, t) < 0.0 ? -1.0 : 1.0;
     for (int k = 0; k < 3; ++k) {
         double* out = t.outward + 3 * k;
         subtract3(c + 3 * ((k + 1) % 3), c + 3 * k, e);
@@ -172,10 +172,10 @@ GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t)
 // contacts.
 GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
     for (int k = 0; k < 3; ++k) {
-        const int beyond = s.beyond[3 * t.number + k];
-        if (beyond < 0) return true;
+        const int opposite = s.opposite[3 * t.number + k];
+        if (opposite < 0) return true;
         double d[3];
-        mesh_aside(t, k, s.field->points + 3 * beyond, d);
+        mesh_from_edge(t, k, s.field->points + 3 * opposite, d);
         if (dot3(d, t.n) < -MESH_FLAT * norm3(d)) return true;
     }
     return false;
@@ -199,18 +199,18 @@ GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double dista
 }
 // Return whether other triangles are close to a border edge at x, on the outer side of the edge.
 GPUSIM_SHARED bool mesh_continues(const MeshScan& s, const double* x, const double* outward) {
-    const double look = MESH_LOOK * s.size;
+    const double probe = MESH_PROBE * s.size;
     double p[3];
-    for (int k = 0; k < 3; ++k) p[k] = x[k] + look * outward[k];
-    return mesh_is_near(s, p, 0.1 * look);
+    for (int k = 0; k < 3; ++k) p[k] = x[k] + probe * outward[k];
+    return mesh_is_near(s, p, 0.1 * probe);
 }
 
 // Return whether the surface at x blocks a shape that slides along the contact ``other``.
 GPUSIM_SHARED bool field_blocks(const MeshScan& s, const FieldPoint& other, const FieldPoint& x) {
     const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
-    const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;
+    const double square = 1.0 - cosine * cosine, distance = (cosine * x.gap - other.gap + 4.0 * step) / square;
     double q[3];
     if (other.gap > x.gap + step || !field_is_lowest(s, x.b, up)) return true;
-    for (int k = 0; k < 3; ++k) q[k] = x.b[k] - x.gap * x.n[k] + way * (up[k] - cosine * x.n[k]);
+    for (int k = 0; k < 3; ++k) q[k] = x.b[k] - x.gap * x.n[k] + distance * (up[k] - cosine * x.n[k]);
     return mesh_is_near(s, q, 2.0 * step);
 }

@@ -7,11 +7,11 @@ GPUSIM_SHARED int plane_candidates(const Shape& b, const double* back, double* p
     const double zero[3] = {0.0, 0.0, 0.0};
     if (b.kind == SHAPE_BOX) {
         double d[3], axis[3] = {0.0, 0.0, 0.0};
-        rotate_back3(b.turn, back, d);
+        rotate_back3(b.rotation, back, d);
         const double x = abs_(d[0]), y = abs_(d[1]), z = abs_(d[2]);
         const int k = x >= y && x >= z ? 0 : (y >= z ? 1 : 2);
         axis[k] = d[k] < 0.0 ? -1.0 : 1.0;
-        rotate3(b.turn, axis, axis);
+        rotate3(b.rotation, axis, axis);
         return facing_from(b, axis, zero, polygon, ids);
     }
     const int count = facing_from(b, back, zero, polygon, ids);
@@ -24,17 +24,17 @@ GPUSIM_SHARED int plane_candidates(const Shape& b, const double* back, double* p
 }
 
 GPUSIM_SHARED int plane_convex(const Shape& a, const Shape& b, double margin, Manifold& out) {
-    const double n[3] = {a.turn[2], a.turn[5], a.turn[8]}, back[3] = {-n[0], -n[1], -n[2]};
+    const double n[3] = {a.rotation[2], a.rotation[5], a.rotation[8]}, back[3] = {-n[0], -n[1], -n[2]};
     const double radius = core_radius(b), extent = shape_extent(b);
     double shift[3], d[3], lowest[3];
     subtract3(b.center, a.center, shift);
-    rotate_back3(b.turn, back, d);
+    rotate_back3(b.rotation, back, d);
     const int vertex = core_support(b, d, lowest);
-    rotate3(b.turn, lowest, lowest);
-    const double height = dot3(n, shift) - radius, least = height + dot3(n, lowest);
+    rotate3(b.rotation, lowest, lowest);
+    const double height = dot3(n, shift) - radius, min_gap = height + dot3(n, lowest);
     out.count = 0;
     copy3(n, out.normal);
-    if (least > margin) return 0;
+    if (min_gap > margin) return 0;
     double polygon[3 * FACE_CORNERS], p[3 * (FACE_CORNERS + 1)], gap[FACE_CORNERS + 1];
     int corners[FACE_CORNERS], ids[FACE_CORNERS + 1], count = 0;
     const int all = plane_candidates(b, back, polygon, corners);
@@ -47,9 +47,9 @@ GPUSIM_SHARED int plane_convex(const Shape& a, const Shape& b, double margin, Ma
         ids[count++] = corners[i];
         deepest = min_(deepest, here);
     }
-    if (deepest > least + (has_rim(b) ? EXACT_ROUND : EXACT) * extent) {
+    if (deepest > min_gap + (has_rim(b) ? EXACT_ROUND : EXACT) * extent) {
         copy3(lowest, p + 3 * count);
-        gap[count] = least;
+        gap[count] = min_gap;
         ids[count++] = vertex;
     }
     int chosen[4];

@@ -15,7 +15,7 @@ struct Shape {
     const int* face_first;        // hull: the vertices of face f are face_vertex[face_first[f] .. face_first[f + 1]),
     const int* face_vertex;       //   counterclockwise seen from outside
     const double* face_normal;    // hull: outward unit normals (num_faces, 3)
-    double center[3], turn[9];    // x_world = center + turn x_shape
+    double center[3], rotation[9];  // x_world = center + rotation x_shape
 };
 
 // Contact points. The gap of point k is normal . (b_k - a_k), negative for overlap. b_k -
@@ -57,9 +57,9 @@ GPUSIM_FN double shape_extent(const Shape& s) {
 
 GPUSIM_FN void plane_bounds(const Shape& s, double* lower, double* upper) {
     for (int k = 0; k < 3; ++k) {
-        const double other = abs_(s.turn[3 * ((k + 1) % 3) + 2]) + abs_(s.turn[3 * ((k + 2) % 3) + 2]);
-        lower[k] = other == 0.0 && s.turn[3 * k + 2] < 0.0 ? s.center[k] : -UNBOUNDED;
-        upper[k] = other == 0.0 && s.turn[3 * k + 2] > 0.0 ? s.center[k] : UNBOUNDED;
+        const double other = abs_(s.rotation[3 * ((k + 1) % 3) + 2]) + abs_(s.rotation[3 * ((k + 2) % 3) + 2]);
+        lower[k] = other == 0.0 && s.rotation[3 * k + 2] < 0.0 ? s.center[k] : -UNBOUNDED;
+        upper[k] = other == 0.0 && s.rotation[3 * k + 2] > 0.0 ? s.center[k] : UNBOUNDED;
     }
 }
 
@@ -67,11 +67,11 @@ GPUSIM_FN void plane_bounds(const Shape& s, double* lower, double* upper) {
 GPUSIM_FN void rotated_box_bounds(const Shape& s, double x, double y, double low, double high, double* lower,
                                  double* upper) {
     for (int k = 0; k < 3; ++k) {
-        const double* row = s.turn + 3 * k;
+        const double* row = s.rotation + 3 * k;
         const double middle = row[2] * (0.5 * (low + high));
-        const double reach = abs_(row[0]) * x + abs_(row[1]) * y + abs_(row[2]) * (0.5 * (high - low));
-        lower[k] = s.center[k] + middle - reach;
-        upper[k] = s.center[k] + middle + reach;
+        const double half_extent = abs_(row[0]) * x + abs_(row[1]) * y + abs_(row[2]) * (0.5 * (high - low));
+        lower[k] = s.center[k] + middle - half_extent;
+        upper[k] = s.center[k] + middle + half_extent;
     }
 }
 
@@ -79,7 +79,7 @@ GPUSIM_FN void hull_bounds(const Shape& s, double* lower, double* upper) {
     for (int k = 0; k < 3; ++k) { lower[k] = UNBOUNDED; upper[k] = -UNBOUNDED; }
     for (int i = 0; i < s.num_points; ++i) {
         double x[3];
-        rotate3(s.turn, s.points + 3 * i, x);
+        rotate3(s.rotation, s.points + 3 * i, x);
         for (int k = 0; k < 3; ++k) {
             lower[k] = min_(lower[k], s.center[k] + x[k]);
             upper[k] = max_(upper[k], s.center[k] + x[k]);

@@ -53,9 +53,9 @@ struct PowerNorm {
 };
 
 GPUSIM_SHARED PowerNorm power_norm(double x, double y, double q) {
-    const double most = max_(x, y);
-    if (!(most > 0.0)) return {0.0, 0.0, 0.0, 0.0, 0.0};
-    const double norm = most * det::pow(det::pow(x / most, q) + det::pow(y / most, q), 1.0 / q);
+    const double maximum = max_(x, y);
+    if (!(maximum > 0.0)) return {0.0, 0.0, 0.0, 0.0, 0.0};
+    const double norm = maximum * det::pow(det::pow(x / maximum, q) + det::pow(y / maximum, q), 1.0 / q);
     const double u = x / norm, v = y / norm, lu = max_(u, SMOOTH_FLOOR), lv = max_(v, SMOOTH_FLOOR);
     const double wu = det::pow(lu, q - 2.0), wv = det::pow(lv, q - 2.0);
     return {norm, wu * u, wv * v, wu, wv};
@@ -91,12 +91,12 @@ GPUSIM_SHARED void superellipsoid_form(const double* size, const double* n, cons
 GPUSIM_FN void smooth_support(const Shape& s, const double* n, const double* t, const double* u, double* point,
                               double* form) {
     double local_n[3], local_t[3], local_u[3], local[3];
-    rotate_back3(s.turn, n, local_n);
-    rotate_back3(s.turn, t, local_t);
-    rotate_back3(s.turn, u, local_u);
+    rotate_back3(s.rotation, n, local_n);
+    rotate_back3(s.rotation, t, local_t);
+    rotate_back3(s.rotation, u, local_u);
     if (s.kind == SHAPE_SUPERELLIPSOID) superellipsoid_form(s.size, local_n, local_t, local_u, local, form);
     else ellipsoid_support(s.size, s.kind == SHAPE_SPHERE, local_n, local_t, local_u, local, form);
-    rotate3(s.turn, local, point);
+    rotate3(s.rotation, local, point);
 }
 
 GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, const double* n, SmoothPoint& p) {
@@ -117,11 +117,11 @@ GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, co
 GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* step) {
     double m11 = p.a[0] + p.b[0] - p.f, m12 = p.a[1] + p.b[1], m22 = p.a[2] + p.b[2] - p.f;
     const double middle = 0.5 * (m11 + m22), half = 0.5 * (m11 - m22);
-    const double spread = sqrt_(half * half + m12 * m12), least = middle - spread;
+    const double spread = sqrt_(half * half + m12 * m12), min_eigenvalue = middle - spread;
     const double scale = p.a[0] + p.b[0] + p.a[2] + p.b[2] + abs_(p.f);
-    if (least < 1e-10 * scale) {
+    if (min_eigenvalue < 1e-10 * scale) {
         // Replace the eigenvalues by their absolute values. Along a convex axis, the step is Newton's step.
-        const double low = max_(-least, 1e-3 * scale), high = max_(abs_(middle + spread), 1e-3 * scale);
+        const double low = max_(-min_eigenvalue, 1e-3 * scale), high = max_(abs_(middle + spread), 1e-3 * scale);
         const double x = spread > 0.0 ? half / spread : 1.0, y = spread > 0.0 ? m12 / spread : 0.0;
         m11 = 0.5 * (low + high) + 0.5 * (high - low) * x;
         m12 = 0.5 * (high - low) * y;
@@ -144,25 +144,25 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         if (-p.f > margin) return -1;
         const double g1 = dot3(p.t1, p.gradient), g2 = dot3(p.t2, p.gradient);
         smooth_step(p, g1, g2, p.step);
-        const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
-        if (turned < SMOOTH_ROTATION && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
+        const double s1 = p.step[0], s2 = p.step[1], angle = sqrt_(s1 * s1 + s2 * s2);
+        if (angle < SMOOTH_ROTATION && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
         // Near a flat side, the points move far although f changes very little. Therefore also stop if f changes very
         // little.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
-        if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
-        double share = 1.0;
+        if (k == SMOOTH_STEPS - 1 || !(angle > SMOOTH_STUCK)) return settled;
+        double fraction = 1.0;
         SmoothPoint q;
-        bool fell = false;
-        for (int trial = 0; trial < 12 && !fell; ++trial) {
+        bool decreased = false;
+        for (int trial = 0; trial < 12 && !decreased; ++trial) {
             double n[3];
-            for (int i = 0; i < 3; ++i) n[i] = p.n[i] + share * (s1 * p.t1[i] + s2 * p.t2[i]);
+            for (int i = 0; i < 3; ++i) n[i] = p.n[i] + fraction * (s1 * p.t1[i] + s2 * p.t2[i]);
             smooth_at(a, b, d, n, q);
             // Near the minimum, f changes by less than round-off.
-            fell = q.f <= p.f + 1e-4 * share * slope + 4e-16 * size;
-            share = 0.3 * share;
+            decreased = q.f <= p.f + 1e-4 * fraction * slope + 4e-16 * size;
+            fraction = 0.3 * fraction;
         }
-        if (!fell) return settled;
+        if (!decreased) return settled;
         p = q;
     }
     return 0;
@@ -170,12 +170,12 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
 
 // For a deep overlap, restart from a principal axis. Return whether the restart finds a shorter motion that separates
 // the shapes.
-GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
+GPUSIM_SHARED bool smooth_restart(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
     bool better = false;
     double best = p.f - 1e-9 * size;
     SmoothPoint q;
     for (int k = 0; k < 6; ++k) {
-        const double* m = k < 3 ? a.turn + k : b.turn + (k - 3);
+        const double* m = k < 3 ? a.rotation + k : b.rotation + (k - 3);
         const double x = m[0] * d[0] + m[3] * d[1] + m[6] * d[2], sign = x < 0.0 ? -1.0 : 1.0;
         const double n[3] = {sign * m[0], sign * m[3], sign * m[6]};
         smooth_at(a, b, d, n, q);
@@ -193,24 +193,24 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
     const double size = shape_extent(a) + shape_extent(b);
     double n[3];
-    rotate3(a.turn, guess, n);
+    rotate3(a.rotation, guess, n);
     if (!(dot3(n, n) > 0.5)) {
         const bool near = !(dot3(d, d) > 1e-24 * size * size);
-        for (int k = 0; k < 3; ++k) n[k] = near ? a.turn[3 * k + 2] : d[k];
+        for (int k = 0; k < 3; ++k) n[k] = near ? a.rotation[3 * k + 2] : d[k];
     }
     SmoothPoint p;
     smooth_at(a, b, d, n, p);
     int state = smooth_descend(a, b, d, margin, size, p);
     if (state == 1 && p.f > SMOOTH_DEEP * size) {
-        const SmoothPoint kept = p;
-        if (smooth_other_way(a, b, d, size, p)) state = smooth_descend(a, b, d, margin, size, p);
-        if (state != 1 || p.f > kept.f) {
-            p = kept;
+        const SmoothPoint saved = p;
+        if (smooth_restart(a, b, d, size, p)) state = smooth_descend(a, b, d, margin, size, p);
+        if (state != 1 || p.f > saved.f) {
+            p = saved;
             state = 1;
         }
     }
     if (state == 0) return -1;
-    rotate_back3(a.turn, p.n, guess);
+    rotate_back3(a.rotation, p.n, guess);
     out.count = 0;
     if (state < 0) return 0;
     // Motion of the points in the next step.

@@ -14,18 +14,18 @@ GPUSIM_FN void put_point(Manifold& out, int k, const double* on_a, double gap, i
     out.feature[k] = feature;
 }
 
-// Compute the contact of two balls with the radii p and q. If the centers coincide, the normal is `spare`.
-GPUSIM_FN int ball_ball(const double* center_a, double p, const double* center_b, double q, const double* spare,
+// Compute the contact of two balls with the radii p and q. If the centers coincide, the normal is `fallback`.
+GPUSIM_FN int ball_ball(const double* center_a, double p, const double* center_b, double q, const double* fallback,
                         double margin, int feature, Manifold& out) {
     const double d[3] = {center_b[0] - center_a[0], center_b[1] - center_a[1], center_b[2] - center_a[2]};
-    const double square = dot3(d, d), reach = p + q + margin;
+    const double square = dot3(d, d), max_distance = p + q + margin;
     out.count = 0;
-    if (square > reach * reach) return 0;
+    if (square > max_distance * max_distance) return 0;
     const double distance = sqrt_(square);
     const bool near = !(distance > ROUND_NEAR * (p + q));
     double on_a[3];
     for (int k = 0; k < 3; ++k) {
-        out.normal[k] = near ? spare[k] : d[k] / distance;
+        out.normal[k] = near ? fallback[k] : d[k] / distance;
         on_a[k] = center_a[k] + p * out.normal[k];
     }
     put_point(out, 0, on_a, distance - (p + q), feature);
@@ -40,7 +40,7 @@ GPUSIM_FN int sphere_sphere(const Shape& a, const Shape& b, double margin, Manif
 
 // Set the contact point of a sphere with another shape. `normal` is a unit vector in B's frame.
 GPUSIM_FN int sphere_contact(const Shape& a, const Shape& b, const double* normal, double gap, Manifold& out) {
-    rotate3(b.turn, normal, out.normal);
+    rotate3(b.rotation, normal, out.normal);
     double on_a[3];
     for (int k = 0; k < 3; ++k) on_a[k] = a.center[k] + a.size[0] * out.normal[k];
     put_point(out, 0, on_a, gap, 0);
@@ -51,17 +51,17 @@ GPUSIM_FN int sphere_contact(const Shape& a, const Shape& b, const double* norma
 GPUSIM_FN void center_in_frame(const Shape& a, const Shape& b, double* c) {
     double d[3];
     subtract3(a.center, b.center, d);
-    rotate_back3(b.turn, d, c);
+    rotate_back3(b.rotation, d, c);
 }
 
 GPUSIM_SHARED int sphere_box(const Shape& a, const Shape& b, double margin, Manifold& out) {
     double c[3], d[3];
     center_in_frame(a, b, c);
-    const double *h = b.size, reach = a.size[0] + margin;
+    const double *h = b.size, max_distance = a.size[0] + margin;
     out.count = 0;
     for (int k = 0; k < 3; ++k) d[k] = clamped(c[k], -h[k], h[k]) - c[k];
     const double square = dot3(d, d);
-    if (square > reach * reach) return 0;
+    if (square > max_distance * max_distance) return 0;
     const double distance = sqrt_(square);
     if (distance > ROUND_NEAR * (h[0] + h[1] + h[2])) {
         for (int k = 0; k < 3; ++k) d[k] = d[k] / distance;
@@ -135,31 +135,32 @@ GPUSIM_SHARED int sphere_cone(const Shape& a, const Shape& b, double margin, Man
 }
 
 GPUSIM_SHARED int sphere_capsule(const Shape& a, const Shape& b, double margin, Manifold& out) {
-    const double axis[3] = {b.turn[2], b.turn[5], b.turn[8]}, spare[3] = {b.turn[0], b.turn[3], b.turn[6]};
+    const double axis[3] = {b.rotation[2], b.rotation[5], b.rotation[8]};
+    const double fallback[3] = {b.rotation[0], b.rotation[3], b.rotation[6]};
     double d[3], nearest[3];
     subtract3(a.center, b.center, d);
     const double s = clamped(dot3(d, axis), -b.size[1], b.size[1]);
     for (int k = 0; k < 3; ++k) nearest[k] = b.center[k] + s * axis[k];
-    return ball_ball(a.center, a.size[0], nearest, b.size[0], spare, margin, 0, out);
+    return ball_ball(a.center, a.size[0], nearest, b.size[0], fallback, margin, 0, out);
 }
 
 // Set two points at the ends of the overlap of parallel capsules, with the normal of `out`.
 // Return 0 without an overlap.
-GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
+GPUSIM_FN int capsule_overlap(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
                               double c, double margin, Manifold& out) {
-    const double middle = dot3(d, u), reach = b.size[1] * abs_(c);
-    const double low = max_(-a.size[1], middle - reach), high = min_(a.size[1], middle + reach);
+    const double middle = dot3(d, u), half_b = b.size[1] * abs_(c);
+    const double low = max_(-a.size[1], middle - half_b), high = min_(a.size[1], middle + half_b);
     if (!(high - low > ROUND_NEAR * (a.size[1] + b.size[1]))) return 0;
     int n = 0;
     for (int k = 0; k < 2; ++k) {
         const double s = k == 0 ? low : high;
         const double t = clamped((s - middle) / c, -b.size[1], b.size[1]);
-        double on_a[3], apart = 0.0;
+        double on_a[3], separation = 0.0;
         for (int i = 0; i < 3; ++i) {
-            apart = apart + out.normal[i] * (d[i] + t * v[i] - s * u[i]);
+            separation = separation + out.normal[i] * (d[i] + t * v[i] - s * u[i]);
             on_a[i] = a.center[i] + s * u[i] + a.size[0] * out.normal[i];
         }
-        const double gap = apart - a.size[0] - b.size[0];
+        const double gap = separation - a.size[0] - b.size[0];
         if (gap <= margin) put_point(out, n++, on_a, gap, k);
     }
     return n;
@@ -181,8 +182,9 @@ GPUSIM_FN void nearest_on_segments(const double* u, const double* v, const doubl
 }
 
 GPUSIM_SHARED int capsule_capsule(const Shape& a, const Shape& b, double margin, Manifold& out) {
-    const double u[3] = {a.turn[2], a.turn[5], a.turn[8]}, v[3] = {b.turn[2], b.turn[5], b.turn[8]};
-    double d[3], on_a[3], on_b[3], spare[3], s, t;
+    const double u[3] = {a.rotation[2], a.rotation[5], a.rotation[8]};
+    const double v[3] = {b.rotation[2], b.rotation[5], b.rotation[8]};
+    double d[3], on_a[3], on_b[3], fallback[3], s, t;
     subtract3(b.center, a.center, d);
     const double c = dot3(u, v);
     nearest_on_segments(u, v, d, c, a.size[1], b.size[1], &s, &t);
@@ -191,14 +193,14 @@ GPUSIM_SHARED int capsule_capsule(const Shape& a, const Shape& b, double margin,
         on_b[k] = b.center[k] + t * v[k];
     }
     // If the axes cross, use their common normal. If the axes are collinear, use any perpendicular direction.
-    cross3(u, v, spare);
-    const double sine2 = dot3(spare, spare), sine = sqrt_(sine2);
-    for (int k = 0; k < 3; ++k) spare[k] = sine2 > 1e-12 ? spare[k] / sine : a.turn[3 * k];
-    if (ball_ball(on_a, a.size[0], on_b, b.size[0], spare, margin, 2, out) == 0) return 0;
+    cross3(u, v, fallback);
+    const double sine2 = dot3(fallback, fallback), sine = sqrt_(sine2);
+    for (int k = 0; k < 3; ++k) fallback[k] = sine2 > 1e-12 ? fallback[k] / sine : a.rotation[3 * k];
+    if (ball_ball(on_a, a.size[0], on_b, b.size[0], fallback, margin, 2, out) == 0) return 0;
     // Two collinear capsules have a normal along the axis, and only one contact point.
-    const double lean = dot3(out.normal, u);
-    if (sine2 < CAPSULE_PARALLEL_SINE2 && lean * lean < CAPSULE_PARALLEL_SINE2) {
-        const int n = capsule_stretch(a, b, u, v, d, c, margin, out);
+    const double cosine = dot3(out.normal, u);
+    if (sine2 < CAPSULE_PARALLEL_SINE2 && cosine * cosine < CAPSULE_PARALLEL_SINE2) {
+        const int n = capsule_overlap(a, b, u, v, d, c, margin, out);
         if (n > 0) {
             out.count = n;
             return n;

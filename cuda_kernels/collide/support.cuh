@@ -29,32 +29,32 @@ GPUSIM_SHARED void superellipsoid_support(const double* size, const double* d, d
     const double q1 = 2.0 / (2.0 - size[3]), q2 = 2.0 / (2.0 - size[4]);
     const double x = size[0] * abs_(d[0]), y = size[1] * abs_(d[1]), z = size[2] * abs_(d[2]);
     const double max_xy = max_(x, y);
-    double ring = 0.0, share_x = 0.0, share_y = 0.0;
+    double ring = 0.0, weight_x = 0.0, weight_y = 0.0;
     if (max_xy > 0.0) {
         const double sum = det::pow(x / max_xy, q2) + det::pow(y / max_xy, q2);
         ring = max_xy * det::pow(sum, 1.0 / q2);
-        share_x = det::pow(x / ring, q2 - 1.0);
-        share_y = det::pow(y / ring, q2 - 1.0);
+        weight_x = det::pow(x / ring, q2 - 1.0);
+        weight_y = det::pow(y / ring, q2 - 1.0);
     }
-    const double most = max_(ring, z);
-    double share_ring = 0.0, share_z = 0.0;
-    if (most > 0.0) {
-        const double sum = det::pow(ring / most, q1) + det::pow(z / most, q1);
-        const double norm = most * det::pow(sum, 1.0 / q1);
-        share_ring = det::pow(ring / norm, q1 - 1.0);
-        share_z = det::pow(z / norm, q1 - 1.0);
+    const double maximum = max_(ring, z);
+    double weight_ring = 0.0, weight_z = 0.0;
+    if (maximum > 0.0) {
+        const double sum = det::pow(ring / maximum, q1) + det::pow(z / maximum, q1);
+        const double norm = maximum * det::pow(sum, 1.0 / q1);
+        weight_ring = det::pow(ring / norm, q1 - 1.0);
+        weight_z = det::pow(z / norm, q1 - 1.0);
     }
-    out[0] = size[0] * share_ring * (d[0] < 0.0 ? -share_x : share_x);
-    out[1] = size[1] * share_ring * (d[1] < 0.0 ? -share_y : share_y);
-    out[2] = size[2] * (d[2] < 0.0 ? -share_z : share_z);
+    out[0] = size[0] * weight_ring * (d[0] < 0.0 ? -weight_x : weight_x);
+    out[1] = size[1] * weight_ring * (d[1] < 0.0 ? -weight_y : weight_y);
+    out[2] = size[2] * (d[2] < 0.0 ? -weight_z : weight_z);
 }
 
 GPUSIM_FN int hull_support(const Shape& s, const double* d, double* out) {
     int best = 0;
-    double most = -UNBOUNDED;
+    double max_projection = -UNBOUNDED;
     for (int i = 0; i < s.num_points; ++i) {
-        const double reach = dot3(s.points + 3 * i, d);
-        if (reach > most) { most = reach; best = i; }
+        const double projection = dot3(s.points + 3 * i, d);
+        if (projection > max_projection) { max_projection = projection; best = i; }
     }
     copy3(s.points + 3 * best, out);
     return best;
@@ -101,8 +101,8 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
 }
 
 // Compute the extents of a round shape below and above its center along the world axis k.
-GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
-    const double *z = s.size, axial = s.turn[3 * k + 2], radial = sqrt_(max_(0.0, 1.0 - axial * axial));
+GPUSIM_FN void round_extents(const Shape& s, int k, double* below, double* above) {
+    const double *z = s.size, axial = s.rotation[3 * k + 2], radial = sqrt_(max_(0.0, 1.0 - axial * axial));
     double low = 0.0, high = z[0];
     if (s.kind == SHAPE_SPHERE) low = z[0];
     if (s.kind == SHAPE_CAPSULE) low = high = z[0] + abs_(axial) * z[1];
@@ -117,7 +117,7 @@ GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) 
         low = high = radial * barrel_radius(z, height) + abs_(axial) * height;
     }
     if (s.kind == SHAPE_ELLIPSOID) {
-        const double x = s.turn[3 * k] * z[0], y = s.turn[3 * k + 1] * z[1], w = axial * z[2];
+        const double x = s.rotation[3 * k] * z[0], y = s.rotation[3 * k + 1] * z[1], w = axial * z[2];
         low = high = sqrt_(x * x + y * y + w * w);
     }
     *below = low;
@@ -137,7 +137,7 @@ GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
     } else {
         for (int k = 0; k < 3; ++k) {
             double below, above;
-            round_reach(s, k, &below, &above);
+            round_extents(s, k, &below, &above);
             lower[k] = s.center[k] - below;
             upper[k] = s.center[k] + above;
         }
@@ -147,9 +147,9 @@ GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
 // Compute the support point of the core along a world direction of any length, in the world frame.
 GPUSIM_FN void support(const Shape& s, const double* direction, double* point, int* vertex) {
     double d[3], p[3];
-    rotate_back3(s.turn, direction, d);
+    rotate_back3(s.rotation, direction, d);
     *vertex = core_support(s, d, p);
-    rotate3(s.turn, p, point);
+    rotate3(s.rotation, p, point);
     for (int k = 0; k < 3; ++k) point[k] = s.center[k] + point[k];
 }
 
@@ -165,21 +165,21 @@ GPUSIM_FN void box_corner(const double* size, int vertex, double* out) {
 GPUSIM_FN int box_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double size[3] = {abs_(d[0]), abs_(d[1]), abs_(d[2])};
     const int vertex = (d[0] < 0.0 ? 0 : 1) + (d[1] < 0.0 ? 0 : 2) + (d[2] < 0.0 ? 0 : 4);
-    const int main = size[0] >= size[1] && size[0] >= size[2] ? 0 : (size[1] >= size[2] ? 1 : 2);
-    const int least = size[2] <= size[0] && size[2] <= size[1] ? 2 : (size[1] <= size[0] ? 1 : 0);
+    const int max_axis = size[0] >= size[1] && size[0] >= size[2] ? 0 : (size[1] >= size[2] ? 1 : 2);
+    const int min_axis = size[2] <= size[0] && size[2] <= size[1] ? 2 : (size[1] <= size[0] ? 1 : 0);
     int count = 1;
     ids[0] = vertex;
-    if (size[main] >= FACE_COSINE) {
+    if (size[max_axis] >= FACE_COSINE) {
         // counterclockwise seen from outside
-        const bool up = (vertex >> main) & 1;
-        const int u = 1 << (main + (up ? 1 : 2)) % 3, v = 1 << (main + (up ? 2 : 1)) % 3;
-        const int low = up ? 1 << main : 0;
+        const bool up = (vertex >> max_axis) & 1;
+        const int u = 1 << (max_axis + (up ? 1 : 2)) % 3, v = 1 << (max_axis + (up ? 2 : 1)) % 3;
+        const int low = up ? 1 << max_axis : 0;
         count = 4;
         ids[0] = low + u + v; ids[1] = low + v; ids[2] = low; ids[3] = low + u;
-    } else if (size[least] <= EDGE_SINE) {
+    } else if (size[min_axis] <= EDGE_SINE) {
         count = 2;
-        ids[0] = vertex & ~(1 << least);
-        ids[1] = vertex | (1 << least);
+        ids[0] = vertex & ~(1 << min_axis);
+        ids[1] = vertex | (1 << min_axis);
     }
     for (int i = 0; i < count; ++i) box_corner(s.size, ids[i], polygon + 3 * i);
     return count;
@@ -200,7 +200,7 @@ GPUSIM_FN int hull_face(const Shape& s, const double* d, double* cosine) {
 // d.
 GPUSIM_FN int hull_edge(const Shape& s, int vertex, const double* d) {
     int other = -1;
-    double least = EDGE_SINE;
+    double min_sine = EDGE_SINE;
     for (int f = 0; f < s.num_faces; ++f) {
         const int first = s.face_first[f], last = s.face_first[f + 1];
         for (int i = first; i < last; ++i) {
@@ -210,7 +210,7 @@ GPUSIM_FN int hull_edge(const Shape& s, int vertex, const double* d) {
             double edge[3];
             subtract3(s.points + 3 * to, s.points + 3 * from, edge);
             const double sine = abs_(dot3(edge, d)) / norm3(edge);
-            if (sine < least) { least = sine; other = from == vertex ? to : from; }
+            if (sine < min_sine) { min_sine = sine; other = from == vertex ? to : from; }
         }
     }
     return other;
@@ -314,10 +314,10 @@ GPUSIM_FN int capsule_facing(const Shape& s, const double* d, double* polygon, i
     return 2;
 }
 
-// Like face_polygon, but relative to an origin: out = origin + turn x_shape.
+// Like face_polygon, but relative to an origin: out = origin + rotation x_shape.
 GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const double* origin, double* polygon, int* ids) {
     double d[3];
-    rotate_back3(s.turn, direction, d);
+    rotate_back3(s.rotation, direction, d);
     const double length = norm3(d);
     for (int k = 0; k < 3; ++k) d[k] = d[k] / length;
     int count = 1;
@@ -329,7 +329,7 @@ GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const dou
     else if (s.kind == SHAPE_BARREL) count = barrel_facing(s, d, polygon, ids);
     else ids[0] = core_support(s, d, polygon);
     for (int i = 0; i < count; ++i) {
-        rotate3(s.turn, polygon + 3 * i, polygon + 3 * i);
+        rotate3(s.rotation, polygon + 3 * i, polygon + 3 * i);
         for (int k = 0; k < 3; ++k) polygon[3 * i + k] = origin[k] + polygon[3 * i + k];
     }
     return count;

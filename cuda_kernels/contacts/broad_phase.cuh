@@ -16,22 +16,22 @@ template <class T> GPUSIM_FN void clear_numbers(T* to, int count) {
 GPUSIM_FN double step_time(const World& w) { return w.h * w.substeps(); }
 
 // Get shape i with its world pose for the narrow phase.
-GPUSIM_FN void take_shape(const World& w, int i, Shape& s) {
+GPUSIM_FN void load_shape(const World& w, int i, Shape& s) {
     describe_shape(w, i, s);
     for (int k = 0; k < 3; ++k) s.center[k] = w.shape_position()[3 * i + k];
-    for (int k = 0; k < 9; ++k) s.turn[k] = w.shape_rotation()[9 * i + k];
+    for (int k = 0; k < 9; ++k) s.rotation[k] = w.shape_rotation()[9 * i + k];
 }
 #if GPUSIM_SHAPES > 2
 // Compute the bounds of a triangle mesh. ``size`` contains the box of the mesh.
 GPUSIM_FN void mesh_bounds(const Shape& s, double* lower, double* upper) {
     for (int k = 0; k < 3; ++k) {
-        double middle = s.center[k], reach = 0.0;
+        double middle = s.center[k], half_extent = 0.0;
         for (int j = 0; j < 3; ++j) {
-            middle = middle + s.turn[3 * k + j] * (0.5 * (s.size[j] + s.size[3 + j]));
-            reach = reach + abs_(s.turn[3 * k + j]) * (0.5 * (s.size[3 + j] - s.size[j]));
+            middle = middle + s.rotation[3 * k + j] * (0.5 * (s.size[j] + s.size[3 + j]));
+            half_extent = half_extent + abs_(s.rotation[3 * k + j]) * (0.5 * (s.size[3 + j] - s.size[j]));
         }
-        lower[k] = middle - reach;
-        upper[k] = middle + reach;
+        lower[k] = middle - half_extent;
+        upper[k] = middle + half_extent;
     }
 }
 #endif
@@ -44,7 +44,7 @@ GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
     rotated_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
 }
-// Return the widening of the box of shape i: half the margin plus the motion of its body in a step.
+// Return the margin of shape i's bounding box: half the contact margin, plus the motion of the body in a step.
 GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     const double time = step_time(w), margin = 0.5 * w.contact_margin();
     double velocity[3], momentum[3];
@@ -55,10 +55,10 @@ GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     double inverse[9];
     for (int k = 0; k < 9; ++k) inverse[k] = double(w.inertia_inverse_body()[9 * b + k]);
     rotate3(inverse, rate, rate);
-    const double spin = norm3(rate), around = norm3(w.shape_center() + 3 * i) + w.shape_radius()[i];
-    const double turning = spin > 0.0 && around < UNBOUNDED ? spin * around : 0.0;
+    const double spin = norm3(rate), max_arm = norm3(w.shape_center() + 3 * i) + w.shape_radius()[i];
+    const double surface_speed = spin > 0.0 && max_arm < UNBOUNDED ? spin * max_arm : 0.0;
     const double fall = w.dynamic()[b] ? abs_(w.gravity_scale()[b]) * norm3(w.gravity()) * time : 0.0;
-    return margin + time * (norm3(velocity) + turning + fall);
+    return margin + time * (norm3(velocity) + surface_speed + fall);
 }
 
 GPUSIM_FN int bucket_of(const World& w, const int* cell) {
@@ -66,7 +66,7 @@ GPUSIM_FN int bucket_of(const World& w, const int* cell) {
     return int((x ^ y ^ z) & unsigned(w.buckets() - 1));
 }
 // Return the index of a grid cell, clamped to the range of int32.
-GPUSIM_FN int cell_number(double x) {
+GPUSIM_FN int cell_index(double x) {
     const double bounded = clamped(x, -1e9, 1e9);
     const int down = int(bounded);
     return double(down) > bounded ? down - 1 : down;
@@ -93,13 +93,13 @@ GPUSIM_PHASE void locate_shape(const World& w, int i) {
     double *lower = w.shape_lower() + 3 * i, *upper = w.shape_upper() + 3 * i;
     pose_shape(w, i);
     Shape s;
-    take_shape(w, i, s);
+    load_shape(w, i, s);
     bounds_of(s, lower, upper);
-    const double reach = shape_margin_of(w, i, b);
-    w.shape_margin()[i] = reach;
+    const double margin = shape_margin_of(w, i, b);
+    w.shape_margin()[i] = margin;
     for (int k = 0; k < 3; ++k) {
-        lower[k] -= reach;
-        upper[k] += reach;
+        lower[k] -= margin;
+        upper[k] += margin;
     }
     if (!w.buckets()) return;
     const double *wide_lower = w.fat_lower() + 3 * i, *wide_upper = w.fat_upper() + 3 * i;
@@ -111,12 +111,12 @@ GPUSIM_PHASE void locate_shape(const World& w, int i) {
 // box, or until another world uses the slab.
 GPUSIM_PHASE void start_search(const World& w, int) { *w.searching() = *w.search_owner() != w.id + 1; }
 GPUSIM_PHASE void widen_shape(const World& w, int i) {
-    const double more = WIDER * w.grid_cell()[0];
+    const double widening = WIDER * w.grid_cell()[0];
     for (int k = 3 * i; k < 3 * i + 3; ++k) {
-        const double lower = w.shape_lower()[k] - more, upper = w.shape_upper()[k] + more;
+        const double lower = w.shape_lower()[k] - widening, upper = w.shape_upper()[k] + widening;
         w.fat_lower()[k] = lower;
         w.fat_upper()[k] = upper;
-        w.shape_cell()[k] = cell_number((lower + upper) * 0.5 / w.grid_cell()[0]);
+        w.shape_cell()[k] = cell_index((lower + upper) * 0.5 / w.grid_cell()[0]);
     }
 }
 GPUSIM_PHASE void clear_bucket(const World& w, int k) { w.bucket_start()[k] = w.bucket_cursor()[k] = 0; }
@@ -157,18 +157,18 @@ GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
     const int size = scan_size(count), last = min_(count, (part + 1) * size);
     int sum = w.scan_sum()[part];
     for (int n = part * size; n < last; ++n) {
-        const int own = list[n];
+        const int value = list[n];
         list[n] = sum;
-        sum += own;
+        sum += value;
     }
 }
 GPUSIM_PHASE void scan_sums(const World& w, int) {
     int sum = 0;
     const int parts = min_(SCAN_PARTS, max_(w.shape_slots(), w.bucket_slots()));  // all other parts are empty
     for (int part = 0; part < parts; ++part) {
-        const int own = w.scan_sum()[part];
+        const int value = w.scan_sum()[part];
         w.scan_sum()[part] = sum;
-        sum += own;
+        sum += value;
     }
 }
 GPUSIM_PHASE void scan_bucket_part(const World& w, int part) { scan_part(w, w.bucket_start(), w.bucket_slots(), part); }
@@ -177,7 +177,7 @@ GPUSIM_PHASE void scan_pair_part(const World& w, int part) { scan_part(w, w.pair
 GPUSIM_PHASE void scan_pair_rest(const World& w, int part) { scan_rest(w, w.pair_start(), w.shape_slots(), part); }
 
 // Return the index of b in the sorted list of shape a, or -1.
-GPUSIM_FN int find_in(const int* start, const int* list, int a, int b) {
+GPUSIM_FN int find_in_list(const int* start, const int* list, int a, int b) {
     for (int n = start[a]; n < start[a + 1]; ++n)
         if (list[n] == b) return n;
     return -1;
@@ -185,9 +185,9 @@ GPUSIM_FN int find_in(const int* start, const int* list, int a, int b) {
 GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     const int body_a = w.shape_body()[a], body_b = w.shape_body()[b];
     if (body_a == body_b || !(w.dynamic()[body_a] || w.dynamic()[body_b])) return false;
-    if (find_in(w.include_start(), w.include(), a, b) >= 0) return true;
+    if (find_in_list(w.include_start(), w.include(), a, b) >= 0) return true;
     if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
-    return find_in(w.exclude_start(), w.exclude(), a, b) < 0;
+    return find_in_list(w.exclude_start(), w.exclude(), a, b) < 0;
 }
 // Return the maximum number of manifolds of a pair. The list of candidates contains one entry for each manifold.
 GPUSIM_FN int pair_slots(const World& w, int a, int b) {
@@ -204,26 +204,25 @@ GPUSIM_FN bool overlap(const Boxes& boxes, int a, int b) {
     return low_a[0] <= up_b[0] && low_b[0] <= up_a[0] && low_a[1] <= up_b[1] && low_b[1] <= up_a[1] &&
            low_a[2] <= up_b[2] && low_b[2] <= up_a[2];
 }
-// Sorted list of a shape's partners. Memory contains the first ``room`` partners, with a distance of ``stride``
-// numbers.
+// Sorted list of a shape's partners. ``out`` stores the first ``capacity`` partners, ``stride`` numbers apart.
 struct Partners {
-    int shape, count, room, stride;
+    int shape, count, capacity, stride;
     int* out;
     Boxes boxes;
 };
 GPUSIM_FN void insert_partner(Partners& p, int other) {
     int at = p.count++;
-    if (at >= p.room) {
-        if (!p.room || p.out[p.stride * (p.room - 1)] < other) return;
-        at = p.room - 1;
+    if (at >= p.capacity) {
+        if (!p.capacity || p.out[p.stride * (p.capacity - 1)] < other) return;
+        at = p.capacity - 1;
     }
     for (; at > 0 && p.out[p.stride * (at - 1)] > other; --at) p.out[p.stride * at] = p.out[p.stride * (at - 1)];
     p.out[p.stride * at] = other;
 }
 GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
     if (!overlap(p.boxes, p.shape, other) || !(w.buckets() == 0 || may_touch(w, p.shape, other))) return;
-    const int places = w.buckets() ? pair_slots(w, p.shape, other) : 1;
-    for (int k = 0; k < places; ++k) insert_partner(p, other);
+    const int slots = w.buckets() ? pair_slots(w, p.shape, other) : 1;
+    for (int k = 0; k < slots; ++k) insert_partner(p, other);
 }
 GPUSIM_FN void search_bucket(const World& w, Partners& p, int bucket, const int* cell) {
     for (int n = w.bucket_start()[bucket]; n < w.bucket_start()[bucket + 1]; ++n) {
@@ -233,7 +232,7 @@ GPUSIM_FN void search_bucket(const World& w, Partners& p, int bucket, const int*
     }
 }
 GPUSIM_FN void search_grid(const World& w, Partners& p) {
-    const int i = p.shape, *own = w.shape_cell() + 3 * i;
+    const int i = p.shape, *center = w.shape_cell() + 3 * i;
     if (is_large(w, i)) {
         for (int other = i + 1; other < w.shapes(); ++other) add_partner(w, p, other);
         return;
@@ -242,12 +241,12 @@ GPUSIM_FN void search_grid(const World& w, Partners& p) {
     for (int x = -1; x <= 1; ++x)
         for (int y = -1; y <= 1; ++y)
             for (int z = -1; z <= 1; ++z) {
-                const int cell[3] = {own[0] + x, own[1] + y, own[2] + z};
+                const int cell[3] = {center[0] + x, center[1] + y, center[2] + z};
                 search_bucket(w, p, bucket_of(w, cell), cell);
             }
 }
-GPUSIM_SHARED int find_partners(const World& w, int i, Boxes boxes, int* out, int room, int stride) {
-    Partners p{i, 0, room, stride, in_slab(out), boxes};
+GPUSIM_SHARED int find_partners(const World& w, int i, Boxes boxes, int* out, int capacity, int stride) {
+    Partners p{i, 0, capacity, stride, in_slab(out), boxes};
     if (w.buckets()) search_grid(w, p);
     else
         for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
@@ -261,23 +260,23 @@ GPUSIM_FN int large_shapes(const World& w) {
 }
 GPUSIM_FN int large_shape(const World& w, int n) { return w.bucket_shape()[w.bucket_start()[w.buckets()] + n]; }
 // Return the index of a shape in the list of large shapes, or -1.
-GPUSIM_FN int large_number(const World& w, int i) {
+GPUSIM_FN int large_index(const World& w, int i) {
     const int count = large_shapes(w);
     for (int n = 0; n < count; ++n)
         if (large_shape(w, n) == i) return n;
     return -1;
 }
 GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
-// Find the partners of a large shape in one part of all shapes. Return the number of shapes, and
-// write the first ``room`` pairs.
-GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
+// Find the partners of a large shape in one part of the shapes. Return the number of list entries, and write the first
+// ``capacity`` entries.
+GPUSIM_FN int large_partners(const World& w, int item, int* out, int capacity) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
     const Boxes boxes = close_boxes(w);
     int count = 0;
     for (int other = max_(i + 1, first); other < min_(w.shapes(), first + size); ++other) {
         if (!overlap(boxes, i, other) || !may_touch(w, i, other)) continue;
         for (int k = pair_slots(w, i, other); k > 0; --k, ++count) {
-            if (count >= room) continue;
+            if (count >= capacity) continue;
             out[2 * count] = i;
             out[2 * count + 1] = other;
         }
@@ -289,28 +288,29 @@ GPUSIM_PHASE void count_large(const World& w, int item) {
 }
 GPUSIM_PHASE void list_large(const World& w, int item) {
     if (item >= large_items(w)) return;
-    int place = w.pair_start()[large_shape(w, item / PARTS)];
-    for (int before = item - item % PARTS; before < item; ++before) place += w.large_count()[before];
-    if (place < w.pairs()) large_partners(w, item, w.pair_shapes() + 2 * place, w.pairs() - place);
+    int slot = w.pair_start()[large_shape(w, item / PARTS)];
+    for (int before = item - item % PARTS; before < item; ++before) slot += w.large_count()[before];
+    if (slot < w.pairs()) large_partners(w, item, w.pair_shapes() + 2 * slot, w.pairs() - slot);
 }
 // Item: a shape. Find the shapes with higher indices whose wide boxes overlap the wide box of this shape.
 GPUSIM_PHASE void find_neighbors(const World& w, int i) {
-    if (large_number(w, i) >= 0) return;
+    if (large_index(w, i) >= 0) return;
     w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
-// Find the close shapes with higher indices. Return the number of shapes, and write the first ``room`` pairs.
-GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
+// Find the close shapes with higher indices. Return the number of list entries, and write the first ``capacity``
+// entries.
+GPUSIM_FN int close_partners(const World& w, int i, int* out, int capacity) {
     const Boxes boxes = close_boxes(w);
     int count = 0;
     if (!w.buckets() || w.neighbor_count()[i] > PARTNERS) {
-        count = find_partners(w, i, boxes, out + 1, room, 2);
-        for (int n = 0; n < min_(count, room); ++n) out[2 * n] = i;
+        count = find_partners(w, i, boxes, out + 1, capacity, 2);
+        for (int n = 0; n < min_(count, capacity); ++n) out[2 * n] = i;
         return count;
     }
     for (int n = 0; n < w.neighbor_count()[i]; ++n) {
         const int other = w.neighbor_shape()[PARTNERS * i + n];
         if (!overlap(boxes, i, other)) continue;
-        if (count < room) {
+        if (count < capacity) {
             out[2 * count] = i;
             out[2 * count + 1] = other;
         }
@@ -320,7 +320,7 @@ GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
 }
 // Item: a shape, or the end of the list.
 GPUSIM_PHASE void count_pairs(const World& w, int i) {
-    const int large = i < w.touchable() ? large_number(w, i) : -1;
+    const int large = i < w.touchable() ? large_index(w, i) : -1;
     int count = 0;
     if (large >= 0)
         for (int part = 0; part < PARTS; ++part) count += w.large_count()[large * PARTS + part];
@@ -328,17 +328,17 @@ GPUSIM_PHASE void count_pairs(const World& w, int i) {
     w.pair_start()[i] = count;
 }
 GPUSIM_PHASE void list_pairs(const World& w, int i) {
-    if (large_number(w, i) >= 0) return;
-    const int first = w.pair_start()[i], room = min_(w.pair_start()[i + 1] - first, w.pairs() - first);
-    if (room > 0) close_partners(w, i, w.pair_shapes() + 2 * first, room);
+    if (large_index(w, i) >= 0) return;
+    const int first = w.pair_start()[i], capacity = min_(w.pair_start()[i + 1] - first, w.pairs() - first);
+    if (capacity > 0) close_partners(w, i, w.pair_shapes() + 2 * first, capacity);
 }
 GPUSIM_PHASE void count_close(const World& w, int) {
-    const int found = w.pair_start()[w.touchable()], places = w.pairs();
+    const int found = w.pair_start()[w.touchable()], capacity = w.pairs();
     *w.substep() = 0;
     *w.search_owner() = w.id + 1;
-    *w.pair_count() = min_(found, places);
+    *w.pair_count() = min_(found, capacity);
     *w.pair_peak() = max_(*w.pair_peak(), found);
-    if (found <= places) return;
-    *w.pair_overflow() += found - places;
+    if (found <= capacity) return;
+    *w.pair_overflow() += found - capacity;
     count_one(in_global(w.args()->overflowed));
 }

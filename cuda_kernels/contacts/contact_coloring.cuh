@@ -5,7 +5,7 @@
 #include "broad_phase.cuh"
 
 GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
-// Return whether the direct solver solves a manifold through the joints of its bodies.
+// Return whether a manifold is on articulated bodies, so that the direct solver includes the effect of the joints.
 GPUSIM_FN bool is_articulated(const World& w, int m) {
     return w.direct() && (w.body_articulated()[side_body(w, m, 0)] || w.body_articulated()[side_body(w, m, 1)]);
 }
@@ -13,7 +13,7 @@ GPUSIM_PHASE void clear_colors(const World& w, int b) {
     w.body_colors()[2 * b] = w.body_colors()[2 * b + 1] = 0;
     w.body_parts()[b] = 0;
 }
-GPUSIM_FN unsigned mixed(unsigned k, int bits) {
+GPUSIM_FN unsigned permuted(unsigned k, int bits) {
     const unsigned mask = bits < 32 ? (1u << bits) - 1u : 0xffffffffu;
     const int shift = (bits + 1) / 2;
     k = (k * 0x9E3779B1u) & mask;
@@ -32,8 +32,8 @@ GPUSIM_FN int first_free(unsigned low, unsigned high, int colors) {
         if (!((c < 32 ? low >> c : high >> (c - 32)) & 1u)) return c;
     return OVERFLOW;
 }
-// Return the lowest color that both bodies do not use. ``others`` is true if other threads may color manifolds at the
-// same time.
+// Return the lowest color that neither body uses, or OVERFLOW. ``others`` is true if other threads may color manifolds
+// at the same time.
 GPUSIM_FN int free_color(const World& w, int m, bool others) {
     unsigned masks[2] = {0u, 0u};
     for (int side = 0; side < 2; ++side) {
@@ -63,7 +63,7 @@ GPUSIM_PHASE void color_pairs(const World& w, int) {
     const int count = *w.pair_count(), bits = bits_for(count);
     *w.touching() = 0;
     for (unsigned k = 0; k < (1u << bits); ++k) {
-        const int m = int(mixed(k, bits));
+        const int m = int(permuted(k, bits));
         if (m >= count) continue;
         if (!w.pair_points()[m]) w.manifold_color()[m] = NO_CONTACT;
         else if (is_articulated(w, m)) w.manifold_color()[m] = ARTICULATED;
@@ -76,11 +76,11 @@ GPUSIM_FN int list_of(const World& w, int m) {
     const int color = w.manifold_color()[m];
     return color == OVERFLOW ? w.max_colors() : (color == ARTICULATED ? w.max_colors() + 1 : color);
 }
-GPUSIM_FN int whole_lanes(int count) { return (count + GPUSIM_LANES - 1) / GPUSIM_LANES * GPUSIM_LANES; }
+GPUSIM_FN int round_up_to_lanes(int count) { return (count + GPUSIM_LANES - 1) / GPUSIM_LANES * GPUSIM_LANES; }
 // Mark the unused lanes of a list.
-GPUSIM_FN void fill_up(const World& w, int list) {
+GPUSIM_FN void mark_unused_lanes(const World& w, int list) {
     const int first = w.color_first()[list], size = w.color_size()[list];
-    for (int place = first + size; place < first + whole_lanes(size); ++place) w.color_member()[place] = -1;
+    for (int slot = first + size; slot < first + round_up_to_lanes(size); ++slot) w.color_member()[slot] = -1;
 }
 GPUSIM_PHASE void list_colors(const World& w, int) {
     const int lists = w.max_colors() + 2, count = *w.pair_count();
@@ -90,22 +90,22 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
         if (w.manifold_color()[m] != NO_CONTACT) size[list_of(w, m)] += 1;
     first[0] = 0;
     for (int c = 0; c < lists; ++c) {
-        first[c + 1] = first[c] + whole_lanes(size[c]);
-        fill_up(w, c);
+        first[c + 1] = first[c] + round_up_to_lanes(size[c]);
+        mark_unused_lanes(w, c);
         size[c] = 0;
     }
     for (int m = 0; m < count; ++m)
         if (w.manifold_color()[m] != NO_CONTACT) {
-            const int list = list_of(w, m), place = first[list] + size[list]++;
-            w.record_index()[m] = place;
-            w.color_member()[place] = m;
+            const int list = list_of(w, m), slot = first[list] + size[list]++;
+            w.record_index()[m] = slot;
+            w.color_member()[slot] = m;
         }
 }
-// Parallel coloring for large worlds (Jones and Plassmann 1993). A ticket stands for some consecutive manifolds in the
-// coloring order. A manifold waits until all earlier manifolds on its bodies have colors. The result does not depend on
-// the number of threads.
+// Parallel coloring for large worlds (Jones and Plassmann 1993). A ticket is for consecutive manifolds in the coloring
+// order, one for each thread of the block. A manifold waits until all earlier manifolds on its bodies have colors. The
+// result does not depend on the number of threads.
 #define UNCOLORED -4
-// Return the rank of manifold m in the order (inverse of ``mixed``).
+// Return the rank of manifold m in the order (inverse of ``permuted``).
 GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
     const unsigned mask = bits < 32 ? (1u << bits) - 1u : 0xffffffffu;
     const int shift = (bits + 1) / 2;
@@ -137,25 +137,26 @@ GPUSIM_PHASE void enter_incidents(const World& w, int m) {
 }
 // Return whether all earlier manifolds on the bodies of m have colors. The search starts at ``side`` and ``n``.
 GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, int& n) {
-    const unsigned own = rank_of(m, bits);
+    const unsigned own_rank = rank_of(m, bits);
     for (; side < 2; ++side, n = 0) {
         const int b = side_body(w, m, side);
         if (!w.dynamic()[b]) continue;
         const int count = w.incident_start()[b + 1] - w.incident_start()[b];
         for (; n < count; ++n) {
             const int other = w.incident()[w.incident_start()[b] + n];
-            if (rank_of(other, bits) < own && fresh(w.manifold_color() + other) == UNCOLORED) return false;
+            if (rank_of(other, bits) < own_rank && fresh(w.manifold_color() + other) == UNCOLORED) return false;
         }
     }
     return true;
 }
-// Item: a ticket. Each thread of the block colors one manifold. Manifolds without a free color do not wait.
+// Color manifolds in order. For each ticket, each thread of the block colors one manifold. Manifolds without a free
+// color do not wait.
 GPUSIM_PHASE void color_in_order(const World& w) {
     const int count = *w.pair_count(), bits = bits_for(count);
     for (;;) {
-        const long long k = (long long)draw_ticket(w) * w.threads + w.tid, places = 1ll << bits;
-        if (k - w.tid >= places) break;
-        const int m = k < places ? int(mixed(unsigned(k), bits)) : count;
+        const long long k = (long long)draw_ticket(w) * w.threads + w.tid, ranks = 1ll << bits;
+        if (k - w.tid >= ranks) break;
+        const int m = k < ranks ? int(permuted(unsigned(k), bits)) : count;
         bool waits = m < count && w.manifold_color()[m] == UNCOLORED;
         int side = 0, n = 0;
         do {
@@ -178,9 +179,9 @@ GPUSIM_PHASE void count_colors(const World& w, int part) {
 GPUSIM_PHASE void sum_color(const World& w, int list) {
     int sum = 0;
     for (int part = 0; part < PARTS; ++part) {
-        int& own = w.color_count()[list * PARTS + part];
-        const int count = own;
-        own = sum;
+        int& entry = w.color_count()[list * PARTS + part];
+        const int count = entry;
+        entry = sum;
         sum += count;
     }
     w.color_size()[list] = sum;
@@ -190,8 +191,8 @@ GPUSIM_PHASE void start_colors(const World& w, int) {
     int next = 0;
     for (int list = 0; list < lists; ++list) {
         w.color_first()[list] = next;
-        fill_up(w, list);
-        next += whole_lanes(w.color_size()[list]);
+        mark_unused_lanes(w, list);
+        next += round_up_to_lanes(w.color_size()[list]);
     }
     w.color_first()[lists] = next;
 }
@@ -199,16 +200,16 @@ GPUSIM_PHASE void fill_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = min_(count, (part + 1) * size);
     for (int m = part * size; m < last; ++m) {
         if (w.manifold_color()[m] == NO_CONTACT) continue;
-        const int list = list_of(w, m), place = w.color_first()[list] + w.color_count()[list * PARTS + part]++;
-        w.record_index()[m] = place;
-        w.color_member()[place] = m;
+        const int list = list_of(w, m), slot = w.color_first()[list] + w.color_count()[list * PARTS + part]++;
+        w.record_index()[m] = slot;
+        w.color_member()[slot] = m;
     }
 }
 GPUSIM_FN int list_size(const World& w, int list) { return w.color_size()[list]; }
 GPUSIM_FN int overflow_size(const World& w) { return list_size(w, w.max_colors()); }
 GPUSIM_FN int articulated_size(const World& w) { return list_size(w, w.max_colors() + 1); }
 GPUSIM_FN int list_member(const World& w, int list, int i) { return w.color_member()[w.color_first()[list] + i]; }
-// List the overflow sides of each body in ascending order, with one thread.
+// List the sides of overflow manifolds on each body in ascending order, with one thread.
 GPUSIM_PHASE void list_overflow(const World& w, int) {
     const int count = overflow_size(w);
     if (!count) return;
@@ -226,7 +227,7 @@ GPUSIM_PHASE void list_overflow(const World& w, int) {
     for (int b = w.bodies(); b > 0; --b) start[b] = start[b - 1];
     start[0] = 0;
 }
-// List the overflow sides with many threads: count the sides, add them in any order, and sort them.
+// List the sides of overflow manifolds with many threads: count the sides, add them in any order, and sort them.
 GPUSIM_PHASE void clear_overflow(const World& w, int b) {
     if (overflow_size(w)) w.part_start()[b] = w.incident_cursor()[b] = 0;
 }
@@ -250,7 +251,7 @@ GPUSIM_PHASE void sort_overflow(const World& w, int b) {
     w.body_parts()[b] = w.part_start()[b + 1] - first;
     sort_numbers(w.part_side() + first, w.body_parts()[b]);
 }
-// Return into how many parts mass splitting divides the mass of body b for manifold m.
+// Return the number of parts into which mass splitting divides body b for manifold m.
 GPUSIM_FN real parts_of(const World& w, int m, int b) {
     return w.manifold_color()[m] == OVERFLOW ? real(max_(w.body_parts()[b], 1)) : real(1);
 }

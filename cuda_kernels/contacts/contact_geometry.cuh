@@ -3,13 +3,13 @@
 #include "contact_record.cuh"
 #include "../joints/curvature.cuh"
 
-// Access to a part of an item's lanes. The part has as many lanes as a vector has doubles.
+// Access to some lanes of an item: as many lanes as a vector has doubles.
 template <class T> struct PartLane;
 template <> struct PartLane<double> {
     static MEMBER double load(const double* from) { return *from; }
     static MEMBER void store(double value, real* to) { *to = real(value); }
     static MEMBER double of(double x) { return x; }
-    static MEMBER double number(const real* from) { return double(*from); }
+    static MEMBER double load_real(const real* from) { return double(*from); }
     static MEMBER void set(double& x, int, double value) { x = value; }
 };
 #if ITEM_LANES > 1
@@ -19,7 +19,7 @@ template <> struct PartLane<WideDouble> {
     static MEMBER WideDouble load(const double* from) { return *reinterpret_cast<const WideDouble*>(from); }
     static MEMBER void store(WideDouble value, real* to) { *reinterpret_cast<Part*>(to) = __builtin_convertvector(value.v, Part); }
     static MEMBER WideDouble of(double x) { return WideDouble::of(x); }
-    static MEMBER WideDouble number(const real* from) {
+    static MEMBER WideDouble load_real(const real* from) {
         return WideDouble(__builtin_convertvector(*reinterpret_cast<const Part*>(from), Values));
     }
     static MEMBER void set(WideDouble& x, int lane, double value) { reinterpret_cast<double*>(&x)[lane] = value; }
@@ -38,57 +38,59 @@ template <class T> GPUSIM_FN void gather_poses(const World& w, Lane first, int l
         }
 }
 template <class T> GPUSIM_FN void world_anchor(Lane r, int side, const T* rotation, const double* anchor, T* out) {
-    T own[3];
-    for (int k = 0; k < 3; ++k) own[k] = PartLane<T>::load(anchor + LANES * k);
-    const auto rolls = PartLane<T>::number(&r[AT_ROLLS + side]) > 0.0;
+    T local[3];
+    for (int k = 0; k < 3; ++k) local[k] = PartLane<T>::load(anchor + LANES * k);
+    const auto rolls = PartLane<T>::load_real(&r[AT_ROLLS + side]) > 0.0;
     for (int k = 0; k < 3; ++k) {
         const T* row = rotation + 3 * k;
-        out[k] = choose(rolls, own[k], T(row[0] * own[0] + row[1] * own[1] + row[2] * own[2]));
+        out[k] = choose(rolls, local[k], T(row[0] * local[0] + row[1] * local[1] + row[2] * local[2]));
     }
 }
 // Compute the arms of a point (A, then B), and return the gap.
-template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const double* anchor, const T* normal, T* arms) {
+template <class T> GPUSIM_FN T locate_point(Lane r, const Poses<T>& poses, const double* anchor, const T* normal,
+                                            T* arms) {
     typedef PartLane<T> Part_;
     world_anchor(r, 0, poses.rotation, anchor, arms);
     world_anchor(r, 1, poses.rotation + 9, anchor + 3 * LANES, arms + 3);
-    T apart[3];
-    for (int j = 0; j < 3; ++j) apart[j] = (poses.position[3 + j] - poses.position[j]) + (arms[3 + j] - arms[j]);
-    const T gap = dot3(normal, apart);
-    // The point moves with the body of the rolling surface. The point of the other surface stays opposite.
-    const T rolls_a = Part_::number(&r[AT_ROLLS]), rolls_b = Part_::number(&r[AT_ROLLS + 1]);
-    const T share = 0.5 * (1.0 - rolls_a + rolls_b);
+    T separation[3];
+    for (int j = 0; j < 3; ++j) separation[j] = (poses.position[3 + j] - poses.position[j]) + (arms[3 + j] - arms[j]);
+    const T gap = dot3(normal, separation);
+    // The point on the rolling surface moves with its body. The point on the other surface stays on the opposite side
+    // of the gap.
+    const T rolls_a = Part_::load_real(&r[AT_ROLLS]), rolls_b = Part_::load_real(&r[AT_ROLLS + 1]);
+    const T weight = 0.5 * (1.0 - rolls_a + rolls_b);
     for (int j = 0; j < 3; ++j) {
-        const T along = 0.5 * gap * normal[j], across = apart[j] - gap * normal[j];
-        arms[j] = arms[j] + (along + share * across);
-        arms[3 + j] = arms[3 + j] - (along + (1.0 - share) * across);
+        const T along = 0.5 * gap * normal[j], across = separation[j] - gap * normal[j];
+        arms[j] = arms[j] + (along + weight * across);
+        arms[3 + j] = arms[3 + j] - (along + (1.0 - weight) * across);
     }
     return gap;
 }
-// Compute the gaps, the center of the manifold, and the points relative to the center, for lanes from ``place`` on.
-template <class T> GPUSIM_FN void place_lanes(const World& w, int place, int lanes, int points) {
+// Compute the gaps, the center of the manifold, and the points relative to the center, for lanes from ``slot`` on.
+template <class T> GPUSIM_FN void locate_lanes(const World& w, int slot, int lanes, int points) {
     typedef PartLane<T> Part_;
-    Lane r = lane_at(w, place);
-    const double* anchor = w.record_anchor() + anchor_at(place);
+    Lane r = lane_at(w, slot);
+    const double* anchor = w.record_anchor() + anchor_offset(slot);
     Poses<T> poses;
     gather_poses(w, r, lanes, poses);
     T normal[3], arms[24], middle[6];
     for (int j = 0; j < 3; ++j) normal[j] = Part_::load(anchor + LANES * (24 + j));
     for (int j = 0; j < 6; ++j) middle[j] = Part_::of(0.0);
-    const T count = Part_::number(&r[AT_COUNT]);
+    const T count = Part_::load_real(&r[AT_COUNT]);
     for (int k = 0; k < points; ++k) {
-        T* own = arms + 6 * k;
-        Part_::store(place_point(r, poses, anchor + LANES * 6 * k, normal, own), &point_record(r, k)[AT_GAP]);
-        for (int j = 0; j < 6; ++j) middle[j] = choose(count > double(k), T(middle[j] + own[j]), middle[j]);
+        T* point_arms = arms + 6 * k;
+        Part_::store(locate_point(r, poses, anchor + LANES * 6 * k, normal, point_arms), &point_record(r, k)[AT_GAP]);
+        for (int j = 0; j < 6; ++j) middle[j] = choose(count > double(k), T(middle[j] + point_arms[j]), middle[j]);
     }
-    const T number = max_(count, Part_::of(1.0));
+    const T divisor = max_(count, Part_::of(1.0));
     for (int j = 0; j < 6; ++j) {
-        middle[j] = middle[j] / number;
+        middle[j] = middle[j] / divisor;
         Part_::store(middle[j], &r[AT_ARM + j]);
     }
     for (int k = 0; k < points; ++k)
         for (int j = 0; j < 3; ++j) Part_::store(arms[6 * k + j] - middle[j], &point_record(r, k)[AT_OFFSET + j]);
 }
-template <class R> GPUSIM_FN void locate_record(const World& w, int place, R r) {
+template <class R> GPUSIM_FN void locate_record(const World& w, int slot, R r) {
     const int points = max_points(r);
-    for (int l = 0; l < ITEM_LANES; l += DOUBLE_LANES) place_lanes<WideDouble>(w, place + l, DOUBLE_LANES, points);
+    for (int l = 0; l < ITEM_LANES; l += DOUBLE_LANES) locate_lanes<WideDouble>(w, slot + l, DOUBLE_LANES, points);
 }

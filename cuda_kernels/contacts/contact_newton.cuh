@@ -12,9 +12,9 @@ enum {
     AT_BEFORE,      // impulse at the start
     AT_COMPLIANCE,  // compliance
     AT_SCALE,       // inverse of the velocity change along a unit impulse
-    AT_SHARE,       // friction limit per unit of normal impulse
-    AT_LEAST,       // friction limit without normal impulse
-    AT_MISSED,      // distance from the projection
+    AT_COEFFICIENT,       // friction limit per unit of normal impulse
+    AT_CONSTANT_LIMIT,       // friction limit without normal impulse
+    AT_RESIDUAL,      // distance from the projection
     AT_ALONG,       // unit vector of sliding friction
     AT_ACROSS,      // friction limit divided by the norm of the free impulse
     AT_STEP,        // Newton step of the impulse
@@ -24,7 +24,7 @@ enum {
 };
 // Rows of condensed_index. The normal impulses that limit a friction number are AT_NORMAL,
 // AT_NORMAL + 3, ... below AT_NORMAL_END.
-enum { AT_KIND, AT_NORMAL, AT_NORMAL_END, AT_STATE, AT_UNKNOWN, AT_PLACE };
+enum { AT_KIND, AT_NORMAL, AT_NORMAL_END, AT_STATE, AT_UNKNOWN, AT_COLUMN };
 enum { KIND_NORMAL, KIND_FIRST, KIND_SECOND, KIND_SPIN };
 enum { STATE_RELEASED, STATE_HELD, STATE_SLIDING };
 
@@ -82,7 +82,7 @@ GPUSIM_PHASE void condense_list(const World& w, int) {
 // Mark R as invalid, because R depends on the factor.
 GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
 GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && !*w.condensed_failed(); }
-// Return whether to skip the sweep before Newton's method. The code skips the sweep if a point is new or slides.
+// Return whether Newton's method starts without a sweep: R is valid, or a point is new or slides.
 GPUSIM_FN bool condenses_at_once(const World& w) {
     if (*w.condensed_count() == 0) return false;
     if (*w.condensed_fits()) return true;
@@ -90,9 +90,9 @@ GPUSIM_FN bool condenses_at_once(const World& w) {
         const ReadLane r = read_record(w, condensed_member(w, n));
         for (int k = 0; k < int(r[AT_COUNT]); ++k) {
             const ReadLane p = point_record(r, k);
-            const real most = real(SLIDING_SHARE) * r[AT_FRICTION] * (p[AT_IMPULSE] + p[AT_PUSHED]);
+            const real limit = real(SLIDING_SHARE) * r[AT_FRICTION] * (p[AT_IMPULSE] + p[AT_PUSHED]);
             const real square = p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2];
-            if (!(p[AT_AGE] > real(0)) || (most > real(0) && square >= most * most)) return true;
+            if (!(p[AT_AGE] > real(0)) || (limit > real(0) && square >= limit * limit)) return true;
         }
     }
     return false;
@@ -148,35 +148,37 @@ GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* ou
         }
 }
 // out -= W^T E^-1 W for one pivot, with ``columns`` columns of W at the first manifold and ``rows`` at the second.
-GPUSIM_FN void take_pivot(int block, int rows, const real* to, int columns, const real* from, const real* inverse, real* out) {
-    real share[MAX_ROWS], own[MAX_ROWS], other[MAX_ROWS];
-    read_row(block, inverse, share);
+GPUSIM_FN void subtract_pivot(int block, int rows, const real* to, int columns, const real* from, const real* inverse,
+                              real* out) {
+    real scale[MAX_ROWS], to_row[MAX_ROWS], from_row[MAX_ROWS];
+    read_row(block, inverse, scale);
     for (int j = 0; j < columns; ++j) {
-        read_row(block, from + block * j, other);
-        EACH_ROW(row, block) other[row] *= share[row];
+        read_row(block, from + block * j, from_row);
+        EACH_ROW(row, block) from_row[row] *= scale[row];
         for (int k = 0; k < 6; ++k) {
             if (k >= rows) continue;
-            read_row(block, to + block * k, own);
-            real sum = own[0] * other[0];
-            EACH_ROW(row, block) if (row) sum += own[row] * other[row];
+            read_row(block, to + block * k, to_row);
+            real sum = to_row[0] * from_row[0];
+            EACH_ROW(row, block) if (row) sum += to_row[row] * from_row[row];
             out[6 * j + k] -= sum;
         }
     }
 }
 #if WHOLE_BLOCKS
-// take_pivot for blocks of six rows. V is Three or Six.
-template <class V> GPUSIM_FN void take_pivot_six(const real* to, int columns, const real* from, const real* inverse, real* out) {
-    V own[6];
-    for (int row = 0; row < 6; ++row) own[row] = V::strided(to + row, 6);
+// subtract_pivot for blocks of six rows. V is Three or Six.
+template <class V> GPUSIM_FN void subtract_pivot_six(const real* to, int columns, const real* from,
+                                                     const real* inverse, real* out) {
+    V to_row[6];
+    for (int row = 0; row < 6; ++row) to_row[row] = V::strided(to + row, 6);
     for (int j = 0; j < columns; ++j, from += 6, out += 6) {
-        V sum = own[0] * (from[0] * inverse[0]);
-        for (int row = 1; row < 6; ++row) sum = sum + own[row] * (from[row] * inverse[row]);
+        V sum = to_row[0] * (from[0] * inverse[0]);
+        for (int row = 1; row < 6; ++row) sum = sum + to_row[row] * (from[row] * inverse[row]);
         for (int k = 0; k < V::COUNT; ++k) out[k] -= sum.get(k);
     }
 }
 #endif
 // Add the effect of the joints: the sum over the pivots that are in both paths.
-GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
+GPUSIM_FN void subtract_common_path(const World& w, int from, int to, real* out) {
     const int block = w.block(), rows = w.path_columns()[to], columns = w.path_columns()[from];
     const int ends[2] = {w.path_count()[from], w.path_count()[to]};
     for (int i = 0, k = 0; i < ends[0] && k < ends[1];) {
@@ -185,11 +187,11 @@ GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
             const real *source = w.path_w() + path_at(w, from, i), *target = w.path_w() + path_at(w, to, k);
             const real* inverse = w.pivot_inverse() + w.pivot()[a] * block;
 #if WHOLE_BLOCKS
-            if (block == 6 && rows == 3) take_pivot_six<Three<real>>(target, columns, source, inverse, out);
-            else if (block == 6) take_pivot_six<Six<real>>(target, columns, source, inverse, out);
+            if (block == 6 && rows == 3) subtract_pivot_six<Three<real>>(target, columns, source, inverse, out);
+            else if (block == 6) subtract_pivot_six<Six<real>>(target, columns, source, inverse, out);
             else
 #endif
-            take_pivot(block, rows, target, columns, source, inverse, out);
+            subtract_pivot(block, rows, target, columns, source, inverse, out);
         }
         i += a <= b;
         k += b <= a;
@@ -208,7 +210,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
     for (int k = 0; k < 6 * columns; ++k) out[k] = from == to ? source[AT_RESPONSE + 6 * (k % 6) + k / 6] : real(0);
     if (from != to) {
         shared_response(source, target, columns, out);
-        if (has_path(w, from) && has_path(w, to)) take_common_path(w, from, to, out);
+        if (has_path(w, from) && has_path(w, to)) subtract_common_path(w, from, to, out);
     }
     for (int j = w.condensed_start()[from]; j < w.condensed_start()[from + 1]; ++j) {
         const real* push = w.condensed_wrench() + 6 * j;
@@ -218,9 +220,9 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
             for (int c = 1; c < columns; ++c) moved[k] += out[6 * c + k] * push[c];
         }
         for (int i = from == to ? j : w.condensed_start()[to]; i < w.condensed_start()[to + 1]; ++i) {
-            const real* own = w.condensed_wrench() + 6 * i;
-            real sum = own[0] * moved[0];
-            for (int k = 1; k < rows; ++k) sum += own[k] * moved[k];
+            const real* wrench = w.condensed_wrench() + 6 * i;
+            real sum = wrench[0] * moved[0];
+            for (int k = 1; k < rows; ++k) sum += wrench[k] * moved[k];
             column_at(w, j)[i] = column_at(w, i)[j] = sum;
         }
     }
@@ -228,13 +230,14 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
 GPUSIM_PHASE void keep_condensed(const World& w, int) { *w.condensed_fits() = 1; }
 
 // Set the impulse and the law of a number. ``velocity`` is the velocity along the unit wrench, including the bias.
-GPUSIM_FN void start_number(const World& w, int number, real impulse, real velocity, real compliance, real scale, real share, real least) {
+GPUSIM_FN void start_number(const World& w, int number, real impulse, real velocity, real compliance, real scale,
+                            real coefficient, real constant_limit) {
     vector_at(w, AT_NOW)[number] = vector_at(w, AT_BEFORE)[number] = impulse;
     vector_at(w, AT_VELOCITY)[number] = velocity + compliance * impulse;
     vector_at(w, AT_COMPLIANCE)[number] = compliance;
     vector_at(w, AT_SCALE)[number] = scale;
-    vector_at(w, AT_SHARE)[number] = share;
-    vector_at(w, AT_LEAST)[number] = least;
+    vector_at(w, AT_COEFFICIENT)[number] = coefficient;
+    vector_at(w, AT_CONSTANT_LIMIT)[number] = constant_limit;
 }
 // Set the numbers of the n-th manifold. For a manifold with a path, sum_path must run before.
 GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
@@ -249,11 +252,11 @@ GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
         const Lane p = point_record(r, k);
         real floor[2] = {};
         for (int d = 0; d < 2 && has_path(w, n); ++d) floor[d] = w.point_floor()[2 * (4 * n + k) + d];
-        const real along = real(1) / max_(real(p[AT_MASS + 3]), real(p[AT_MASS + 5]));
+        const real tangent_scale = real(1) / max_(real(p[AT_MASS + 3]), real(p[AT_MASS + 5]));
         const real friction = r[AT_FRICTION];
         start_number(w, at, p[AT_IMPULSE], velocity(at) + p[AT_BIAS], floor[0] + p[AT_GAMMA], p[AT_INVERSE_MASS], none, none);
         for (int d = 1; d < 3; ++d)
-            start_number(w, at + d, p[AT_IMPULSE + d], velocity(at + d) + p[AT_BIAS + d], floor[1], along,
+            start_number(w, at + d, p[AT_IMPULSE + d], velocity(at + d) + p[AT_BIAS + d], floor[1], tangent_scale,
                          friction * p[AT_INVERSE_MASS + 2], friction * p[AT_PUSHED]);
     }
     if (r[AT_SPINNING] > real(0)) {
@@ -261,14 +264,15 @@ GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
         ++at;
     }
     if (!(r[AT_ROLLING] > real(0))) return;
-    const real turn = real(1) / max_(column_at(w, at)[at], column_at(w, at + 1)[at + 1]);
-    for (int d = 1; d < 3; ++d, ++at) start_number(w, at, r[AT_TORQUE + d], velocity(at), none, turn, r[AT_ROLLING], none);
+    const real torque_scale = real(1) / max_(column_at(w, at)[at], column_at(w, at + 1)[at + 1]);
+    for (int d = 1; d < 3; ++d, ++at)
+        start_number(w, at, r[AT_TORQUE + d], velocity(at), none, torque_scale, r[AT_ROLLING], none);
 }
 
 // Projection of a normal impulse, a torque, or both tangential impulses.
 struct Projection {
     int state, width;
-    real missed, other_missed, along, other_along, across;
+    real residual, other_residual, along, other_along, across;
 };
 GPUSIM_FN Projection project(const World& w, int number, const real* impulse, const real* velocity) {
     const int kind = index_at(w, AT_KIND)[number], width = kind == KIND_FIRST ? 2 : 1;
@@ -278,18 +282,20 @@ GPUSIM_FN Projection project(const World& w, int number, const real* impulse, co
     if (kind == KIND_NORMAL) return free > none ? Projection{STATE_HELD, width, now - free, none, none, none, none} : released;
     real load = none;
     for (int k = index_at(w, AT_NORMAL)[number]; k < index_at(w, AT_NORMAL_END)[number]; k += 3) load += max_(impulse[k], none);
-    const real most = vector_at(w, AT_SHARE)[number] * load + vector_at(w, AT_LEAST)[number];
-    if (!(most > none)) return released;
+    const real limit = vector_at(w, AT_COEFFICIENT)[number] * load + vector_at(w, AT_CONSTANT_LIMIT)[number];
+    if (!(limit > none)) return released;
     const real other_free = width > 1 ? other - velocity[number + 1] * scale : none, square = free * free + other_free * other_free;
-    if (!(square > most * most)) return {STATE_HELD, width, now - free, other - other_free, none, none, none};
-    const real by = real(1) / sqrt_(square), along = free * by, other_along = other_free * by;
-    return {STATE_SLIDING, width, now - most * along, other - most * other_along, along, other_along, most * by};
+    if (!(square > limit * limit)) return {STATE_HELD, width, now - free, other - other_free, none, none, none};
+    const real inverse_size = real(1) / sqrt_(square), along = free * inverse_size;
+    const real other_along = other_free * inverse_size;
+    return {STATE_SLIDING, width, now - limit * along, other - limit * other_along, along, other_along,
+            limit * inverse_size};
 }
-GPUSIM_FN real missed_square(const World& w, const real* impulse, const real* velocity) {
+GPUSIM_FN real residual_square(const World& w, const real* impulse, const real* velocity) {
     real sum = real(0);
     for (int at = 0; at < *w.condensed_count();) {
         const Projection p = project(w, at, impulse, velocity);
-        sum += p.missed * p.missed + p.other_missed * p.other_missed;
+        sum += p.residual * p.residual + p.other_residual * p.other_residual;
         at += p.width;
     }
     return sum;
@@ -308,36 +314,37 @@ GPUSIM_FN void list_unknowns(const World& w) {
         const Projection p = project(w, at, now, vector_at(w, AT_VELOCITY));
         const bool idle = p.state == STATE_RELEASED && now[at] == real(0) && (p.width == 1 || now[at + 1] == real(0));
         for (int d = 0; d < p.width; ++d, ++at) {
-            vector_at(w, AT_MISSED)[at] = d ? p.other_missed : p.missed;
+            vector_at(w, AT_RESIDUAL)[at] = d ? p.other_residual : p.residual;
             vector_at(w, AT_ALONG)[at] = d ? p.other_along : p.along;
             vector_at(w, AT_ACROSS)[at] = p.across;
             vector_at(w, AT_STEP)[at] = real(0);
             index_at(w, AT_STATE)[at] = p.state;
-            index_at(w, AT_PLACE)[at] = idle ? -1 : unknowns;
+            index_at(w, AT_COLUMN)[at] = idle ? -1 : unknowns;
             if (!idle) index_at(w, AT_UNKNOWN)[unknowns++] = at;
         }
     }
     *w.newton_unknowns() = unknowns;
 }
 // Return the maximum of |change - from|, as a velocity.
-GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real* from) {
-    real most = real(0);
+GPUSIM_FN real max_velocity(const World& w, const real* change, const real* from) {
+    real maximum = real(0);
     for (int at = 0; at < *w.condensed_count(); ++at)
-        most = max_(most, abs_(change[at] - (from ? from[at] : real(0))) / vector_at(w, AT_SCALE)[at]);
-    return most;
+        maximum = max_(maximum, abs_(change[at] - (from ? from[at] : real(0))) / vector_at(w, AT_SCALE)[at]);
+    return maximum;
 }
 GPUSIM_FN bool jams(const World& w) {
-    return greatest_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
+    return max_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
 }
 // Decide whether the iterations end with a solution, end with a failure, or continue. If the step did not reduce the
 // error, increase the damping. ``before`` is newton_square before the step.
 GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
-    const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
+    const real tolerance = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance()));
+    const real coarse_tolerance = real(CONVERGED) * load;
     if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
     bool stalls = *w.newton_damping() > real(NEWTON_MAX_DAMPING) || *w.newton_remaining() == 1;
     const bool slow = stalls || square > real(NEWTON_SLOW) * before;
-    bool ends = square <= wanted * wanted || (slow && square <= enough * enough);
+    bool ends = square <= tolerance * tolerance || (slow && square <= coarse_tolerance * coarse_tolerance);
     if (ends && jams(w)) {
         ends = false;
         stalls = true;
@@ -355,9 +362,9 @@ GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
 }
 GPUSIM_FN void start_newton(const World& w) {
     list_unknowns(w);
-    const real missed = greatest_velocity(w, vector_at(w, AT_MISSED), nullptr);
-    *w.newton_bound() = real(NEWTON_GAIN) * missed + greatest_velocity(w, vector_at(w, AT_NOW), nullptr);
-    *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
+    const real residual = max_velocity(w, vector_at(w, AT_RESIDUAL), nullptr);
+    *w.newton_bound() = real(NEWTON_GAIN) * residual + max_velocity(w, vector_at(w, AT_NOW), nullptr);
+    *w.newton_square() = residual_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
     *w.newton_damping() = real(NEWTON_DAMPING);
     *w.newton_remaining() = NEWTON_PASSES + 1;
     judge_newton(w, true, *w.newton_square() / real(NEWTON_SLOW));
@@ -370,49 +377,51 @@ GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Ei
 #endif
 // Set one of Newton's equations: a row of the derivative, and the distance from the projection.
 GPUSIM_FN void set_equation(const World& w, int row) {
-    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN), own = number[row];
-    const int kind = index_at(w, AT_KIND)[own], state = index_at(w, AT_STATE)[own];
-    const real scale = vector_at(w, AT_SCALE)[own];
+    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN), row_number = number[row];
+    const int kind = index_at(w, AT_KIND)[row_number], state = index_at(w, AT_STATE)[row_number];
+    const real scale = vector_at(w, AT_SCALE)[row_number];
     const auto out = equation_at(w, row);
     for (int k = unknowns; k < ((unknowns + 8) & ~7); ++k) out[k] = real(0);
-    out[unknowns] = vector_at(w, AT_MISSED)[own];
-    const auto response = responses_at(w, own);
+    out[unknowns] = vector_at(w, AT_RESIDUAL)[row_number];
+    const auto response = responses_at(w, row_number);
     if (state == STATE_RELEASED) {
         for (int k = 0; k < unknowns; ++k) out[k] = real(k == row);
         return;
     }
     if (state == STATE_HELD) {
         for (int k = 0; k < unknowns; ++k) out[k] = response[number[k]] * scale;
-        out[row] += vector_at(w, AT_COMPLIANCE)[own] * scale + *w.newton_damping();
+        out[row] += vector_at(w, AT_COMPLIANCE)[row_number] * scale + *w.newton_damping();
         return;
     }
     // Sliding: the direction follows the free impulse, and the radius follows the normal impulses.
-    const real along = vector_at(w, AT_ALONG)[own], across = vector_at(w, AT_ACROSS)[own];
-    const real own_share = across * (real(1) - along * along);
-    for (int k = 0; k < unknowns; ++k) out[k] = own_share * scale * response[number[k]];
-    out[row] += real(1) + *w.newton_damping() - own_share * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[own]);
+    const real along = vector_at(w, AT_ALONG)[row_number], across = vector_at(w, AT_ACROSS)[row_number];
+    const real own_factor = across * (real(1) - along * along);
+    for (int k = 0; k < unknowns; ++k) out[k] = own_factor * scale * response[number[k]];
+    out[row] += real(1) + *w.newton_damping()
+        - own_factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[row_number]);
     if (kind == KIND_FIRST || kind == KIND_SECOND) {
-        const int other = kind == KIND_FIRST ? own + 1 : own - 1, place = index_at(w, AT_PLACE)[other];
-        const real share = -across * along * vector_at(w, AT_ALONG)[other];
-        for (int k = 0; k < unknowns; ++k) out[k] += share * scale * responses_at(w, other)[number[k]];
-        out[place] -= share * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[other]);
+        const int other = kind == KIND_FIRST ? row_number + 1 : row_number - 1, column = index_at(w, AT_COLUMN)[other];
+        const real factor = -across * along * vector_at(w, AT_ALONG)[other];
+        for (int k = 0; k < unknowns; ++k) out[k] += factor * scale * responses_at(w, other)[number[k]];
+        out[column] -= factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[other]);
     }
-    for (int k = index_at(w, AT_NORMAL)[own]; k < index_at(w, AT_NORMAL_END)[own]; k += 3)
-        if (vector_at(w, AT_NOW)[k] > real(0)) out[index_at(w, AT_PLACE)[k]] -= along * vector_at(w, AT_SHARE)[own];
+    for (int k = index_at(w, AT_NORMAL)[row_number]; k < index_at(w, AT_NORMAL_END)[row_number]; k += 3)
+        if (vector_at(w, AT_NOW)[k] > real(0))
+            out[index_at(w, AT_COLUMN)[k]] -= along * vector_at(w, AT_COEFFICIENT)[row_number];
 }
 GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
-    const auto own = equation_at(w, k), out = equation_at(w, row);
-    const real factor = out[k] * (real(1) / own[k]);
+    const auto pivot = equation_at(w, k), out = equation_at(w, row);
+    const real factor = out[k] * (real(1) / pivot[k]);
 #if WHOLE_BLOCKS
-    for (int at = k & ~7; at <= *w.newton_unknowns(); at += 8) eight(out + at) -= eight(own + at) * factor;
+    for (int at = k & ~7; at <= *w.newton_unknowns(); at += 8) eight(out + at) -= eight(pivot + at) * factor;
 #else
-    for (int at = k + 1; at <= *w.newton_unknowns(); ++at) out[at] -= own[at] * factor;
+    for (int at = k + 1; at <= *w.newton_unknowns(); ++at) out[at] -= pivot[at] * factor;
 #endif
 }
 GPUSIM_FN void substitute_number(const World& w, int k, int row) {
     const int unknowns = *w.newton_unknowns();
-    const auto own = equation_at(w, k);
-    const real step = own[unknowns] * (real(1) / own[k]);
+    const auto pivot = equation_at(w, k);
+    const real step = pivot[unknowns] * (real(1) / pivot[k]);
     if (row == k) vector_at(w, AT_STEP)[index_at(w, AT_UNKNOWN)[k]] = step;
     else equation_at(w, row)[unknowns] -= equation_at(w, row)[k] * step;
 }
@@ -440,14 +449,14 @@ GPUSIM_FN void search_step(const World& w) {
     real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);
     const real *step = vector_at(w, AT_STEP), *moved = vector_at(w, AT_STEP_VELOCITY);
     const real before = *w.newton_square();
-    real share = real(1), square = before;
+    real fraction = real(1), square = before;
     bool better = false;
-    for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, share *= real(0.5)) {
+    for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, fraction *= real(0.5)) {
         for (int at = 0; at < *w.condensed_count(); ++at) {
-            trial[at] = now[at] - step[at] * share;
-            trial_velocity[at] = velocity[at] - moved[at] * share;
+            trial[at] = now[at] - step[at] * fraction;
+            trial_velocity[at] = velocity[at] - moved[at] * fraction;
         }
-        square = missed_square(w, trial, trial_velocity);
+        square = residual_square(w, trial, trial_velocity);
         better = square < before;
     }
     if (better) {
@@ -460,7 +469,7 @@ GPUSIM_FN void search_step(const World& w) {
     judge_newton(w, better, before);
 }
 // Store the impulses of the n-th manifold, and update the velocities of its bodies.
-GPUSIM_PHASE void leave_condensed(const World& w, int m, int n) {
+GPUSIM_PHASE void store_condensed(const World& w, int m, int n) {
     const int first = w.condensed_start()[n];
     Lane r = record(w, m);
     real wrench[6] = {};

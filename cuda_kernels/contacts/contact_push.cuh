@@ -11,26 +11,26 @@ template <class R, class N> GPUSIM_SHARED void push_points(R r, Sweep<N>& s) {
     take(r + AT_FRAME, 9, frame);
     for (int k = 0; k < max_points(r); ++k) {
         R p = point_record(r, k);
-        N place[3], velocity[3], wrench[6];
-        take(p + AT_OFFSET, 3, place);
-        velocity_at(s.twist, place, velocity);
-        const N old = p[AT_PUSHED], misses = p[AT_PUSH] - dot3(frame, velocity) - p[AT_PUSH_YIELD] * old;
-        const N now = max_(N(old + misses / (p[AT_MASS] + p[AT_PUSH_YIELD])), none);
+        N offset[3], velocity[3], wrench[6];
+        take(p + AT_OFFSET, 3, offset);
+        velocity_at(s.twist, offset, velocity);
+        const N old = p[AT_PUSHED], error = p[AT_PUSH] - dot3(frame, velocity) - p[AT_PUSH_YIELD] * old;
+        const N now = max_(N(old + error / (p[AT_MASS] + p[AT_PUSH_YIELD])), none);
         const N change[3] = {choose(r[AT_COUNT] > real(k), N(now - old), none), none, none};
         p[AT_PUSHED] = old + change[0];
-        point_wrench(frame, place, change, wrench);
+        point_wrench(frame, offset, change, wrench);
         for (int j = 0; j < 6; ++j) wrench[j] = choose(r[AT_COUNT] > real(k), wrench[j], none);
         apply(r, wrench, s);
     }
 }
 // Item: manifold i of a list (a color or the overflow).
 GPUSIM_PHASE void push_contact(const World& w, int list, int i) {
-    const int place = list_slot(w, list, i);
-    Item r = item_at(w, place);
+    const int slot = list_slot(w, list, i);
+    Item r = item_at(w, slot);
     Sweep<NUMBER(Item)> s;
     start_sweep(r, w.displacement(), s);
     push_points(r, s);
-    move_item(w, place, r, list == w.max_colors(), s.wrench, w.displacement());
+    move_item(w, slot, r, list == w.max_colors(), s.wrench, w.displacement());
 }
 GPUSIM_PHASE void add_push_parts(const World& w, int b) { add_parts(w, b, w.displacement()); }
 // Push out the n-th articulated manifold. ``delta`` contains the pending correction of the joints.

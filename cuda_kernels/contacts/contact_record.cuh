@@ -12,38 +12,40 @@ GPUSIM_FN int record_items(const World& w) { return w.color_first()[w.max_colors
 GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) + ITEM_LANES - 1) / ITEM_LANES; }
 GPUSIM_FN int list_slot(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
 
-GPUSIM_FN int record_offset(int place) { return (place / LANES) * (RECORD_SIZE * LANES) + place % LANES; }
-GPUSIM_FN Lane lane_at(const World& w, int place) { return {InSlab<real>::of(w.manifold() + record_offset(place))}; }
-GPUSIM_FN ReadLane read_lane(const World& w, int place) { return {InSlab<const real>::of(w.manifold() + record_offset(place))}; }
+GPUSIM_FN int record_offset(int slot) { return (slot / LANES) * (RECORD_SIZE * LANES) + slot % LANES; }
+GPUSIM_FN Lane lane_at(const World& w, int slot) { return {InSlab<real>::of(w.manifold() + record_offset(slot))}; }
+GPUSIM_FN ReadLane read_lane(const World& w, int slot) {
+    return {InSlab<const real>::of(w.manifold() + record_offset(slot))};
+}
 GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_index()[m]); }
 GPUSIM_FN ReadLane read_record(const World& w, int m) { return read_lane(w, w.record_index()[m]); }
 #if ITEM_LANES == 1
-GPUSIM_FN Item item_at(const World& w, int place) { return lane_at(w, place); }
+GPUSIM_FN Item item_at(const World& w, int slot) { return lane_at(w, slot); }
 #else
-GPUSIM_FN Item item_at(const World& w, int place) {
-    return reinterpret_cast<Wide*>(w.manifold()) + (place / LANES) * RECORD_SIZE;
+GPUSIM_FN Item item_at(const World& w, int slot) {
+    return reinterpret_cast<Wide*>(w.manifold()) + (slot / LANES) * RECORD_SIZE;
 }
 #endif
 // Return the index of the points and the normal of a record in double precision.
-GPUSIM_FN int anchor_at(int place) { return (place / LANES) * (ANCHOR_SIZE * LANES) + place % LANES; }
+GPUSIM_FN int anchor_offset(int slot) { return (slot / LANES) * (ANCHOR_SIZE * LANES) + slot % LANES; }
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
 template <class R> GPUSIM_FN int max_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
-GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
-// The first lanes of a list are in use.
+GPUSIM_FN bool is_filled(const World& w, int slot) { return w.color_member()[slot] >= 0; }
+// Return whether an item has records. The used lanes of an item come first, so a test of lane 0 is enough.
 GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }
 
 // Get ``count`` numbers per body, for one side of each lane.
 template <class T> GPUSIM_FN void gather(Lane r, int side, const T* from, int stride, int count, real* out) {
-    const T* own = from + stride * int(r[AT_BODIES + side]);
-    for (int k = 0; k < count; ++k) out[k] = real(own[k]);
+    const T* source = from + stride * int(r[AT_BODIES + side]);
+    for (int k = 0; k < count; ++k) out[k] = real(source[k]);
 }
 #if ITEM_LANES > 1
 template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int stride, int count, Wide* out) {
     int body[LANES];
     whole_numbers(r[AT_BODIES + side], body);
     for (int l = 0; l < LANES; ++l) {
-        const T* own = from + stride * body[l];
-        for (int k = 0; k < count; ++k) reinterpret_cast<real*>(out + k)[l] = real(own[k]);
+        const T* source = from + stride * body[l];
+        for (int k = 0; k < count; ++k) reinterpret_cast<real*>(out + k)[l] = real(source[k]);
     }
 }
 #endif
@@ -65,12 +67,14 @@ template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
     first[0] = T(1) + sign * n[0] * n[0] * a; first[1] = sign * b; first[2] = -sign * n[0];
     second[0] = b; second[1] = sign + n[1] * n[1] * a; second[2] = -n[1];
 }
-// Transform a world vector to the frame, or back.
-GPUSIM_FN void to_frame(Lane r, const stored* kept, real* out) {
-    const real own[3] = {real(kept[0]), real(kept[1]), real(kept[2])};
+// Transform a world vector to the frame of the record.
+GPUSIM_FN void to_frame(Lane r, const stored* vector, real* out) {
+    const real world[3] = {real(vector[0]), real(vector[1]), real(vector[2])};
     for (int k = 0; k < 3; ++k)
-        out[k] = r[AT_FRAME + 3 * k] * own[0] + r[AT_FRAME + 3 * k + 1] * own[1] + r[AT_FRAME + 3 * k + 2] * own[2];
+        out[k] = r[AT_FRAME + 3 * k] * world[0] + r[AT_FRAME + 3 * k + 1] * world[1]
+               + r[AT_FRAME + 3 * k + 2] * world[2];
 }
+// Transform a vector from the frame of the record to the world.
 GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stored* out) {
     for (int k = 0; k < 3; ++k)
         out[k] = stored(r[AT_FRAME + k] * normal + r[AT_FRAME + 3 + k] * first + r[AT_FRAME + 6 + k] * second);
@@ -81,22 +85,23 @@ GPUSIM_FN double combined_friction(int rule, double a, double b) {
     if (rule == COMBINE_MAX) return max_(a, b);
     return rule == COMBINE_MULTIPLY ? a * b : sqrt_(a * b);
 }
-// Combine the arms of rolling or spinning friction. If one surface has 0, the arm of the other surface applies.
+// Combine the lever arms (m) of rolling or spinning friction. If one surface has 0, the arm of the other surface
+// applies.
 GPUSIM_FN double combined_arm(int rule, double a, double b) {
     if (!(a > 0.0) || !(b > 0.0)) return max_(a, b);
     return combined_friction(rule == COMBINE_MULTIPLY ? COMBINE_MEAN : rule, a, b);
 }
 // Set friction coefficients and restitution of a pair.
 GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
-    const int row = given_row(w, m);
+    const int row = separate_material_row(w, m);
     int a = row >= 0 ? w.shapes() + row : w.pair_shapes()[2 * m], b = row >= 0 ? a : w.pair_shapes()[2 * m + 1];
     r[AT_RESTITUTION] = real(max_(w.shape_restitution()[a], w.shape_restitution()[b]));
-    int rule = COMBINE_MAX;  // for one surface
+    int rule = COMBINE_MAX;  // has no effect if a == b
     if (row < 0) {
-        const int rule_a = w.shape_rule()[a], rule_b = w.shape_rule()[b], above = (rule_a >> 2) - (rule_b >> 2);
-        if (above == 0) rule = max_(rule_a, rule_b) & 3;
-        if (above > 0) b = a;
-        if (above < 0) a = b;
+        const int rule_a = w.shape_rule()[a], rule_b = w.shape_rule()[b], priority = (rule_a >> 2) - (rule_b >> 2);
+        if (priority == 0) rule = max_(rule_a, rule_b) & 3;
+        if (priority > 0) b = a;
+        if (priority < 0) a = b;
     }
     r[AT_FRICTION] = real(combined_friction(rule, w.shape_friction()[a], w.shape_friction()[b]));
     r[AT_ROLLING] = real(combined_arm(rule, w.shape_rolling_friction()[a], w.shape_rolling_friction()[b]));
@@ -128,12 +133,12 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = tire ? real(w.contact_slip()[3 * at + j]) : part[j];
     stored before[6];
     real arm[6];
-    double places[6];
+    double points[6];
     read_numbers<6>(w.contact_arm() + 6 * at, before);
     for (int j = 0; j < 6; ++j) arm[j] = real(before[j]);
     put_numbers<6>(arm, p + AT_ARM_BEFORE);
-    read_numbers<6>(w.contact_anchor() + 6 * at, places);
-    put_anchor<6>(places, anchor + LANES * 6 * k);
+    read_numbers<6>(w.contact_anchor() + 6 * at, points);
+    put_anchor<6>(points, anchor + LANES * 6 * k);
     p[AT_AGE] = real(w.contact_age()[at]);
 }
 // Return whether the law has a friction torque about an axis of the frame.
@@ -143,17 +148,17 @@ GPUSIM_FN bool has_torque(Lane r, const double* law, int axis) {
     if (tire) return (axis == 1 ? law[LAW_AT_WIDTH] : law[LAW_AT_ROLLING_RESISTANCE]) > 0.0;
     return !patch && r[AT_ROLLING] > real(0);
 }
-GPUSIM_FN void load_lane(const World& w, int place) {
-    Lane r = lane_at(w, place);
-    double* anchor = w.record_anchor() + anchor_at(place);
+GPUSIM_FN void load_lane(const World& w, int slot) {
+    Lane r = lane_at(w, slot);
+    double* anchor = w.record_anchor() + anchor_offset(slot);
     r[AT_MOVED] = r[AT_MOVED + 1] = real(-1);
-    if (!is_filled(w, place)) return;
-    const int m = w.color_member()[place];
+    if (!is_filled(w, slot)) return;
+    const int m = w.color_member()[slot];
     const double *law = pair_law(w, m), *normal = w.pair_normal() + 3 * m;
     for (int side = 0; side < 2; ++side) {
         const int body = side_body(w, m, side);
         r[AT_BODIES + side] = real(body);
-        // Body whose velocity the manifold changes, or -1.
+        // Index of the body whose velocity the manifold changes, or -1 for a static body.
         r[AT_MOVED + side] = real(w.dynamic()[body] ? body : -1);
         r[AT_ROLLS + side] = real(w.shape_rolls()[w.pair_shapes()[2 * m + side]]);
     }
@@ -181,21 +186,21 @@ template <class R> GPUSIM_FN void clear_record(R r, int first, int end) {
 // Item: records. The phase runs once per step, after stage color_contacts.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
-    const int place = item * ITEM_LANES;
-    Item r = item_at(w, place);
+    const int slot = item * ITEM_LANES;
+    Item r = item_at(w, slot);
 #if ITEM_LANES == 1
-    // The stages fill the other parts of the record.
-    if (is_filled(w, place)) {
+    // The stages overwrite all other parts of the record.
+    if (is_filled(w, slot)) {
         clear_record(r, AT_RESTITUTION / 2 * 2, FIRST_POINT);
-        const int points = w.pair_points()[w.color_member()[place]];
+        const int points = w.pair_points()[w.color_member()[slot]];
         for (int k = 0; k < points; ++k) clear_record(point_record(r, k), AT_GAMMA, AT_INVERSE_MASS);
-        return load_lane(w, place);
+        return load_lane(w, slot);
     }
 #endif
     clear_record(r, 0, RECORD_SIZE);
     for (int k = 0; k < ANCHOR_SIZE; ++k)
-        for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
-    for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
+        for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_offset(slot) + LANES * k + l] = 0.0;
+    for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, slot + l);
 }
 // Return whether a point bounced. After a bounce, the next contact starts without impulses.
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
@@ -209,9 +214,9 @@ template <class R> GPUSIM_FN auto sticks(R r, R p) {
         first = choose(tire, N(r[AT_TIRE_SHARES] * first), first);
         second = choose(tire, N(r[AT_TIRE_SHARES + 1] * second), second);
     }
-    const N rub = sqrt_(N(first * first + second * second));
+    const N friction = sqrt_(N(first * first + second * second));
     const N load = rubbing_load(p);
-    return (load > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * load);
+    return (load > real(0)) & (friction < real(SLIDING_SHARE) * r[AT_FRICTION] * load);
 }
 GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
     const int at = 4 * m + k;
@@ -223,15 +228,15 @@ GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
     from_frame(r, p[AT_SLIP], p[AT_SLIP + 1], p[AT_SLIP + 2], w.contact_slip() + 3 * at);
     for (int j = 0; r[AT_LAW] == real(LAW_TIRE) && j < 3; ++j) w.contact_slip()[3 * at + j] = stored(p[AT_SLIP + j]);
     real arm[6];
-    stored kept[6];
+    stored stored_arm[6];
     take_numbers<6>(p + AT_ARM_BEFORE, arm);
-    for (int j = 0; j < 6; ++j) kept[j] = stored(arm[j]);
-    write_numbers<6>(kept, w.contact_arm() + 6 * at);
+    for (int j = 0; j < 6; ++j) stored_arm[j] = stored(arm[j]);
+    write_numbers<6>(stored_arm, w.contact_arm() + 6 * at);
     w.contact_age()[at] = int(p[AT_AGE]);
     w.contact_mode()[at] = !(rubbing_load(p) > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
 }
 // Store the current position of a point that moves over a surface.
-GPUSIM_FN void store_place(const World& w, int m, ReadLane r, const double* anchor) {
+GPUSIM_FN void store_moving_points(const World& w, int m, ReadLane r, const double* anchor) {
     if (!(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
     for (int j = 0; j < 3; ++j) w.pair_normal()[3 * m + j] = anchor[LANES * (24 + j)];
     for (int j = 0; j < 6 * w.pair_points()[m]; ++j) w.contact_anchor()[24 * m + j] = anchor[LANES * j];
@@ -239,12 +244,12 @@ GPUSIM_FN void store_place(const World& w, int m, ReadLane r, const double* anch
 // Item: records. At the end of a step, copy impulses, slips and arms to the state.
 GPUSIM_PHASE void store_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
-    for (int place = item * ITEM_LANES; place < (item + 1) * ITEM_LANES; ++place) {
-        if (!is_filled(w, place)) continue;
-        const int m = w.color_member()[place];
-        const ReadLane r = read_lane(w, place);
+    for (int slot = item * ITEM_LANES; slot < (item + 1) * ITEM_LANES; ++slot) {
+        if (!is_filled(w, slot)) continue;
+        const int m = w.color_member()[slot];
+        const ReadLane r = read_lane(w, slot);
         for (int k = 0; k < w.pair_points()[m]; ++k) store_point(w, m, k, r);
-        store_place(w, m, r, w.record_anchor() + anchor_at(place));
+        store_moving_points(w, m, r, w.record_anchor() + anchor_offset(slot));
         from_frame(r, r[AT_TORQUE], r[AT_TORQUE + 1], r[AT_TORQUE + 2], w.pair_torque() + 3 * m);
         from_frame(r, real(0), r[AT_SHEAR], r[AT_SHEAR + 1], w.pair_force() + 3 * m);
     }

@@ -25,7 +25,7 @@ template <class R, class N> GPUSIM_FN void relative_twist(R r, const real* veloc
     gather_twist(r, 1, velocity, b);
     relative_motion(r, a, b, out);
 }
-// Compute the motion of one body due to a wrench about the center of the manifold. ``side`` is +1 for B and -1 for A.
+// Compute the motion of one body due to a wrench about the center of the manifold. ``side`` is 0 for A and 1 for B.
 template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* wrench, N* out) {
     const real sign = side ? real(1) : real(-1);
     N j[7], arm[3], torque[3];
@@ -65,24 +65,24 @@ template <class R, class N> GPUSIM_FN void respond(R r, const N* wrench, N* out)
 template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, N* out) {
     const N inverse[9] = {m[1], m[2], m[3], m[2], m[4], m[5], m[3], m[5], m[6]};
     const N x = c[0], y = c[1], z = c[2], mass = parts * m[0];
-    N turn[9], back[9];
+    N jc[9], cjc[9];
     for (int i = 0; i < 3; ++i) {  // J [c]x
         const N* j = inverse + 3 * i;
-        turn[3 * i] = j[1] * z - j[2] * y;
-        turn[3 * i + 1] = j[2] * x - j[0] * z;
-        turn[3 * i + 2] = j[0] * y - j[1] * x;
+        jc[3 * i] = j[1] * z - j[2] * y;
+        jc[3 * i + 1] = j[2] * x - j[0] * z;
+        jc[3 * i + 2] = j[0] * y - j[1] * x;
     }
     for (int j = 0; j < 3; ++j) {  // [c]x J [c]x
-        back[j] = y * turn[6 + j] - z * turn[3 + j];
-        back[3 + j] = z * turn[j] - x * turn[6 + j];
-        back[6 + j] = x * turn[3 + j] - y * turn[j];
+        cjc[j] = y * jc[6 + j] - z * jc[3 + j];
+        cjc[3 + j] = z * jc[j] - x * jc[6 + j];
+        cjc[6 + j] = x * jc[3 + j] - y * jc[j];
     }
     for (int i = 0; i < 3; ++i) {
         out[7 * i] += mass;
         for (int j = 0; j < 3; ++j) {
-            out[6 * i + j] -= parts * back[3 * i + j];
-            out[6 * (3 + i) + j] += parts * turn[3 * i + j];
-            out[6 * i + 3 + j] += parts * turn[3 * j + i];
+            out[6 * i + j] -= parts * cjc[3 * i + j];
+            out[6 * (3 + i) + j] += parts * jc[3 * i + j];
+            out[6 * i + 3 + j] += parts * jc[3 * j + i];
             out[6 * (3 + i) + 3 + j] += parts * inverse[3 * i + j];
         }
     }
@@ -105,10 +105,10 @@ template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r
 }
 // Compute the wrench of a unit impulse at a point along axis d of the frame.
 template <class R, class N> GPUSIM_FN void unit_wrench(R r, R p, int d, N* wrench) {
-    N place[3];
+    N offset[3];
     take(r + (AT_FRAME + 3 * d), 3, wrench);
-    take(p + AT_OFFSET, 3, place);
-    cross3(place, wrench, wrench + 3);
+    take(p + AT_OFFSET, 3, offset);
+    cross3(offset, wrench, wrench + 3);
 }
 // Compute the velocities of points per unit impulse: entries nn, tn, sn, tt, ts, ss.
 template <class R> GPUSIM_SHARED void point_masses(R r) {
@@ -121,8 +121,9 @@ template <class R> GPUSIM_SHARED void point_masses(R r) {
         for (int d = 0; d < 3; ++d) {
             respond(r, wrench + 6 * d, moved);
             for (int i = d; i < 3; ++i) {
-                const N* own = wrench + 6 * i;
-                mass[3 * d + i] = own[0] * moved[0] + own[1] * moved[1] + own[2] * moved[2] + own[3] * moved[3] + own[4] * moved[4] + own[5] * moved[5];
+                const N* unit = wrench + 6 * i;
+                mass[3 * d + i] = unit[0] * moved[0] + unit[1] * moved[1] + unit[2] * moved[2] + unit[3] * moved[3]
+                    + unit[4] * moved[4] + unit[5] * moved[5];
             }
         }
         for (int d = 0; d < 3; ++d) p[AT_MASS + d] = mass[d];
@@ -160,14 +161,14 @@ template <class R> GPUSIM_FN void start_impulses(const World& w, R r) {
 // Item: records. Compute geometry, masses and initial impulses.
 GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
-    const int place = item * ITEM_LANES;
-    Item r = item_at(w, place);
-    locate_record(w, place, r);
+    const int slot = item * ITEM_LANES;
+    Item r = item_at(w, slot);
+    locate_record(w, slot, r);
     load_inertia_inverse(w, r);
     choose_passes(r);
     start_impulses(w, r);
-    if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver computes the response
-    free_response(w, place >= w.color_first()[w.max_colors()], r);
+    if (slot >= w.color_first()[w.max_colors() + 1]) return;   // articulated: the direct solver computes the response
+    free_response(w, slot >= w.color_first()[w.max_colors()], r);
     point_masses(r);
     for (int k = 0; k < max_points(r); ++k) point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
 }
@@ -175,9 +176,9 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
     return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
-// Return whether the code recomputes the point in every substep. The normal and the rotations of the bodies are then
-// current.
-template <class R> GPUSIM_FN auto is_new(const World& w, R r) {
+// Return whether the normal and the rotations of the bodies are current: the code recomputes the point in every
+// substep, or the step has one substep.
+template <class R> GPUSIM_FN auto is_recomputed(const World& w, R r) {
     return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
 }
 // Return whether middle_body must run. In models with joints, the curvature stage already computes these rates.
@@ -187,25 +188,26 @@ GPUSIM_FN bool finds_middle(const World& w) {
 // Add the velocity due to the rotation of free bodies between the start and the middle of the drift.
 template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, N* out) {
     for (int side = 0; side < 2; ++side) {
-        N middle[3], rate[3], arm[3], more[3], moves;
+        N middle[3], rate[3], arm[3], velocity[3], moves;
         gather(r, side, w.midpoint(), 3, 3, middle);
         gather(r, side, w.twist_kicked() + 3, 6, 3, rate);
         gather(r, side, w.dynamic(), 1, 1, &moves);
         subtract3(middle, rate, rate);
         for (int j = 0; j < 3; ++j) arm[j] = r[AT_ARM + 3 * side + j] + p[AT_OFFSET + j];
-        cross3(rate, arm, more);
-        const auto turns = (moves > real(0)) & is_new(w, r);
-        for (int j = 0; j < 3; ++j) out[j] = choose(turns, side ? N(out[j] + more[j]) : N(out[j] - more[j]), out[j]);
+        cross3(rate, arm, velocity);
+        const auto applies = (moves > real(0)) & is_recomputed(w, r);
+        for (int j = 0; j < 3; ++j)
+            out[j] = choose(applies, side ? N(out[j] + velocity[j]) : N(out[j] - velocity[j]), out[j]);
     }
 }
 template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p, const N* rates, N* out) {
-    N later[6], of_a[3], of_b[3];
+    N arm_change[6], of_a[3], of_b[3];
     const real half = real(w.h) / (real(2) * h_prev(w));
-    for (int j = 0; j < 6; ++j) later[j] = half * (r[AT_ARM + j] + p[AT_OFFSET + j % 3] - p[AT_ARM_BEFORE + j]);
-    cross3(rates, later, of_a);
-    cross3(rates + 3, later + 3, of_b);
+    for (int j = 0; j < 6; ++j) arm_change[j] = half * (r[AT_ARM + j] + p[AT_OFFSET + j % 3] - p[AT_ARM_BEFORE + j]);
+    cross3(rates, arm_change, of_a);
+    cross3(rates + 3, arm_change + 3, of_b);
     subtract3(of_b, of_a, out);
-    if (any(is_new(w, r))) add_middle(w, r, p, out);
+    if (any(is_recomputed(w, r))) add_middle(w, r, p, out);
 }
 // Compute the angular velocity in the middle of the drift from the kicked velocities, without joint impulses.
 GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twist_kicked(), w.midpoint() + 3 * b); }
@@ -230,59 +232,59 @@ template <class R> GPUSIM_FN void invert_point(R r, R p, bool joined = false) {
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // angular velocities of both bodies before the kick
-    N turn_share;            // factor of the half-step rotation term
+    N rotation_scale;            // factor of the half-step rotation term
     N carried;               // speed at which a loaded point yields
     real softness;           // compliance of a point, relative to its response
     real push_yield;         // compliance of a push-out, relative to the response
     bool joined;             // True for bodies with joints, because their resting points are springs
-    real fastest;            // normal velocity below which a point counts as moving (m/s)
+    real moving_velocity;    // normal velocity below which a point counts as moving (m/s)
 };
-template <class N> GPUSIM_FN N turn_share(const World& w, const N* rates) {
-    const N turns = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(dot3(rates, rates), dot3(rates + 3, rates + 3));
-    const N square = turns * turns, one = Every<N>::of(real(1));
+template <class N> GPUSIM_FN N rotation_scale(const World& w, const N* rates) {
+    const N ratio = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(dot3(rates, rates), dot3(rates + 3, rates + 3));
+    const N square = ratio * ratio, one = Every<N>::of(real(1));
     return one / (square * square + one);
 }
 // Set the biases of a point from the velocities before and after the kick.
 template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R p, const PointInputs<N>& inputs) {
     const real h = real(w.h), slop = real(w.contact_slop());
     const N none = Every<N>::of(real(0)), gap = p[AT_GAP];
-    N place[3], n[9], u[3], v[3], bend[3] = {none, none, none}, turn = none;
-    take(p + AT_OFFSET, 3, place);
+    N offset[3], n[9], u[3], v[3], bend[3] = {none, none, none}, normal_bias = none;
+    take(p + AT_OFFSET, 3, offset);
     take(r + AT_FRAME, 9, n);
-    velocity_at(inputs.before, place, u);
-    velocity_at(inputs.kicked, place, v);
-    const auto goes_on = continues(w, p);
-    if (any(goes_on)) {
+    velocity_at(inputs.before, offset, u);
+    velocity_at(inputs.kicked, offset, v);
+    const auto continuing = continues(w, p);
+    if (any(continuing)) {
         arm_velocity(w, r, p, inputs.rates, bend);
-        for (int j = 0; j < 3; ++j) bend[j] = choose(goes_on, N(inputs.turn_share * bend[j]), none);
-        if (any(is_new(w, r))) {
-            N swing[3];
-            take(r + AT_BEND, 3, swing);
-            const N moved = h / (real(2) * h_prev(w)) * dot3(swing, u);
-            turn = choose(goes_on & is_new(w, r), N(inputs.turn_share * moved), none);
+        for (int j = 0; j < 3; ++j) bend[j] = choose(continuing, N(inputs.rotation_scale * bend[j]), none);
+        if (any(is_recomputed(w, r))) {
+            N normal_change[3];
+            take(r + AT_BEND, 3, normal_change);
+            const N moved = h / (real(2) * h_prev(w)) * dot3(normal_change, u);
+            normal_bias = choose(continuing & is_recomputed(w, r), N(inputs.rotation_scale * moved), none);
         }
     }
     // Within the slop, the normal velocity of points is 0, so that round-off does not change the distribution of loads.
     // Bouncing points and points on bodies with joints have no slop.
-    const N most = inputs.joined ? none : choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
-    const auto apart = gap > most;
-    const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
+    const N tolerance = inputs.joined ? none : choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
+    const auto separated = gap > tolerance;
+    const N excess = -(gap + slop), closing = choose(separated, N(gap / h), none);
     // A trial step needs no values for the drift.
     const bool trial = *w.forward_only();
-    const N yields = inputs.softness * p[AT_MASS];
-    const auto deep = inputs.joined ? over > real(0) : over > real(NO_FORCE);
-    const auto far = gap > (inputs.joined ? Every<N>::of(slop) : most);
-    const auto rigid = far | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
-    p[AT_GAMMA] = trial ? none : choose(rigid, none, yields);
+    const N compliance = inputs.softness * p[AT_MASS];
+    const auto deep = inputs.joined ? excess > real(0) : excess > real(NO_FORCE);
+    const auto far = gap > (inputs.joined ? Every<N>::of(slop) : tolerance);
+    const auto rigid = far | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.moving_velocity);
+    p[AT_GAMMA] = trial ? none : choose(rigid, none, compliance);
     // The bias keeps the penetration that a load causes. The push-out corrects the remaining penetration.
-    const N push = min_(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.max_depenetration_speed())));
-    const N sunk = inputs.joined ? choose(rigid, none, N(-gap / h)) : push;
-    p[AT_CARRIED] = trial ? none : choose(sunk > real(0), min_(sunk, inputs.carried), none);
-    const N more = push - p[AT_CARRIED];
-    const auto pushes = (over > real(0)) & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h);
-    p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
+    const N push = min_(N(real(PUSH_SHARE) * excess / h), Every<N>::of(real(w.max_depenetration_speed())));
+    const N correction = inputs.joined ? choose(rigid, none, N(-gap / h)) : push;
+    p[AT_CARRIED] = trial ? none : choose(correction > real(0), min_(correction, inputs.carried), none);
+    const N remaining = push - p[AT_CARRIED];
+    const auto pushes = (excess > real(0)) & (remaining > real(PUSH_BAND * PUSH_SHARE) * slop / h);
+    p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * remaining, N(-closing));
     p[AT_PUSHED] = none;
-    p[AT_BIAS] = closes - p[AT_CARRIED] + dot3(n, bend) + turn;
+    p[AT_BIAS] = closing - p[AT_CARRIED] + dot3(n, bend) + normal_bias;
     const auto tire = r[AT_LAW] == real(LAW_TIRE);
     for (int j = 1; j < 3; ++j) {
         const N slip = p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
@@ -292,9 +294,9 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     invert_point(r, p, inputs.joined);
 }
 // Set the rows of soft normal laws, and of all friction laws except Coulomb's.
-GPUSIM_FN void set_bias_lane(const World& w, int place) {
-    Lane r = lane_at(w, place);
-    const int m = w.color_member()[place];
+GPUSIM_FN void set_bias_lane(const World& w, int slot) {
+    Lane r = lane_at(w, slot);
+    const int m = w.color_member()[slot];
     if (m < 0 || (!(r[AT_SOFT] > real(0)) && r[AT_LAW] == real(LAW_COULOMB))) return;
     set_law_bias(w, m, r);
     const bool soft = r[AT_SOFT] > real(0), tire = r[AT_LAW] == real(LAW_TIRE);
@@ -314,18 +316,18 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
 // Return the speed at which a load presses contact points together because of the compliance (m/s).
 template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
     typedef NUMBER(R) N;
-    N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
+    N maximum = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
     for (int k = 0; k < max_points(r); ++k) {
         R p = point_record(r, k);
-        most = choose(r[AT_COUNT] > real(k), max_(N(p[AT_MASS] * p[AT_IMPULSE]), most), most);
+        maximum = choose(r[AT_COUNT] > real(k), max_(N(p[AT_MASS] * p[AT_IMPULSE]), maximum), maximum);
     }
-    return softness * most;
+    return softness * maximum;
 }
 // Item: records.
 GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
-    const int place = item * ITEM_LANES;
+    const int slot = item * ITEM_LANES;
     if (!has_records(w, item)) return;
-    Item r = item_at(w, place);
+    Item r = item_at(w, slot);
     PointInputs<NUMBER(Item)> inputs;
     NUMBER(Item) a[6], b[6];
     gather_twist(r, 0, w.twist_before(), a);
@@ -333,16 +335,16 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     relative_motion(r, a, b, inputs.before);
     copy3(a + 3, inputs.rates);
     copy3(b + 3, inputs.rates + 3);
-    inputs.turn_share = turn_share(w, inputs.rates);
+    inputs.rotation_scale = rotation_scale(w, inputs.rates);
     relative_twist(r, w.twist_kicked(), inputs.kicked);
-    const bool articulated = place >= w.color_first()[w.max_colors() + 1];
+    const bool articulated = slot >= w.color_first()[w.max_colors() + 1];
     inputs.joined = articulated;
-    inputs.fastest = articulated ? real(-REST_WEIGHTS * w.h * norm3(w.gravity())) : real(-NO_FORCE);
+    inputs.moving_velocity = articulated ? real(-REST_WEIGHTS * w.h * norm3(w.gravity())) : real(-NO_FORCE);
     inputs.softness = articulated ? real(SOFT_JOINED) : softness(w);
     inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
     inputs.carried = carried_speed(w, r, inputs.softness);
     for (int k = 0; k < max_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
-    for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
+    for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, slot + l);
     for (int k = 0; k < max_points(r); ++k)
         if (any((r[AT_COUNT] > real(k)) & (point_record(r, k)[AT_PUSH] > real(0)))) set_flag(w.pushing());
 }
@@ -353,45 +355,46 @@ template <class R, class N> GPUSIM_FN void deflect(R r, R p, N slip1, N slip2, N
     const N second = r[AT_TIRE_KEPT + 1] * p[AT_SLIP + 2] + r[AT_TIRE_GAIN + 1] * slip2;
     const N x = r[AT_TIRE_STIFFNESS] * first * r[AT_TIRE_SHARES], y = r[AT_TIRE_STIFFNESS + 1] * second * r[AT_TIRE_SHARES + 1];
     const N size = sqrt_(N(x * x + y * y)), bound = real(3) * (r[AT_FRICTION] * rubbing_load(p)), one = Every<N>::of(real(1));
-    const auto beyond = size > bound;
-    const N fit = choose(beyond, N(bound / choose(beyond, size, one)), one);
-    out[0] = fit * first;
-    out[1] = fit * second;
+    const auto sliding = size > bound;
+    const N scale = choose(sliding, N(bound / choose(sliding, size, one)), one);
+    out[0] = scale * first;
+    out[1] = scale * second;
 }
 // Update the slip of a sticking point in the drift, and store its arms for the next substep.
 template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, const N* twist) {
     const real h = real(w.h);
     const N none = Every<N>::of(real(0));
-    N place[3], n[9], u[3];
-    take(p + AT_OFFSET, 3, place);
+    N offset[3], n[9], u[3];
+    take(p + AT_OFFSET, 3, offset);
     take(r + AT_FRAME, 9, n);
-    velocity_at(twist, place, u);
-    // Only Coulomb friction holds a point in place.
-    const auto holds = (r[AT_LAW] == real(LAW_COULOMB)) & sticks(r, p);
+    velocity_at(twist, offset, u);
+    // Only Coulomb friction accumulates the slip of a sticking point.
+    const auto sticking = (r[AT_LAW] == real(LAW_COULOMB)) & sticks(r, p);
     const auto tire = r[AT_LAW] == real(LAW_TIRE);
     N bristles[2] = {none, none};
     if (any(tire)) deflect(r, p, dot3(n + 3, u) + p[AT_BIAS + 1], dot3(n + 6, u) + p[AT_BIAS + 2], bristles);
     for (int j = 1; j < 3; ++j) {
         // The bias includes the velocity from the rotation of the arms, and the correction of the slip.
-        const N slip = p[AT_SLIP + j], turning = p[AT_BIAS + j] - slip * (real(SLIP_SHARE) / h);
-        p[AT_SLIP + j] = choose(holds, N(slip + h * (dot3(n + 3 * j, u) + turning)), choose(tire, bristles[j - 1], none));
+        const N slip = p[AT_SLIP + j], arm_speed = p[AT_BIAS + j] - slip * (real(SLIP_SHARE) / h);
+        p[AT_SLIP + j] = choose(sticking, N(slip + h * (dot3(n + 3 * j, u) + arm_speed)),
+                                choose(tire, bristles[j - 1], none));
     }
     p[AT_SLIP] = none;
-    for (int j = 0; j < 6; ++j) p[AT_ARM_BEFORE + j] = r[AT_ARM + j] + place[j % 3];
+    for (int j = 0; j < 6; ++j) p[AT_ARM_BEFORE + j] = r[AT_ARM + j] + offset[j % 3];
     p[AT_AGE] = p[AT_AGE] + real(1);
 }
 // Item: records.
 GPUSIM_PHASE void slip_pair(const World& w, int item) {
-    const int place = item * ITEM_LANES;
+    const int slot = item * ITEM_LANES;
     if (item == 0) *w.substep() += 1;
     if (!has_records(w, item)) return;
-    Item r = item_at(w, place);
+    Item r = item_at(w, slot);
     NUMBER(Item) twist[6];
     relative_twist(r, w.twist(), twist);
     for (int k = 0; k < max_points(r); ++k) slip_point(w, r, point_record(r, k), twist);
 }
-// Speeds up to min_jump do not count as jumps.
 GPUSIM_FN real size3(const real* v) { return sqrt_(dot3(v, v)); }
+// Return the maximum speed that does not count as a jump.
 GPUSIM_FN real min_jump(const World& w) {
     const real g[3] = {real(w.gravity()[0]), real(w.gravity()[1]), real(w.gravity()[2])};
     return real(CARRY_SMALL) * size3(g) * kick_time(w);
@@ -400,10 +403,10 @@ GPUSIM_FN real min_jump(const World& w) {
 GPUSIM_FN bool contact_jumps(const World& w) {
 #if GPUSIM_SHAPES
     if (!touches(w)) return false;
-    for (int place = 0; place < record_items(w) * ITEM_LANES; ++place) {
-        if (!is_filled(w, place)) continue;
-        const int points = w.pair_points()[w.color_member()[place]];
-        const Lane r = lane_at(w, place);
+    for (int slot = 0; slot < record_items(w) * ITEM_LANES; ++slot) {
+        if (!is_filled(w, slot)) continue;
+        const int points = w.pair_points()[w.color_member()[slot]];
+        const Lane r = lane_at(w, slot);
         real twist[6], u[3], offset[3], n[3];
         relative_twist(r, w.twist_before(), twist);
         take(r + AT_FRAME, 3, n);

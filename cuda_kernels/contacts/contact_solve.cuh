@@ -6,7 +6,7 @@
 template <class N> struct Sweep {
     N twist[6];   // relative twist at the center of the manifold
     N wrench[6];  // sum of the wrenches so far, about the center
-    N most;       // greatest change of an impulse
+    N max_change;  // greatest change of an impulse
     N step[12];   // changes of the points' impulses
 };
 template <class R, class N> GPUSIM_FN void apply(R r, const N* wrench, Sweep<N>& s) {
@@ -17,16 +17,16 @@ template <class R, class N> GPUSIM_FN void apply(R r, const N* wrench, Sweep<N>&
         s.wrench[k] += wrench[k];
     }
 }
-template <class N> GPUSIM_FN void note_change(Sweep<N>& s, N change) {
+template <class N> GPUSIM_FN void update_max_change(Sweep<N>& s, N change) {
     const N size = abs_(change);
-    s.most = choose(size <= s.most, s.most, size);
+    s.max_change = choose(size <= s.max_change, s.max_change, size);
 }
-// Compute the wrench of an impulse, given in the frame, at a point.
-template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, const N* impulse, N* wrench) {
+// Compute the wrench of an impulse at a point. The impulse is in the contact frame.
+template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* arm, const N* impulse, N* wrench) {
     for (int k = 0; k < 3; ++k) wrench[k] = frame[k] * impulse[0] + frame[3 + k] * impulse[1] + frame[6 + k] * impulse[2];
-    cross3(place, wrench, wrench + 3);
+    cross3(arm, wrench, wrench + 3);
 }
-// Additional compliance of points on bodies with joints (contact_direct.cuh), or 0.
+// No additional compliance. For points on bodies with joints, contact_direct.cuh defines ``Floors``.
 struct NoFloors {
     template <class N> MEMBER void add(int, const N*, N*) const {}
 };
@@ -35,45 +35,45 @@ struct NoFloors {
 template <class R, class M, class N, class F>
 GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, bool last, const F& floors, N* step, Sweep<N>& s) {
     R p = point_record(r, k);
-    N place[3], u[3], velocity[3], mass[3], rub[2], impulse[3], wrench[6], moved[6];
+    N offset[3], u[3], velocity[3], mass[3], friction[2], impulse[3], wrench[6], moved[6];
     const N none = Every<N>::of(real(0)), old = p[AT_IMPULSE];
-    take(p + AT_OFFSET, 3, place);
+    take(p + AT_OFFSET, 3, offset);
     take(p + (AT_MASS + 3), 3, mass);
-    velocity_at(s.twist, place, velocity);
+    velocity_at(s.twist, offset, velocity);
     for (int d = 0; d < 3; ++d) u[d] = dot3(frame + 3 * d, velocity) + p[AT_BIAS + d];
     take(p + AT_IMPULSE, 3, impulse);
     floors.add(k, impulse, u);
     const N now = max_(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_INVERSE_MASS]), none);
-    const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]);
+    const N pressed = now - old, limit = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]);
     const N u1 = u[1] + p[AT_MASS + 1] * pressed, u2 = u[2] + p[AT_MASS + 2] * pressed;
-    take(p + (AT_IMPULSE + 1), 2, rub);
+    take(p + (AT_IMPULSE + 1), 2, friction);
     const auto by_speed = r[AT_LAW] == real(LAW_REGULARIZED), by_force = r[AT_LAW] == real(LAW_COULOMB);
     if (any(by_force)) {
-        N held[2] = {rub[0], rub[1]};
-        coulomb(most, mass, N(p[AT_INVERSE_MASS + 1]), u1, u2, held);
-        for (int d = 0; d < 2; ++d) rub[d] = choose(by_force, held[d], rub[d]);
+        N held[2] = {friction[0], friction[1]};
+        coulomb(limit, mass, N(p[AT_INVERSE_MASS + 1]), u1, u2, held);
+        for (int d = 0; d < 2; ++d) friction[d] = choose(by_force, held[d], friction[d]);
     }
     if (any(by_speed)) {
-        N slowed[2] = {rub[0], rub[1]};
-        regularized(most, N(r[AT_SPEED]), mass, u1, u2, slowed);
-        for (int d = 0; d < 2; ++d) rub[d] = choose(by_speed, slowed[d], rub[d]);
+        N slowed[2] = {friction[0], friction[1]};
+        regularized(limit, N(r[AT_SPEED]), mass, u1, u2, slowed);
+        for (int d = 0; d < 2; ++d) friction[d] = choose(by_speed, slowed[d], friction[d]);
     }
     const auto by_tire = r[AT_LAW] == real(LAW_TIRE);
     if (any(by_tire)) {
-        N held[2] = {rub[0], rub[1]};
-        brush(r, most, mass, u1, u2, held);
-        for (int d = 0; d < 2; ++d) rub[d] = choose(by_tire, held[d], rub[d]);
+        N held[2] = {friction[0], friction[1]};
+        brush(r, limit, mass, u1, u2, held);
+        for (int d = 0; d < 2; ++d) friction[d] = choose(by_tire, held[d], friction[d]);
     }
-    const N after[3] = {now, rub[0], rub[1]};
+    const N after[3] = {now, friction[0], friction[1]};
     N change[3];
     for (int d = 0; d < 3; ++d) {
         change[d] = choose(live, N(after[d] - p[AT_IMPULSE + d]), none);
         p[AT_IMPULSE + d] = choose(live, after[d], N(p[AT_IMPULSE + d]));
         step[d] += change[d];
-        note_change(s, change[d]);
+        update_max_change(s, change[d]);
     }
     if (last) return;
-    point_wrench(frame, place, change, wrench);
+    point_wrench(frame, offset, change, wrench);
     respond(r, wrench, moved);
     for (int k = 0; k < 6; ++k) s.twist[k] = choose(live, N(s.twist[k] + moved[k]), s.twist[k]);
 }
@@ -99,20 +99,21 @@ template <class R, class N> GPUSIM_FN N rotational_response(R r, const N* axis) 
 template <class R, class N> GPUSIM_FN void push_torque(R r, const N* axis, N change, Sweep<N>& s) {
     const N none{}, wrench[6] = {none, none, none, axis[0] * change, axis[1] * change, axis[2] * change};
     apply(r, wrench, s);
-    note_change(s, change);
+    update_max_change(s, change);
 }
-GPUSIM_FN void hold_rotation(Lane r, int axis, real arm, real load, Sweep<real>& s) {
+GPUSIM_FN void resist_rotation(Lane r, int axis, real arm, real load, Sweep<real>& s) {
     if (!(arm > real(0))) return;
-    const real most = arm * load;
+    const real limit = arm * load;
     real about[3];
     take(r + (AT_FRAME + 3 * axis), 3, about);
-    const real old = r[AT_TORQUE + axis], now = clamped(old - dot3(about, s.twist + 3) / rotational_response(r, about), -most, most);
+    const real old = r[AT_TORQUE + axis];
+    const real now = clamped(old - dot3(about, s.twist + 3) / rotational_response(r, about), -limit, limit);
     r[AT_TORQUE + axis] = now;
     push_torque(r, about, now - old, s);
 }
 GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
-    hold_rotation(r, 0, r[AT_SPINNING], load, s);
+    resist_rotation(r, 0, r[AT_SPINNING], load, s);
     if (r[AT_CAMBER + 1] > real(0)) {
         real ahead[3];
         take(r + AT_FRAME + 3, 3, ahead);
@@ -120,25 +121,25 @@ GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
         r[AT_TORQUE + 1] = now;
         push_torque(r, ahead, now - old, s);
     }
-    hold_rotation(r, 2, r[AT_ROLLING], load, s);
+    resist_rotation(r, 2, r[AT_ROLLING], load, s);
 }
 GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     real frame[9];
     take(r + AT_FRAME, 9, frame);
-    hold_rotation(r, 0, r[AT_SPINNING], load, s);
+    resist_rotation(r, 0, r[AT_SPINNING], load, s);
     if (!(r[AT_ROLLING] > real(0))) return;
     real now[2], size = real(0);
-    const real most = r[AT_ROLLING] * load;
+    const real limit = r[AT_ROLLING] * load;
     const real stiff = max_(rotational_response(r, frame + 3), rotational_response(r, frame + 6));
     for (int k = 0; k < 2; ++k) {
         now[k] = r[AT_TORQUE + 1 + k] - dot3(frame + 3 + 3 * k, s.twist + 3) / stiff;
         size += now[k] * now[k];
     }
-    const real fit = size > most * most ? most / sqrt_(size) : real(1);
+    const real scale = size > limit * limit ? limit / sqrt_(size) : real(1);
     for (int k = 0; k < 2; ++k) {
-        const real change = fit * now[k] - r[AT_TORQUE + 1 + k];
-        r[AT_TORQUE + 1 + k] = fit * now[k];
+        const real change = scale * now[k] - r[AT_TORQUE + 1 + k];
+        r[AT_TORQUE + 1 + k] = scale * now[k];
         push_torque(r, frame + 3 + 3 * k, change, s);
     }
 }
@@ -153,9 +154,9 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     real force, torque;
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
     // A patch sticks if its speed is below PATCH_STICK.
-    const real least = real(PATCH_STICK);
-    const real g = load * force / max_(max_(slide, least * force), real(MIN_NUMBER));
-    const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(MIN_NUMBER));
+    const real min_speed = real(PATCH_STICK);
+    const real g = load * force / max_(max_(slide, min_speed * force), real(MIN_NUMBER));
+    const real g_spin = load * patch * patch * torque / max_(max_(rim, min_speed * torque), real(MIN_NUMBER));
     copy3(t, wrench);
     respond(r, wrench, along);
     const real k = max_(dot3(t, along), real(MIN_NUMBER)), k_spin = rotational_response(r, n);
@@ -165,7 +166,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     for (int j = 0; j < 3; ++j) {
         wrench[j] = t[j] * change[0] + t[3 + j] * change[1];
         wrench[3 + j] = n[j] * change[2];
-        note_change(s, change[j]);
+        update_max_change(s, change[j]);
     }
     r[AT_SHEAR] = now[0];
     r[AT_SHEAR + 1] = now[1];
@@ -173,28 +174,30 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     apply(r, wrench, s);
 }
 // Solve the friction torques and patch friction of one lane.
-GPUSIM_FN void sweep_whole(const World& w, int m, Lane r, Sweep<real>& s) {
+GPUSIM_FN void solve_lane_friction(const World& w, int m, Lane r, Sweep<real>& s) {
     if (r[AT_LAW] == real(LAW_CONTENSOU)) sweep_patch(w, m, r, s);
     else if (r[AT_LAW] == real(LAW_TIRE)) sweep_tire(r, s);
     else if (r[AT_SPINNING] > real(0) || r[AT_ROLLING] > real(0)) sweep_torques(r, s);
 }
-template <class R> GPUSIM_FN auto has_whole(R r) {
+template <class R> GPUSIM_FN auto has_manifold_friction(R r) {
     return (r[AT_LAW] == real(LAW_CONTENSOU)) | (r[AT_SPINNING] > real(0)) | (r[AT_ROLLING] > real(0)) | (r[AT_CAMBER + 1] > real(0));
 }
-GPUSIM_FN void sweep_wholes(const World& w, int place, Lane r, Sweep<real>& s) { sweep_whole(w, w.color_member()[place], r, s); }
+GPUSIM_FN void solve_item_friction(const World& w, int slot, Lane r, Sweep<real>& s) {
+    solve_lane_friction(w, w.color_member()[slot], r, s);
+}
 #if ITEM_LANES > 1
-GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) {
-    const Wide own = choose(has_whole(r), Wide::of(real(1)), Wide{});
+GPUSIM_FN void solve_item_friction(const World& w, int slot, Wide* r, Sweep<Wide>& s) {
+    const Wide selected = choose(has_manifold_friction(r), Wide::of(real(1)), Wide{});
     for (int l = 0; l < LANES; ++l) {
-        if (!(own[l] > real(0))) continue;
+        if (!(selected[l] > real(0))) continue;
         Sweep<real> one;
-        one.most = s.most[l];
+        one.max_change = s.max_change[l];
         for (int k = 0; k < 6; ++k) {
             one.twist[k] = s.twist[k][l];
             one.wrench[k] = s.wrench[k][l];
         }
-        sweep_whole(w, w.color_member()[place + l], lane_at(w, place + l), one);
-        set_lane(s.most, l, one.most);
+        solve_lane_friction(w, w.color_member()[slot + l], lane_at(w, slot + l), one);
+        set_lane(s.max_change, l, one.max_change);
         for (int k = 0; k < 6; ++k) {
             set_lane(s.twist[k], l, one.twist[k]);
             set_lane(s.wrench[k], l, one.wrench[k]);
@@ -203,26 +206,27 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
 }
 #endif
 // Solve all points one after another, then patch friction, then friction torques. ``s`` contains the wrench.
-template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
+template <class R, class N, class F>
+GPUSIM_SHARED void sweep_points(const World& w, int slot, R r, F floors, Sweep<N>& s) {
     const int points = max_points(r), passes = int(greatest_lane(r[AT_PASSES]));
-    const bool whole = any(has_whole(r));
+    const bool manifold_friction = any(has_manifold_friction(r));
     const N none{};
     N frame[9];
     take(r + AT_FRAME, 9, frame);
     for (int k = 0; k < 3 * points; ++k) s.step[k] = none;
-    N busy = Every<N>::of(real(1));
+    N active = Every<N>::of(real(1));
     for (int pass = 0; pass < passes; ++pass) {
-        const auto live = (r[AT_PASSES] > real(pass)) & (busy > none);
+        const auto live = (r[AT_PASSES] > real(pass)) & (active > none);
         if (!any(live)) break;
-        const N before = s.most;
-        s.most = none;
+        const N before = s.max_change;
+        s.max_change = none;
         for (int k = 0; k < points; ++k) {
-            const bool last = !whole && pass + 1 == passes && k + 1 == points;
+            const bool last = !manifold_friction && pass + 1 == passes && k + 1 == points;
             sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), last, floors, s.step + 3 * k, s);
         }
         // The passes end when a pass changes the impulses very little.
-        if (passes > 1) busy = choose(s.most > real(PASS_SETTLED) * greatest_load(r), busy, none);
-        s.most = max_(before, s.most);
+        if (passes > 1) active = choose(s.max_change > real(PASS_SETTLED) * greatest_load(r), active, none);
+        s.max_change = max_(before, s.max_change);
     }
     for (int k = 0; k < points; ++k) {
         N arm[3], wrench[6];
@@ -230,12 +234,12 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
         point_wrench(frame, arm, s.step + 3 * k, wrench);
         for (int j = 0; j < 6; ++j) s.wrench[j] = choose(r[AT_COUNT] > real(k), N(s.wrench[j] + wrench[j]), s.wrench[j]);
     }
-    if (whole) sweep_wholes(w, place, r, s);
+    if (manifold_friction) solve_item_friction(w, slot, r, s);
 }
 template <class R, class N> GPUSIM_FN void start_sweep(R r, const real* velocity, Sweep<N>& s) {
     for (int k = 0; k < 6; ++k) s.wrench[k] = N{};
     relative_twist(r, velocity, s.twist);
-    s.most = N{};
+    s.max_change = N{};
 }
 // Add velocity changes to the bodies on one side.
 GPUSIM_FN void add_twist(Lane r, int side, const real* change, real* velocity) {
@@ -257,23 +261,24 @@ template <class R, class N> GPUSIM_FN void move_sides(R r, const N* wrench, real
     }
 }
 // Store the velocity changes of an overflow manifold. add_parts sums these changes for each body.
-template <class R, class N> GPUSIM_FN void leave_parts(const World& w, int place, R r, const N* wrench) {
+template <class R, class N> GPUSIM_FN void store_parts(const World& w, int slot, R r, const N* wrench) {
     for (int side = 0; side < 2; ++side) {
         N moved[6];
         side_motion(r, side, wrench, moved);
-        for (int l = 0; l < ITEM_LANES && is_filled(w, place + l); ++l) {
-            real* part = w.part_change() + 6 * (2 * w.color_member()[place + l] + side);
+        for (int l = 0; l < ITEM_LANES && is_filled(w, slot + l); ++l) {
+            real* part = w.part_change() + 6 * (2 * w.color_member()[slot + l] + side);
             for (int k = 0; k < 6; ++k) part[k] = lane_of(moved[k], l);
         }
     }
 }
-template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, R r, bool shared, const N* wrench, real* velocity) {
-    if (shared) leave_parts(w, place, r, wrench);
+template <class R, class N> GPUSIM_FN void move_item(const World& w, int slot, R r, bool shared, const N* wrench,
+                                                     real* velocity) {
+    if (shared) store_parts(w, slot, r, wrench);
     else move_sides(r, wrench, velocity);
 }
 // Nonsmooth nonlinear conjugate gradients (gpusim/reference/contacts/search_direction.py). The code stores the squares
 // by pair, so that their sum does not depend on colors and lanes.
-template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
+template <class R, class N> GPUSIM_FN void store_step(const World& w, int slot, R r, int lanes, const Sweep<N>& s) {
     N sum{};
     for (int k = 0; k < max_points(r); ++k) {
         R p = point_record(r, k);
@@ -281,8 +286,8 @@ template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, 
         put(step, 3, p + AT_DELTA);
         sum = choose(r[AT_COUNT] > real(k), N(sum + p[AT_MASS] * dot3(step, step)), sum);
     }
-    for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
-        w.sweep_square()[w.color_member()[place + l]] = lane_of(sum, l);
+    for (int l = 0; l < lanes && is_filled(w, slot + l); ++l)
+        w.sweep_square()[w.color_member()[slot + l]] = lane_of(sum, l);
 }
 // Return the number of parts of the pair list, for sums.
 GPUSIM_FN int square_parts(const World& w) {
@@ -306,23 +311,23 @@ GPUSIM_PHASE void choose_beta(const World& w, int) {
 // Item: records.
 GPUSIM_PHASE void extend_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
-    const int place = item * ITEM_LANES;
+    const int slot = item * ITEM_LANES;
     if (!has_records(w, item)) return;
-    const real share = *w.beta();
-    Item r = item_at(w, place);
+    const real beta = *w.beta();
+    Item r = item_at(w, slot);
     for (int k = 0; k < max_points(r); ++k) {
         Item p = point_record(r, k);
         for (int j = 0; j < 3; ++j) {
-            const N course = share * p[AT_DIRECTION + j];
-            p[AT_IMPULSE + j] = p[AT_IMPULSE + j] + course;
-            p[AT_DIRECTION + j] = share > real(0) ? N(course + p[AT_DELTA + j]) : N{};
+            const N increment = beta * p[AT_DIRECTION + j];
+            p[AT_IMPULSE + j] = p[AT_IMPULSE + j] + increment;
+            p[AT_DIRECTION + j] = beta > real(0) ? N(increment + p[AT_DELTA + j]) : N{};
         }
     }
     // friction torques and patch friction
-    for (int j = 0; any(has_whole(r)) && j < 5; ++j) {
-        const N now = r[AT_TORQUE + j], course = share * r[AT_WHOLE_DIRECTION + j];
-        r[AT_WHOLE_DIRECTION + j] = share > real(0) ? N(course + (now - r[AT_WHOLE_SWEPT + j])) : N{};
-        r[AT_TORQUE + j] = r[AT_WHOLE_SWEPT + j] = now + course;
+    for (int j = 0; any(has_manifold_friction(r)) && j < 5; ++j) {
+        const N now = r[AT_TORQUE + j], increment = beta * r[AT_WHOLE_DIRECTION + j];
+        r[AT_WHOLE_DIRECTION + j] = beta > real(0) ? N(increment + (now - r[AT_WHOLE_SWEPT + j])) : N{};
+        r[AT_TORQUE + j] = r[AT_WHOLE_SWEPT + j] = now + increment;
     }
 }
 // Move the numbers from ``first`` to ``end`` along their search direction. ``swept`` contains the values before the
@@ -373,29 +378,30 @@ GPUSIM_PHASE void start_direction_sum(const World& w, int) {
     *w.sweep_count() = *w.done() = *w.condensed_failed() = 0;
 }
 GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
-    const int place = item * ITEM_LANES;
+    const int slot = item * ITEM_LANES;
     if (!has_records(w, item)) return;
-    Item r = item_at(w, place);
+    Item r = item_at(w, slot);
     for (int k = 0; k < max_points(r); ++k)
         for (int j = 0; j < 3; ++j) point_record(r, k)[AT_DIRECTION + j] = NUMBER(Item){};
-    for (int j = 0; any(has_whole(r)) && j < 5; ++j) {
+    for (int j = 0; any(has_manifold_friction(r)) && j < 5; ++j) {
         r[AT_WHOLE_DIRECTION + j] = NUMBER(Item){};
         r[AT_WHOLE_SWEPT + j] = r[AT_TORQUE + j];
     }
 }
 // Record the largest impulse change of a sweep.
-template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
-    raise_to(w.contact_change(), greatest_lane(s.most));
+template <class R, class N> GPUSIM_FN void record_max_change(const World& w, int slot, R r, int lanes,
+                                                             const Sweep<N>& s) {
+    raise_to(w.contact_change(), greatest_lane(s.max_change));
     raise_to(w.largest_load(), greatest_lane(greatest_load(r)));
-    if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the search direction of the next sweep
+    if (w.iterations() > 1) store_step(w, slot, r, lanes, s);   // for the search direction of the next sweep
 }
-GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
-    Item r = item_at(w, place);
+GPUSIM_SHARED void sweep_item(const World& w, int slot, bool shared) {
+    Item r = item_at(w, slot);
     Sweep<NUMBER(Item)> s;
     start_sweep(r, w.twist(), s);
-    sweep_points(w, place, r, NoFloors(), s);
-    move_item(w, place, r, shared, s.wrench, w.twist());
-    end_manifolds(w, place, r, ITEM_LANES, s);
+    sweep_points(w, slot, r, NoFloors(), s);
+    move_item(w, slot, r, shared, s.wrench, w.twist());
+    record_max_change(w, slot, r, ITEM_LANES, s);
 }
 template <class R, class N> GPUSIM_FN void warm_wrench(R r, N* wrench) {
     N frame[9], torque[3], shear[3] = {N{}, r[AT_SHEAR], r[AT_SHEAR + 1]};
@@ -403,22 +409,22 @@ template <class R, class N> GPUSIM_FN void warm_wrench(R r, N* wrench) {
     take(r + AT_TORQUE, 3, torque);
     for (int k = 0; k < 6; ++k) wrench[k] = N{};
     for (int n = 0; n < max_points(r); ++n) {
-        N impulse[3], arm[3], own[6];
+        N impulse[3], arm[3], added[6];
         take(point_record(r, n) + AT_IMPULSE, 3, impulse);
         take(point_record(r, n) + AT_OFFSET, 3, arm);
-        point_wrench(frame, arm, impulse, own);
-        for (int k = 0; k < 6; ++k) wrench[k] = choose(r[AT_COUNT] > real(n), N(wrench[k] + own[k]), wrench[k]);
+        point_wrench(frame, arm, impulse, added);
+        for (int k = 0; k < 6; ++k) wrench[k] = choose(r[AT_COUNT] > real(n), N(wrench[k] + added[k]), wrench[k]);
     }
     for (int k = 0; k < 3; ++k) {
         wrench[k] += frame[3 + k] * shear[1] + frame[6 + k] * shear[2];
         wrench[3 + k] += frame[k] * torque[0] + frame[3 + k] * torque[1] + frame[6 + k] * torque[2];
     }
 }
-GPUSIM_SHARED void warm_item(const World& w, int place, bool shared) {
-    Item r = item_at(w, place);
+GPUSIM_SHARED void warm_item(const World& w, int slot, bool shared) {
+    Item r = item_at(w, slot);
     NUMBER(Item) wrench[6];
     warm_wrench(r, wrench);
-    move_item(w, place, r, shared, wrench, w.twist());
+    move_item(w, slot, r, shared, wrench, w.twist());
 }
 // Add the changes of all overflow sides of body b, in a fixed order.
 GPUSIM_FN void add_parts(const World& w, int b, real* velocity) {
@@ -435,18 +441,19 @@ GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w,
 // impact get their impact speed.
 GPUSIM_PHASE void relax_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
-    const int place = item * ITEM_LANES;
+    const int slot = item * ITEM_LANES;
     if (!has_records(w, item)) return;
     const N none{};
-    Item r = item_at(w, place);
-    // Skip points on bodies with joints, unless the spring of their compliance has pushed the points out.
-    const bool joined = place >= w.color_first()[w.max_colors() + 1];
+    Item r = item_at(w, slot);
+    // On bodies with joints, a point needs this solve if its carried speed exceeds PUSHED_OUT gamma impulse.
+    const bool joined = slot >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < max_points(r); ++k) {
         Item p = point_record(r, k);
         const auto rigid = (r[AT_COUNT] > real(k)) & !(r[AT_SOFT] > real(0));
-        const N held = joined ? N(p[AT_CARRIED] - real(PUSHED_OUT) * p[AT_GAMMA] * p[AT_IMPULSE]) : N(p[AT_GAMMA]);
-        const auto gives = held > real(0);
-        if (any(rigid & (gives | bounced(p)))) set_flag(w.relaxing());
+        const N excess = joined ? N(p[AT_CARRIED] - real(PUSHED_OUT) * p[AT_GAMMA] * p[AT_IMPULSE])
+                                : N(p[AT_GAMMA]);
+        const auto yields = excess > real(0);
+        if (any(rigid & (yields | bounced(p)))) set_flag(w.relaxing());
         const N impact = choose(p[AT_IMPULSE] > real(0), N(p[AT_IMPACT]), none);
         const N bias = choose(impact > real(0), N(-impact), N(p[AT_BIAS] + p[AT_CARRIED]));
         p[AT_IMPACT] = choose(rigid, impact, N(p[AT_IMPACT]));

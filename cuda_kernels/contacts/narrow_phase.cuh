@@ -43,7 +43,7 @@ GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     return find_pair(w.before_pair_shapes(), count, a, b);
 }
 // Store a surface point relative to the center of mass: in body axes, or in world axes for rolling surfaces.
-GPUSIM_FN void keep_anchor(const World& w, int shape, const double* point, double* out) {
+GPUSIM_FN void set_anchor(const World& w, int shape, const double* point, double* out) {
     const int b = w.shape_body()[shape];
     subtract3(point, w.position() + 3 * b, out);
     if (!w.shape_rolls()[shape]) rotate_back3(w.rotation() + 9 * b, out, out);
@@ -69,19 +69,19 @@ GPUSIM_FN void end_points(const World& w, int m, int count) {
     clear_numbers(w.pair_torque() + 3 * m, 3);
 }
 // Return the square of the distance between point k and point j of the last step, on rolling surfaces.
-GPUSIM_FN double way_from(const World& w, int m, int k, int old, int j) {
-    double far = 0.0;
+GPUSIM_FN double rolling_distance_square(const World& w, int m, int k, int old, int j) {
+    double square = 0.0;
     for (int side = 0; side < 2; ++side) {
         if (!w.shape_rolls()[w.pair_shapes()[2 * m + side]]) continue;
         const double* arm = w.contact_anchor() + 6 * (4 * m + k) + 3 * side;
         const stored* before = w.before_contact_arm() + 6 * (4 * old + j) + 3 * side;
         const double x = arm[0] - double(before[0]), y = arm[1] - double(before[1]), z = arm[2] - double(before[2]);
-        far += x * x + y * y + z * z;
+        square += x * x + y * y + z * z;
     }
-    return far;
+    return square;
 }
 // Return the square of a rolling shape's radius, or 0 for other shapes.
-GPUSIM_FN double round_size(const World& w, int shape) {
+GPUSIM_FN double rolling_radius_square(const World& w, int shape) {
     const double radius = w.shape_rolls()[shape] ? w.shape_size()[8 * shape] : 0.0;
     return radius * radius;
 }
@@ -89,16 +89,16 @@ GPUSIM_FN double round_size(const World& w, int shape) {
 // found point, return -1.
 GPUSIM_FN int nearest_before(const World& w, int m, int k, int count, int old) {
     int best = -1;
-    double least = 0.0;
+    double best_square = 0.0;
     for (int j = 0; j < w.before_pair_points()[old]; ++j) {
-        const double far = way_from(w, m, k, old, j);
-        if (best >= 0 && far >= least) continue;
+        const double square = rolling_distance_square(w, m, k, old, j);
+        if (best >= 0 && square >= best_square) continue;
         best = j;
-        least = far;
+        best_square = square;
     }
     for (int other = 0; best >= 0 && other < count; ++other) {
-        const double far = way_from(w, m, other, old, best);
-        if (far < least || (far == least && other < k)) return -1;
+        const double square = rolling_distance_square(w, m, other, old, best);
+        if (square < best_square || (square == best_square && other < k)) return -1;
     }
     return best;
 }
@@ -117,7 +117,8 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const int j = rolls ? nearest_before(w, m, k, count, old) : same_feature_before(w, m, k, old), from = 4 * old + j;
     const bool same = j >= 0 && w.before_contact_feature()[from] == w.contact_feature()[at];
     // The distance of a matching point must be below the radius.
-    if (same || (j >= 0 && way_from(w, m, k, old, j) <= round_size(w, pair[0]) + round_size(w, pair[1]))) {
+    if (same || (j >= 0 && rolling_distance_square(w, m, k, old, j)
+                               <= rolling_radius_square(w, pair[0]) + rolling_radius_square(w, pair[1]))) {
         copy_numbers(w.before_contact_impulse() + 3 * from, w.contact_impulse() + 3 * at, 3);
         copy_numbers(w.before_contact_slip() + 3 * from, w.contact_slip() + 3 * at, 3);
         if (!same) return;
@@ -130,24 +131,24 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
         copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 3 * at, 3);
 }
 GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) {
-    const bool met = old >= 0 && w.before_pair_points()[old] > 0;
+    const bool continued = old >= 0 && w.before_pair_points()[old] > 0;
     for (int k = 0; k < 3; ++k) {
-        w.pair_bend()[3 * m + k] = met ? real(normal[k] - w.before_pair_normal()[3 * old + k]) : real(0);
+        w.pair_bend()[3 * m + k] = continued ? real(normal[k] - w.before_pair_normal()[3 * old + k]) : real(0);
         w.pair_normal()[3 * m + k] = normal[k];
-        w.pair_force()[3 * m + k] = met ? w.before_pair_force()[3 * old + k] : stored(0);
-        w.pair_torque()[3 * m + k] = met ? w.before_pair_torque()[3 * old + k] : stored(0);
+        w.pair_force()[3 * m + k] = continued ? w.before_pair_force()[3 * old + k] : stored(0);
+        w.pair_torque()[3 * m + k] = continued ? w.before_pair_torque()[3 * old + k] : stored(0);
     }
 }
 // Write ``count`` points to entry m of a pair. ``old`` is the matching entry of the last step, or -1.
-GPUSIM_FN void put_manifold(const World& w, int m, int old, int count, const Manifold& found) {
+GPUSIM_FN void store_manifold(const World& w, int m, int old, int count, const Manifold& found) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
     end_points(w, m, count);
     if (!count) return;
     for (int k = 0; k < count; ++k) {
         w.contact_feature()[4 * m + k] = found.feature[k];
         double* anchor = w.contact_anchor() + 6 * (4 * m + k);
-        keep_anchor(w, a, found.a + 3 * k, anchor);
-        keep_anchor(w, b, found.b + 3 * k, anchor + 3);
+        set_anchor(w, a, found.a + 3 * k, anchor);
+        set_anchor(w, b, found.b + 3 * k, anchor + 3);
     }
     for (int k = 0; k < count; ++k) match_point(w, m, k, count, old);
     match_pair(w, m, old, found.normal);
@@ -155,50 +156,50 @@ GPUSIM_FN void put_manifold(const World& w, int m, int old, int count, const Man
 #if GPUSIM_SHAPES > 1
 // Assign ``count`` manifolds to the entries of a pair. The ``known`` entries existed in the last step, and get the
 // manifolds with the nearest normals. Unused entries get -1.
-GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, const Manifold* found, int* taken) {
-    bool placed[MANIFOLDS];
+GPUSIM_FN void assign_manifolds(const World& w, int old, int known, int count, const Manifold* found, int* assigned) {
+    bool used[MANIFOLDS];
     for (int k = 0; k < MANIFOLDS; ++k) {
-        placed[k] = false;
-        taken[k] = -1;
+        used[k] = false;
+        assigned[k] = -1;
     }
     for (int round = 0; round < count; ++round) {
         int best = -1, at = -1;
-        double most = 0.0;
+        double max_cosine = 0.0;
         for (int i = 0; i < count; ++i)
             for (int j = 0; j < known; ++j) {
-                if (placed[i] || taken[j] >= 0 || !(w.before_pair_points()[old + j] > 0)) continue;
+                if (used[i] || assigned[j] >= 0 || !(w.before_pair_points()[old + j] > 0)) continue;
                 const double* before = w.before_pair_normal() + 3 * (old + j);
-                const double near = dot3(found[i].normal, before);
-                if (best >= 0 && !(near > most)) continue;
+                const double cosine = dot3(found[i].normal, before);
+                if (best >= 0 && !(cosine > max_cosine)) continue;
                 best = i;
                 at = j;
-                most = near;
+                max_cosine = cosine;
             }
         if (best < 0) break;
-        placed[best] = true;
-        taken[at] = best;
+        used[best] = true;
+        assigned[at] = best;
     }
     for (int i = 0, j = 0; i < count; ++i) {
-        if (placed[i]) continue;
-        while (taken[j] >= 0) ++j;
-        taken[j] = i;
+        if (used[i]) continue;
+        while (assigned[j] >= 0) ++j;
+        assigned[j] = i;
     }
 }
 // Find the manifolds of a pair whose entries start at m.
-GPUSIM_SHARED void find_manifolds(const World& w, int m, int places) {
+GPUSIM_SHARED void find_manifolds(const World& w, int m, int slots) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
-    const int known = old < 0 ? 0 : min_(places, slots_from(w.before_pair_shapes(), old, w.before_count()));
+    const int known = old < 0 ? 0 : min_(slots, slots_from(w.before_pair_shapes(), old, w.before_count()));
     Shape shape_a, shape_b;
-    take_shape(w, a, shape_a);
-    take_shape(w, b, shape_b);
+    load_shape(w, a, shape_a);
+    load_shape(w, b, shape_b);
     Manifold found[MANIFOLDS];
-    int taken[MANIFOLDS];
-    const int count = collide_field(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], places, found);
-    share_manifolds(w, old, known, count, found, taken);
-    for (int j = 0; j < places; ++j) {
-        const Manifold& own = found[max_(taken[j], 0)];
+    int assigned[MANIFOLDS];
+    const int count = collide_field(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], slots, found);
+    assign_manifolds(w, old, known, count, found, assigned);
+    for (int j = 0; j < slots; ++j) {
+        const Manifold& manifold = found[max_(assigned[j], 0)];
         clear_numbers(w.pair_guess() + 4 * (m + j), 4);
-        put_manifold(w, m + j, j < known ? old + j : -1, taken[j] < 0 ? 0 : own.count, own);
+        store_manifold(w, m + j, j < known ? old + j : -1, assigned[j] < 0 ? 0 : manifold.count, manifold);
     }
 }
 #endif
@@ -211,14 +212,14 @@ GPUSIM_PHASE void find_manifold(const World& w, int m) {
 #if GPUSIM_SHAPES > 1
     if (w.split_pairs()) {
         if (slots_before(w.pair_shapes(), m)) return;
-        const int places = slots_from(w.pair_shapes(), m, *w.pair_count());
-        if (places > 1) return find_manifolds(w, m, places);
+        const int slots = slots_from(w.pair_shapes(), m, *w.pair_count());
+        if (slots > 1) return find_manifolds(w, m, slots);
     }
 #endif
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
     Shape shape_a, shape_b;
-    take_shape(w, a, shape_a);
-    take_shape(w, b, shape_b);
+    load_shape(w, a, shape_a);
+    load_shape(w, b, shape_b);
     double* guess = w.pair_guess() + 4 * m;
     for (int k = 0; k < 4; ++k) guess[k] = old >= 0 ? w.before_pair_guess()[4 * old + k] : 0.0;
     Manifold found;
@@ -227,5 +228,5 @@ GPUSIM_PHASE void find_manifold(const World& w, int m) {
 #else
     const int count = 0;
 #endif
-    put_manifold(w, m, old, count, found);
+    store_manifold(w, m, old, count, found);
 }

@@ -32,7 +32,7 @@ GPUSIM_FN double seam_height(const Shape& s, const double* y) {
 }
 // Return whether the distance between a point and a tile is at most ``space``. The test is less strict at sharp
 // corners.
-GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double space) {
+GPUSIM_SHARED bool seam_contains(const World& w, int tile, const double* x, double space) {
     double y[3];
     Shape s;
     to_tile_frame(w, tile, x, y);
@@ -56,7 +56,7 @@ struct SeamPlane {
     double y[3], n[3], space;
 };
 // Return whether the point q is beyond the plane by more than the tolerances.
-GPUSIM_FN bool seam_beyond(const SeamPlane& p, const double* q) {
+GPUSIM_FN bool seam_is_above(const SeamPlane& p, const double* q) {
     double d[3];
     subtract3(q, p.y, d);
     return dot3(d, p.n) > SEAM_LEAN * norm3(d) + p.space;
@@ -65,7 +65,7 @@ GPUSIM_FN bool seam_beyond(const SeamPlane& p, const double* q) {
 GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
     SeamCell c;
     seam_cell(s, p.y, c);
-    const double slack[2] = {p.space / s.size[2], p.space / s.size[3]}, least = -max_(slack[0], slack[1]);
+    const double slack[2] = {p.space / s.size[2], p.space / s.size[3]}, min_weight = -max_(slack[0], slack[1]);
     const int first_column = int(clamped(c.at[0] - slack[0], 0.0, c.columns - 2.0));
     const int last_column = int(clamped(c.at[0] + slack[0], 0.0, c.columns - 2.0));
     const int first_row = int(clamped(c.at[1] - slack[1], 0.0, c.rows - 2.0));
@@ -75,13 +75,13 @@ GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
             const double u = c.at[0] - column, v = c.at[1] - row;
             for (int half = 0; half < 2; ++half) {
                 const double x = half ? v : u, z = half ? u : v;
-                if (!(1.0 - x >= least && x - z >= least && z >= least)) continue;
+                if (!(1.0 - x >= min_weight && x - z >= min_weight && z >= min_weight)) continue;
                 for (int k = 0; k < 3; ++k) {
                     const int i = column + (k == 1 ? 1 - half : (k == 2 ? 1 : 0));
                     const int j = row + (k == 1 ? half : (k == 2 ? 1 : 0));
                     const double q[3] = {(i - 0.5 * (c.columns - 1)) * s.size[2], (j - 0.5 * (c.rows - 1)) * s.size[3],
                                          s.points[j * c.columns + i]};
-                    if (seam_beyond(p, q)) return true;
+                    if (seam_is_above(p, q)) return true;
                 }
             }
         }
@@ -102,19 +102,19 @@ GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const d
         for (int k = 0; k < 8; ++k) {
             const double q[3] = {k & 1 ? s.size[0] : -s.size[0], k & 2 ? s.size[1] : -s.size[1],
                                  k & 4 ? s.size[2] : -s.size[2]};
-            if (seam_beyond(p, q)) return true;
+            if (seam_is_above(p, q)) return true;
         }
         return false;
     }
     for (int k = 0; k < s.num_points; ++k)
-        if (seam_beyond(p, s.points + 3 * k)) return true;
+        if (seam_is_above(p, s.points + 3 * k)) return true;
     return false;
 }
 GPUSIM_FN double seam_space(const World& w, int a, int b) { return min_(w.seam_reach()[a], w.seam_reach()[b]); }
 // Return whether a point is in a neighbor of a tile.
-GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
+GPUSIM_FN bool seam_in_neighbor(const World& w, int tile, const double* x) {
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i)
-        if (seam_holds(w, w.seam()[i], x, seam_space(w, tile, w.seam()[i]))) return true;
+        if (seam_contains(w, w.seam()[i], x, seam_space(w, tile, w.seam()[i]))) return true;
     return false;
 }
 // Compute direction k of eight directions perpendicular to a normal, in the body's frame.
@@ -133,15 +133,15 @@ GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, in
     for (int j = 0; j < 3; ++j) out[j] = p * e[j] + q * f[j];
     rotate3(w.shape_frame() + 9 * tile, out, out);
 }
-GPUSIM_FN double seam_look(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
+GPUSIM_FN double seam_probe_distance(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
 // Return whether a point of the tile near x is in no neighbor. The points are in the plane perpendicular to n.
-GPUSIM_SHARED bool seam_is_bare(const World& w, int tile, const double* x, const double* n) {
-    const double look = seam_look(w, tile);
+GPUSIM_SHARED bool seam_is_uncovered(const World& w, int tile, const double* x, const double* n) {
+    const double probe = seam_probe_distance(w, tile);
     for (int k = 0; k < 8; ++k) {
-        double place[3];
-        seam_direction(w, tile, n, k, place);
-        for (int j = 0; j < 3; ++j) place[j] = x[j] + look * place[j];
-        if (seam_holds(w, tile, place, SEAM_FACE * look) && !seam_neighbor_holds(w, tile, place)) return true;
+        double point[3];
+        seam_direction(w, tile, n, k, point);
+        for (int j = 0; j < 3; ++j) point[j] = x[j] + probe * point[j];
+        if (seam_contains(w, tile, point, SEAM_FACE * probe) && !seam_in_neighbor(w, tile, point)) return true;
     }
     return false;
 }
@@ -150,7 +150,7 @@ GPUSIM_SHARED bool seam_covers(const World& w, int tile, const double* x, const 
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
         const int other = w.seam()[i];
         const double space = seam_space(w, tile, other);
-        if (seam_holds(w, other, x, space) && seam_rises(w, other, x, n, space)) return !seam_is_bare(w, tile, x, n);
+        if (seam_contains(w, other, x, space) && seam_rises(w, other, x, n, space)) return !seam_is_uncovered(w, tile, x, n);
     }
     return false;
 }
@@ -187,19 +187,19 @@ GPUSIM_FN int seam_highest(const SeamPoints& p, const double* n) {
 GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, double* out) {
     Shape s;
     describe_shape(w, tile, s);
-    double n[3] = {0.0, 0.0, 1.0}, own[3];
-    rotate_back3(w.shape_frame() + 9 * tile, p.n, own);
+    double n[3] = {0.0, 0.0, 1.0}, local[3];
+    rotate_back3(w.shape_frame() + 9 * tile, p.n, local);
     if (s.kind == SHAPE_HEIGHT_FIELD) {
-        to_tile_frame(w, tile, p.x + 3 * seam_highest(p, p.n), own);
-        seam_slope(s, own, n);
+        to_tile_frame(w, tile, p.x + 3 * seam_highest(p, p.n), local);
+        seam_slope(s, local, n);
     } else if (s.kind == SHAPE_BOX) {
-        int best = abs_(own[1]) > abs_(own[0]) ? 1 : 0;
-        if (abs_(own[2]) > abs_(own[best])) best = 2;
-        for (int k = 0; k < 3; ++k) n[k] = k != best ? 0.0 : (own[k] < 0.0 ? -1.0 : 1.0);
+        int best = abs_(local[1]) > abs_(local[0]) ? 1 : 0;
+        if (abs_(local[2]) > abs_(local[best])) best = 2;
+        for (int k = 0; k < 3; ++k) n[k] = k != best ? 0.0 : (local[k] < 0.0 ? -1.0 : 1.0);
     } else if (s.kind == SHAPE_HULL) {
         int best = 0;
         for (int f = 1; f < s.num_faces; ++f)
-            if (dot3(s.face_normal + 3 * f, own) > dot3(s.face_normal + 3 * best, own)) best = f;
+            if (dot3(s.face_normal + 3 * f, local) > dot3(s.face_normal + 3 * best, local)) best = f;
         for (int k = 0; k < 3; ++k) n[k] = s.face_normal[3 * best + k];
     }
     rotate3(w.shape_frame() + 9 * tile, n, out);
@@ -207,21 +207,21 @@ GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, doub
 // Return the result of the seam check for points of a tile. The check uses a steeper normal, because the tolerance
 // SEAM_FACE hides small angles.
 GPUSIM_SHARED int seam_verdict(const World& w, int tile, const SeamPoints& p) {
-    double n[3], lean[3];
+    double n[3], tilt[3];
     seam_face(w, tile, p, n);
-    subtract3(p.n, n, lean);
-    const double sine = norm3(lean);
-    const bool leans = sine > SEAM_LEAN && dot3(p.n, n) >= SEAM_CONE;
-    for (int k = 0; k < 3; ++k) n[k] = leans ? n[k] + SEAM_STEEP / sine * lean[k] : p.n[k];
+    subtract3(p.n, n, tilt);
+    const double sine = norm3(tilt);
+    const bool tilted = sine > SEAM_LEAN && dot3(p.n, n) >= SEAM_CONE;
+    for (int k = 0; k < 3; ++k) n[k] = tilted ? n[k] + SEAM_STEEP / sine * tilt[k] : p.n[k];
     const double level = dot3(p.x + 3 * seam_highest(p, n), n) - SEAM_LEAN * w.seam_reach()[tile];
-    const bool may_be_lower = leans || w.shape_kind()[tile] == SHAPE_HEIGHT_FIELD;
-    bool bare = false;
+    const bool may_be_lower = tilted || w.shape_kind()[tile] == SHAPE_HEIGHT_FIELD;
+    bool uncovered = false;
     for (int k = 0; k < p.count; ++k) {
         if (seam_covers(w, tile, p.x + 3 * k, n)) continue;
         if (!(may_be_lower && dot3(p.x + 3 * k, n) < level)) return SEAM_KEPT;
-        bare = true;
+        uncovered = true;
     }
-    return leans && bare ? SEAM_CORRECTED : SEAM_DROPPED;
+    return tilted && uncovered ? SEAM_CORRECTED : SEAM_DROPPED;
 }
 GPUSIM_FN void seam_points(const World& w, int m, int side, SeamPoints& out) {
     out.count = w.pair_points()[m];
@@ -241,7 +241,7 @@ GPUSIM_FN void seam_face_normal(const World& w, int tile, int side, const SeamPo
     for (int k = 0; k < 3 && side == 1; ++k) normal[k] = -normal[k];
 }
 // Return whether neighbors cover all points of a new manifold. If not, correct a normal that is not the face normal.
-GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, Manifold& found) {
+GPUSIM_SHARED bool seam_covers_manifold(const World& w, int a, int b, Manifold& found) {
     for (int side = 0; side < 2; ++side) {
         const int tile = side ? b : a;
         if (w.seam_start()[tile] == w.seam_start()[tile + 1]) continue;
@@ -249,7 +249,7 @@ GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, Manifold& foun
         p.count = found.count;
         rotate_back3(w.rotation() + 9 * w.shape_body()[tile], found.normal, p.n);
         for (int k = 0; k < 3 && side == 1; ++k) p.n[k] = -p.n[k];
-        for (int k = 0; k < found.count; ++k) keep_anchor(w, tile, (side ? found.b : found.a) + 3 * k, p.x + 3 * k);
+        for (int k = 0; k < found.count; ++k) set_anchor(w, tile, (side ? found.b : found.a) + 3 * k, p.x + 3 * k);
         const int verdict = seam_verdict(w, tile, p);
         if (verdict == SEAM_DROPPED) return true;
         if (verdict == SEAM_CORRECTED) seam_face_normal(w, tile, side, p, found.normal);
@@ -270,34 +270,35 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     if (dot3(n, o) < SEAM_CONE) return 0;
     const int tile = w.pair_shapes()[2 * m + side], neighbor = w.pair_shapes()[2 * k + at];
     const double space = seam_space(w, tile, neighbor);
-    bool beyond = false, all = true;
+    bool outside = false, all = true;
     int bits = 0;
-    for (int i = 0; i < w.pair_points()[k]; ++i) beyond = beyond || !seam_holds(w, tile, seam_point(w, k, at, i), space);
+    for (int i = 0; i < w.pair_points()[k]; ++i)
+        outside = outside || !seam_contains(w, tile, seam_point(w, k, at, i), space);
     for (int i = 0; i < w.pair_points()[m]; ++i) {
-        if (seam_holds(w, neighbor, seam_point(w, m, side, i), space)) bits |= 1 << i;
+        if (seam_contains(w, neighbor, seam_point(w, m, side, i), space)) bits |= 1 << i;
         else all = false;
     }
-    if (!bits || !(beyond || (all && k < m))) return 0;
+    if (!bits || !(outside || (all && k < m))) return 0;
     return seam_pair_verdict(w, k, at) == SEAM_DROPPED ? 0 : bits;
 }
 // Return whether the shape on one side rises above the contact plane of pair k by more than 45 degrees.
-GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
+GPUSIM_SHARED bool seam_rises_steeply(const World& w, int m, int side, int k, int at) {
     const double *x = seam_point(w, m, side, 0), diagonal = 0.70710678118654757;
     const int tile = w.pair_shapes()[2 * m + side];
-    const double look = seam_look(w, tile);
+    const double probe = seam_probe_distance(w, tile);
     double n[3], d[3];
     seam_normal(w, k, at, n);
     subtract3(seam_point(w, k, at, 0), x, d);
-    const double height = max_(dot3(d, n), 0.0) + diagonal * look;
+    const double height = max_(dot3(d, n), 0.0) + diagonal * probe;
     for (int i = 0; i < 8; ++i) {
         seam_direction(w, tile, n, i, d);
-        for (int j = 0; j < 3; ++j) d[j] = x[j] + (height * n[j] + diagonal * look * d[j]);
-        if (seam_holds(w, tile, d, SEAM_FACE * look)) return true;
+        for (int j = 0; j < 3; ++j) d[j] = x[j] + (height * n[j] + diagonal * probe * d[j]);
+        if (seam_contains(w, tile, d, SEAM_FACE * probe)) return true;
     }
     return false;
 }
 // Return bits that mark the points to remove and the normal to replace, due to neighbors of the shape on one side.
-GPUSIM_FN int seam_goes(const World& w, int m, int side) {
+GPUSIM_FN int seam_changes(const World& w, int m, int side) {
     const int *pair = w.pair_shapes() + 2 * m, tile = pair[side], other = pair[1 - side];
     int bits = 0, verdict = -1;
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
@@ -307,7 +308,8 @@ GPUSIM_FN int seam_goes(const World& w, int m, int side) {
             if (!(w.pair_points()[k] > 0)) continue;
             if (verdict < 0) verdict = seam_pair_verdict(w, m, side);
             if (verdict != SEAM_DROPPED) bits |= verdict << side | seam_shared(w, m, side, k, at);
-            else if ((k < m || seam_pair_verdict(w, k, at) != SEAM_DROPPED) && !seam_towers(w, m, side, k, at)) return 15;
+            else if ((k < m || seam_pair_verdict(w, k, at) != SEAM_DROPPED)
+                     && !seam_rises_steeply(w, m, side, k, at)) return 15;
         }
     }
     return bits;
@@ -316,23 +318,24 @@ GPUSIM_FN int seam_goes(const World& w, int m, int side) {
 GPUSIM_PHASE void judge_seam(const World& w, int m) {
     int bits = 0;
     if (m < *w.pair_count() && w.pair_points()[m] > 0)
-        for (int side = 0; side < 2; ++side) bits |= seam_goes(w, m, side);
+        for (int side = 0; side < 2; ++side) bits |= seam_changes(w, m, side);
     w.pair_seam()[m] = bits;
 }
 // Return whether an entry of the last step has points. If a pair has several entries, the normal must match entry m.
-GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
+GPUSIM_FN bool seam_continues(const World& w, int m, int old) {
     if (!(w.before_pair_points()[old] > 0)) return false;
     if (pair_slots(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;
     const double* before = w.before_pair_normal() + 3 * old;
     return !(abs_(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
 }
 // Transfer the bristles and impulses of a tire that has moved from another tile.
-GPUSIM_FN void take_over(const World& w, int m) {
-    const int *pair = w.pair_shapes() + 2 * m, count = w.before_count(), own = pair_before(w, m, pair[0], pair[1]);
-    if (own >= 0) {
+GPUSIM_FN void transfer_tire(const World& w, int m) {
+    const int *pair = w.pair_shapes() + 2 * m, count = w.before_count();
+    const int same_pair = pair_before(w, m, pair[0], pair[1]);
+    if (same_pair >= 0) {
         const int number = slots_before(w.pair_shapes(), m);
-        const bool had = number < slots_from(w.before_pair_shapes(), own, count);
-        if (had && w.before_pair_points()[own + number] > 0) return;
+        const bool had = number < slots_from(w.before_pair_shapes(), same_pair, count);
+        if (had && w.before_pair_points()[same_pair + number] > 0) return;
     }
     for (int side = 0; side < 2; ++side) {
         const int tile = pair[side], other = pair[1 - side];
@@ -340,7 +343,7 @@ GPUSIM_FN void take_over(const World& w, int m) {
             const int n = w.seam()[i], first = pair_before(w, m, min_(n, other), max_(n, other));
             const int end = first < 0 ? first : first + slots_from(w.before_pair_shapes(), first, count);
             for (int old = first; old < end; ++old) {
-                if (!seam_goes_on(w, m, old)) continue;
+                if (!seam_continues(w, m, old)) continue;
                 copy_numbers(w.before_contact_impulse() + 12 * old, w.contact_impulse() + 12 * m, 3);
                 copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 12 * m, 3);
                 copy_numbers(w.before_pair_torque() + 3 * old, w.pair_torque() + 3 * m, 3);
@@ -364,10 +367,10 @@ GPUSIM_PHASE void drop_seam(const World& w, int m) {
             w.pair_normal()[3 * m + k] = n[k];
         }
     }
-    int kept = 0;
+    int remaining = 0;
     for (int k = 0; k < count && bits; ++k) {
         if (bits >> k & 1) continue;
-        const int to = 4 * m + kept++, from = 4 * m + k;
+        const int to = 4 * m + remaining++, from = 4 * m + k;
         if (to == from) continue;
         w.contact_feature()[to] = w.contact_feature()[from];
         w.contact_age()[to] = w.contact_age()[from];
@@ -376,6 +379,6 @@ GPUSIM_PHASE void drop_seam(const World& w, int m) {
         copy_numbers(w.contact_slip() + 3 * from, w.contact_slip() + 3 * to, 3);
         copy_numbers(w.contact_arm() + 6 * from, w.contact_arm() + 6 * to, 6);
     }
-    if (bits) end_points(w, m, kept);
-    if (w.pair_points()[m] && is_tire(pair_law(w, m))) take_over(w, m);
+    if (bits) end_points(w, m, remaining);
+    if (w.pair_points()[m] && is_tire(pair_law(w, m))) transfer_tire(w, m);
 }

@@ -59,8 +59,8 @@ GPUSIM_FN double cross_triangle(const Shape& s, const FieldLine& g, const int* c
 // Return the s at which the line crosses the triangles of a cell, between two points above the cell.
 GPUSIM_FN double cross_cell(const Shape& s, const FieldLine& g, const int* cell, const Ray& r, double sign, double from,
                             double to, double* normal) {
-    const double apart = (g.at[0] - cell[0]) - (g.at[1] - cell[1]), rate = g.rate[0] - g.rate[1];
-    const double split = rate != 0.0 ? -apart / rate : NO_HIT;
+    const double offset = (g.at[0] - cell[0]) - (g.at[1] - cell[1]), rate = g.rate[0] - g.rate[1];
+    const double split = rate != 0.0 ? -offset / rate : NO_HIT;
     if (!(split > from && split < to)) return cross_triangle(s, g, cell, r, sign, from, to, normal);
     const double found = cross_triangle(s, g, cell, r, sign, from, split, normal);
     return found < NO_HIT ? found : cross_triangle(s, g, cell, r, sign, split, to, normal);

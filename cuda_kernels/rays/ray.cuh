@@ -6,7 +6,7 @@
 
 #define NO_HIT det::detail::infinity()
 #define ROUND_SIDE -1  // code for a round side
-#define MAX_WALKS 64  // maximum number of steps from outside to a smooth surface
+#define MAX_STEPS 64  // maximum number of steps from outside to a smooth surface
 
 // Ray in the frame of a shape, with a direction of length 1. The origin is the point of the line nearest to the center
 // of the shape, to reduce cancellation. The ray begins at ``start``.
@@ -66,8 +66,8 @@ GPUSIM_FN void cut_round(Span& span, double along_line, double square, double as
 // Keep the part within a radius of the axis z.
 GPUSIM_FN void cut_tube(Span& span, const Ray& r, double radius) {
     const double *p = r.origin, *d = r.direction;
-    const double square = d[0] * d[0] + d[1] * d[1], turn = p[0] * d[1] - p[1] * d[0];
-    if (square > 0.0) return cut_round(span, p[0] * d[0] + p[1] * d[1], square, turn * turn, radius);
+    const double square = d[0] * d[0] + d[1] * d[1], moment = p[0] * d[1] - p[1] * d[0];
+    if (square > 0.0) return cut_round(span, p[0] * d[0] + p[1] * d[1], square, moment * moment, radius);
     if (p[0] * p[0] + p[1] * p[1] > radius * radius) make_empty(span);
 }
 // Keep the part within a radius of (0, 0, height).
@@ -90,7 +90,7 @@ GPUSIM_FN double first_end(const Span& span, double start, int* face) {
 // never passes the first root. If the slope changes its sign before a root, the function has no root.
 template <class Side> GPUSIM_FN double walk_to(const Side& side, double sign, double from, double to) {
     double s = sign * from;
-    for (int k = 0; k < MAX_WALKS; ++k) {
+    for (int k = 0; k < MAX_STEPS; ++k) {
         double slope;
         const double value = side.value(sign * s, &slope);
         if (value <= 0.0) break;

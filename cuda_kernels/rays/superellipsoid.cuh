@@ -4,15 +4,15 @@
 
 // Return (a^p + b^p)^(1/p) of non-negative numbers, and the derivatives with respect to a and b.
 GPUSIM_SHARED double power_norm(double a, double b, double p, double* by_a, double* by_b) {
-    const double most = max_(a, b);
+    const double maximum = max_(a, b);
     *by_a = *by_b = 0.0;
-    if (!(most > 0.0)) return 0.0;
-    const double share = min_(a, b) / most, power = det::pow(share, p), sum = 1.0 + power;
-    const double root = det::pow(sum, 1.0 / p), by_most = root / sum;
-    const double by_least = share > 0.0 ? power / share * by_most : 0.0;
-    *by_a = a < b ? by_least : by_most;
-    *by_b = a < b ? by_most : by_least;
-    return most * root;
+    if (!(maximum > 0.0)) return 0.0;
+    const double ratio = min_(a, b) / maximum, power = det::pow(ratio, p), sum = 1.0 + power;
+    const double root = det::pow(sum, 1.0 / p), by_max = root / sum;
+    const double by_min = ratio > 0.0 ? power / ratio * by_max : 0.0;
+    *by_a = a < b ? by_min : by_max;
+    *by_b = a < b ? by_max : by_min;
+    return maximum * root;
 }
 // Convex function: two nested norms minus 1.
 struct SuperSide {

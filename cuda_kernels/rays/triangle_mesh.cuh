@@ -7,11 +7,11 @@
 #define MESH_RIM 1e-12  // barycentric tolerance at the rim, so that no ray passes between two triangles
 
 // Return whether the ray hits the box of a node before ``best``. The code enlarges the box by one grid step.
-GPUSIM_FN bool ray_meets_node(const Shape& s, const double* step, const Ray& r, const int* node, double best) {
+GPUSIM_FN bool ray_hits_node(const Shape& s, const double* step, const Ray& r, const int* node, double best) {
     double enter = r.start, leave = best;
     for (int k = 0; k < 3; ++k) {
-        const double low = s.size[k] + (mesh_side(node, k) - 1.0) * step[k] - r.origin[k];
-        const double high = s.size[k] + (mesh_side(node, 3 + k) + 1.0) * step[k] - r.origin[k];
+        const double low = s.size[k] + (mesh_box_side(node, k) - 1.0) * step[k] - r.origin[k];
+        const double high = s.size[k] + (mesh_box_side(node, 3 + k) + 1.0) * step[k] - r.origin[k];
         if (r.direction[k] == 0.0) {
             if (low > 0.0 || high < 0.0) return false;
             continue;
@@ -45,9 +45,9 @@ GPUSIM_SHARED double ray_triangle_mesh(const Shape& s, const Ray& r, double* nor
     double best = NO_HIT, n[3];
     for (int at = 0; at < m.num_nodes;) {
         const int *node = m.nodes + 4 * at, link = node[3];
-        const bool met = ray_meets_node(s, step, r, node, best);
-        at = met || link < 0 ? at + 1 : link;
-        if (!met || link >= 0) continue;
+        const bool hits_node = ray_hits_node(s, step, r, node, best);
+        at = hits_node || link < 0 ? at + 1 : link;
+        if (!hits_node || link >= 0) continue;
         for (int k = 0; k < MESH_LEAF; ++k) {
             const int number = MESH_LEAF * (-1 - link) + k;
             if (number >= m.num_solid) break;

@@ -7,15 +7,15 @@ struct WheelSide {
     double disk, edge;
     const Ray* ray;
     // Compute the vector from the nearest point of the disk, and return its length.
-    MEMBER double way(double s, double* out) const {
+    MEMBER double from_disk(double s, double* out) const {
         point_at(*ray, s, out);
-        const double far = sqrt_(out[0] * out[0] + out[1] * out[1]), beyond = far - disk;
-        for (int k = 0; k < 2; ++k) out[k] = beyond > 0.0 ? out[k] * (beyond / far) : 0.0;
+        const double radius = sqrt_(out[0] * out[0] + out[1] * out[1]), outside = radius - disk;
+        for (int k = 0; k < 2; ++k) out[k] = outside > 0.0 ? out[k] * (outside / radius) : 0.0;
         return norm3(out);
     }
     MEMBER double value(double s, double* slope) const {
         double out[3];
-        const double length = way(s, out);
+        const double length = from_disk(s, out);
         *slope = length > 0.0 ? dot3(out, ray->direction) / length : 0.0;
         return length - edge;
     }
@@ -29,6 +29,6 @@ GPUSIM_FN double ray_wheel(const Shape& s, const Ray& r, double* normal) {
     int face = ROUND_SIDE;
     const double at = first_side(side, cylinder_span(r, s.size[0], s.size[1]), r.start, &face);
     if (face != ROUND_SIDE) face_normal_of(face, normal);
-    else side.way(at, normal);
+    else side.from_disk(at, normal);
     return at;
 }

@@ -3,12 +3,12 @@
 #include "robotics_tree.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
-// Loop with independent iterations, for vector instructions. The results do not change.
-#define SIDE_BY_SIDE _Pragma("omp simd")
+// Vectorize a loop with independent iterations. The results do not change.
+#define VECTORIZE _Pragma("omp simd")
 #else
-#define SIDE_BY_SIDE
+#define VECTORIZE
 #endif
-#define APART __restrict__
+#define RESTRICT __restrict__
 
 // Compute the errors and rows of all tasks and loops.
 GPUSIM_FN void find_rows(const Robot& r, const RobotWork& w, const double* target) {
@@ -28,20 +28,20 @@ GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targ
                 pull[rate] += weight[rate] * (target[at] - w.posture[at]);
                 continue;
             }
-            double from[4], to[4], way[3];
+            double from[4], to[4], rotation[3];
             for (int k = 0; k < 4; ++k) from[k] = w.posture[at + k];
             for (int k = 0; k < 4; ++k) to[k] = target[at + k];
             normalize4(from);
             normalize4(to);
             conjugate4(from, from);
             quaternion_product(to, from, to);
-            rotation_vector_from_quaternion(to, way);
-            for (int k = 0; k < 3; ++k) pull[rate + k] += weight[rate + k] * way[k];
+            rotation_vector_from_quaternion(to, rotation);
+            for (int k = 0; k < 3; ++k) pull[rate + k] += weight[rate + k] * rotation[k];
         }
     }
 }
 // Compute the distances to the limits. Fix coordinates at a limit if the errors push the coordinates beyond the limit.
-GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
+GPUSIM_FN void find_limits(const Robot& r, const RobotWork& w, int levels) {
     for (int j = 0; j < r.freedoms; ++j) {
         const int at = r.rate_at[j];
         w.low[j] = at < 0 ? -1e300 : min_(r.lower[j] - w.posture[at], 0.0);
@@ -99,19 +99,20 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
         for (int b = 0; b <= a; ++b) w.matrix[a * end + b] = 0.0;
     }
     for (int j = 0; j < r.freedoms; ++j) {
-        const double *APART own = w.jacobian + j * r.rows, give = w.give[j], start = w.start[j], kept = w.step[j] - start;
+        const double *RESTRICT column = w.jacobian + j * r.rows, compliance = w.compliance[j], start = w.start[j];
+        const double change = w.step[j] - start;
         const int first = r.rate_run[j], last = r.rate_run[j + 1];
         for (int run = first; run < last && r.run_start[run] < end; ++run) {
             const int low = r.run_start[run], high = r.run_end[run];
             for (int a = low; a < high; ++a) {
-                y[a] += own[a] * (a < above ? kept : -start);
-                if (give == 0.0) continue;
-                const double scaled = give * own[a];
-                double* APART row = w.matrix + a * end;
+                y[a] += column[a] * (a < above ? change : -start);
+                if (compliance == 0.0) continue;
+                const double scaled = compliance * column[a];
+                double* RESTRICT row = w.matrix + a * end;
                 for (int other = first; other <= run; ++other) {
                     const int stop = other < run ? r.run_end[other] : a + 1;
-                    SIDE_BY_SIDE
-                    for (int b = r.run_start[other]; b < stop; ++b) row[b] += scaled * own[b];
+                    VECTORIZE
+                    for (int b = r.run_start[other]; b < stop; ++b) row[b] += scaled * column[b];
                 }
             }
         }
@@ -122,8 +123,8 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
     }
 }
 // Solve matrix x = y in place by L D L^T. Two columns per loop halve the number of loads and stores.
-GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
-    double *m = w.matrix, *APART first = w.column, *APART second = w.column + n;
+GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* RESTRICT y) {
+    double *m = w.matrix, *RESTRICT first = w.column, *RESTRICT second = w.column + n;
     for (int k = 0; k < n; k += 2) {
         const double inverse = 1.0 / m[k * n + k];
         for (int i = k + 1; i < n; ++i) first[i] = m[i * n + k];
@@ -136,19 +137,19 @@ GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
         const double inverse_next = 1.0 / m[(k + 1) * n + k + 1];
         for (int i = k + 2; i < n; ++i) {
             const double f = first[i] * inverse, g = second[i] * inverse_next;
-            double* APART row = m + i * n;
+            double* RESTRICT row = m + i * n;
             row[k] = f;
             row[k + 1] = g;
-            SIDE_BY_SIDE
+            VECTORIZE
             for (int j = k + 2; j <= i; ++j) row[j] -= f * first[j] + g * second[j];
             y[i] -= f * y[k] + g * y[k + 1];
         }
     }
     for (int k = 0; k < n; ++k) y[k] = y[k] / m[k * n + k];
     for (int k = n - 1; k > 0; --k) {
-        const double* APART row = m + k * n;
+        const double* RESTRICT row = m + k * n;
         const double known = y[k];
-        SIDE_BY_SIDE
+        VECTORIZE
         for (int i = 0; i < k; ++i) y[i] -= row[i] * known;
     }
 }
@@ -158,8 +159,8 @@ GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
     if (above == end && !r.level_pulls[level]) return;
     const double *damping = w.damping + level * r.freedoms, *stiffness = r.stiffness + level * r.freedoms;
     for (int j = 0; j < r.freedoms; ++j) {
-        w.give[j] = w.free[j] != 0.0 ? 1.0 / (damping[j] + stiffness[j]) : 0.0;
-        const double start = w.give[j] * (w.pull[level * r.freedoms + j] + damping[j] * w.step[j]);
+        w.compliance[j] = w.free[j] != 0.0 ? 1.0 / (damping[j] + stiffness[j]) : 0.0;
+        const double start = w.compliance[j] * (w.pull[level * r.freedoms + j] + damping[j] * w.step[j]);
         w.start[j] = w.free[j] != 0.0 ? start : w.fixed[j];
     }
     double* y = w.force + level * r.rows;
@@ -171,11 +172,11 @@ GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
         double sum = 0.0;
         for (int run = r.rate_run[j]; run < r.rate_run[j + 1] && r.run_start[run] < end; ++run)
             for (int a = r.run_start[run]; a < r.run_end[run]; ++a) sum += w.jacobian[j * r.rows + a] * y[a];
-        w.step[j] = w.start[j] + w.give[j] * sum;
+        w.step[j] = w.start[j] + w.compliance[j] * sum;
     }
 }
-// Fix coordinates that the step moves beyond a limit. Return whether the function has fixed a coordinate.
-GPUSIM_FN bool fix_reached(const Robot& r, const RobotWork& w) {
+// Fix coordinates that the step moves beyond a limit. Return whether the function fixed a coordinate.
+GPUSIM_FN bool fix_at_limits(const Robot& r, const RobotWork& w) {
     bool reached = false;
     for (int j = 0; j < r.freedoms; ++j) {
         const bool under = w.step[j] < w.low[j], over = w.step[j] > w.high[j];
@@ -194,7 +195,7 @@ GPUSIM_FN void find_step(const Robot& r, const RobotWork& w, int levels, double 
         for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.fixed[j];
         for (int level = 0; level < levels; ++level) solve_level(r, w, level);
         if (pass == r.max_passes) break;
-        if (!fix_reached(r, w)) break;
+        if (!fix_at_limits(r, w)) break;
     }
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = clamped(w.step[j], w.low[j], w.high[j]);
 }
@@ -206,10 +207,10 @@ GPUSIM_FN void move_posture(const Robot& r, const RobotWork& w) {
             *q = clamped(*q + w.step[rate], r.lower[rate], r.upper[rate]);
             continue;
         }
-        double turn[4], unit[4] = {q[0], q[1], q[2], q[3]};
+        double rotation[4], unit[4] = {q[0], q[1], q[2], q[3]};
         normalize4(unit);
-        quaternion_from_rotation_vector(w.step + rate, turn);
-        quaternion_product(turn, unit, q);
+        quaternion_from_rotation_vector(w.step + rate, rotation);
+        quaternion_product(rotation, unit, q);
         normalize4(q);
     }
 }
@@ -218,63 +219,65 @@ GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target
     for (int k = 0; k < r.size; ++k) w.before[k] = w.posture[k];
     move_posture(r, w);
     move_nodes(r, w);
-    weigh_nodes(r, w, mass);
-    for (int e = 0; e < r.elements; ++e) w.tried[e] = -element_row(r, w, e, false);
-    double place[3], errors[6];
+    accumulate_masses(r, w, mass);
+    for (int e = 0; e < r.elements; ++e) w.trial_error[e] = -element_row(r, w, e, false);
+    double position[3], errors[6];
     for (int goal = 0; goal < r.goals; ++goal) {
-        goal_errors(r, w, goal, target + r.goal_target[goal], place, errors);
+        goal_errors(r, w, goal, target + r.goal_target[goal], position, errors);
         for (int k = 0; k < (r.goal_kind[goal] == GOAL_POSE ? 6 : 3); ++k)
-            if (r.goal_row[6 * goal + k] >= 0) w.tried[r.goal_row[6 * goal + k]] = errors[k];
+            if (r.goal_row[6 * goal + k] >= 0) w.trial_error[r.goal_row[6 * goal + k]] = errors[k];
     }
     for (int k = 0; k < r.size; ++k) w.posture[k] = w.before[k];
 }
-// Return the fraction of the step that a level may add. ``tried``: errors after the whole step. ``gain``: linear gain
-// of the higher levels.
-GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, double leak, double share) {
+// Return the fraction of the step that a level may add. ``trial_error``: errors after the whole step. ``linear_gain``:
+// error reduction by the higher levels, to first order.
+GPUSIM_FN double allowed_fraction(const Robot& r, const RobotWork& w, int level, double leak, double fraction) {
     double ratio = 1.0;
     for (int other = 0; other < level; ++other) {
         double better = 0.0, cost = 0.0;
         for (int a = r.level_start[other]; a < r.level_start[other + 1]; ++a) {
-            const double off = w.tried[a] - (w.whole[a] - w.gain[a]);
-            better += w.gain[a] * w.gain[a];
+            const double off = w.trial_error[a] - (w.full_error[a] - w.linear_gain[a]);
+            better += w.linear_gain[a] * w.linear_gain[a];
             cost += off * off;
         }
-        const double least = leak + share * sqrt_(better);
-        ratio = min_(ratio, least / max_(sqrt_(cost), least));
+        const double allowed = leak + fraction * sqrt_(better);
+        ratio = min_(ratio, allowed / max_(sqrt_(cost), allowed));
     }
     return sqrt_(ratio);
 }
-// Shorten the step that a level adds to ``above``, to limit the increase of errors of higher levels.
-GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int left, const double* target, const double* mass) {
+// Shorten the step that a level adds to ``step_above``, to limit the increase of errors of higher levels.
+GPUSIM_SHARED void shorten_step(const Robot& r, const RobotWork& w, int level, int remaining, const double* target,
+                                const double* mass) {
     const int rows = r.level_start[level];
-    // Higher levels finish after lower levels.
-    const int own = r.finishing * (level - 1), half = (r.iterations + 1) / 2, late = (own < half ? own : half) - left + 1;
-    double leak = r.leak, share = 1.0;
-    for (int k = 0; k < late && k < r.finishing; ++k) leak = leak * r.finer;
-    for (int a = 0; a < rows; ++a) w.gain[a] = 0.0;
+    // A level with more levels above it stops disturbing them earlier.
+    const int final_iterations = r.finishing * (level - 1), half = (r.iterations + 1) / 2;
+    const int finish_count = (final_iterations < half ? final_iterations : half) - remaining + 1;
+    double leak = r.leak, fraction = 1.0;
+    for (int k = 0; k < finish_count && k < r.finishing; ++k) leak = leak * r.finer;
+    for (int a = 0; a < rows; ++a) w.linear_gain[a] = 0.0;
     for (int j = 0; j < r.freedoms; ++j) {
-        const double start = w.above[j], added = w.step[j] - start, size = abs_(added);
+        const double start = w.step_above[j], added = w.step[j] - start, size = abs_(added);
         const double room = added < 0.0 ? start - w.low[j] : w.high[j] - start;
-        if (size > room) share = min_(share, room / size);
-        for (int a = 0; a < rows; ++a) w.gain[a] += w.jacobian[j * r.rows + a] * start;
+        if (size > room) fraction = min_(fraction, room / size);
+        for (int a = 0; a < rows; ++a) w.linear_gain[a] += w.jacobian[j * r.rows + a] * start;
         w.added[j] = added;
     }
-    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j] + fraction * w.added[j];
     try_step(r, w, target, mass);
-    share = share * kept_share(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
-    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
+    fraction = fraction * allowed_fraction(r, w, level, leak, finish_count > 0 ? 0.0 : r.leak_share);
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j] + fraction * w.added[j];
 }
-// Limit the joint rotations that a level adds to max_rotation.
-GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
-    double most = r.max_rotation;
+// Limit the joint rotations in the step of a level to max_rotation.
+GPUSIM_FN void limit_rotations(const Robot& r, const RobotWork& w) {
+    double largest = r.max_rotation;
     for (int j = 0; j < r.freedoms; ++j)
-        if (r.rate_rotates[j]) most = max_(most, abs_(w.step[j] - w.above[j]));
-    const double share = r.max_rotation / most;
-    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
+        if (r.rate_rotates[j]) largest = max_(largest, abs_(w.step[j] - w.step_above[j]));
+    const double scale = r.max_rotation / largest;
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j] + scale * (w.step[j] - w.step_above[j]);
 }
 // Find the free coordinates of a level. All other coordinates are at limits, and the level pushes these coordinates
 // against the limits.
-GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
+GPUSIM_FN void find_free(const Robot& r, const RobotWork& w, int level) {
     const int above = r.level_start[level], end = r.level_start[level + 1];
     const double* force = w.force + level * r.rows;
     for (int j = 0; j < r.freedoms; ++j) {
@@ -284,37 +287,38 @@ GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
                 push += w.jacobian[j * r.rows + a] * (a < above ? force[a] : r.row_weight[a] * w.error[a]);
         const bool held = (w.low[j] >= -r.at_limit && push < 0.0) || (w.high[j] <= r.at_limit && push > 0.0);
         w.free[j] = r.rate_moves[j] && !held ? 1.0 : 0.0;
-        w.fixed[j] = w.above[j] = w.step[j];
+        w.fixed[j] = w.step_above[j] = w.step[j];
     }
 }
-// Limit the errors of all levels except the first priority to max_way. The array ``whole`` stores the original errors.
-GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
-    for (int a = 0; a < r.rows; ++a) w.whole[a] = w.error[a];
+// Limit the errors of all priorities after the first to max_way. The array ``full_error`` stores the original errors.
+GPUSIM_FN void limit_errors(const Robot& r, const RobotWork& w) {
+    for (int a = 0; a < r.rows; ++a) w.full_error[a] = w.error[a];
     for (int level = 2; level < r.levels; ++level) {
         double square = 0.0;
         for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) square += w.error[a] * w.error[a];
-        const double share = r.max_way / max_(sqrt_(square), r.max_way);
-        for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) w.error[a] = w.error[a] * share;
+        const double scale = r.max_way / max_(sqrt_(square), r.max_way);
+        for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) w.error[a] = w.error[a] * scale;
     }
 }
 // Compute dq for tasks with several priorities. Each level has separate limits, and must not increase errors of higher
 // levels.
 GPUSIM_FN void find_step_in_order(
-    const Robot& r, const RobotWork& w, int levels, double caution, int left, const double* target, const double* mass) {
-    shorten_errors(r, w);
+    const Robot& r, const RobotWork& w, int levels, double caution, int remaining, const double* target,
+    const double* mass) {
+    limit_errors(r, w);
     find_levers(r, w);
     for (int level = 0; level < levels; ++level) find_damping(r, w, level, caution);
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = 0.0;
     for (int level = 0; level < levels; ++level) {
         if (r.level_start[level] == r.level_start[level + 1] && !r.level_pulls[level]) continue;
-        hold(r, w, level);
+        find_free(r, w, level);
         for (int pass = 1; pass <= r.max_passes; ++pass) {
-            for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j];
+            for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.step_above[j];
             solve_level(r, w, level);
-            if (level > 1) shorten_turns(r, w);
-            if (pass == r.max_passes || !fix_reached(r, w)) break;
+            if (level > 1) limit_rotations(r, w);
+            if (pass == r.max_passes || !fix_at_limits(r, w)) break;
         }
-        if (level > 1) shorten(r, w, level, left, target, mass);
+        if (level > 1) shorten_step(r, w, level, remaining, target, mass);
         for (int j = 0; j < r.freedoms; ++j) {
             const double found = w.step[j];
             w.step[j] = found < w.low[j] + r.at_limit ? w.low[j] : (found > w.high[j] - r.at_limit ? w.high[j] : found);
@@ -323,7 +327,7 @@ GPUSIM_FN void find_step_in_order(
 }
 GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
     RobotWork w;
-    lay_out(r, memory, r.posture + (long long)world * r.size, w);
+    assign_memory(r, memory, r.posture + (long long)world * r.size, w);
     const double* target = r.target + (long long)world * r.numbers;
     const double* postures = r.posture_target + (long long)world * r.postures * r.size;
     const double* mass = r.node_mass + (long long)world * r.nodes;
@@ -333,26 +337,26 @@ GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
     for (int number = 0; number < r.iterations; ++number) {
         const int levels = number >= r.iterations - r.without ? r.task_levels : r.levels;
         move_nodes(r, w);
-        weigh_nodes(r, w, mass);
+        accumulate_masses(r, w, mass);
         find_rows(r, w, target);
         find_pulls(r, w, postures);
-        find_room(r, w, levels);
+        find_limits(r, w, levels);
         if (r.guarded) find_step_in_order(r, w, levels, caution, r.iterations - number, target, mass);
         else find_step(r, w, levels, caution);
-        double back = 0.0;
-        for (int j = 0; j < r.freedoms; ++j) back += w.step[j] * w.last[j];
-        caution = back < 0.0 ? min_(r.raised * caution, r.max_caution) : max_(r.lowered * caution, 1.0);
+        double alignment = 0.0;
+        for (int j = 0; j < r.freedoms; ++j) alignment += w.step[j] * w.last[j];
+        caution = alignment < 0.0 ? min_(r.raised * caution, r.max_caution) : max_(r.lowered * caution, 1.0);
         for (int j = 0; j < r.freedoms; ++j) w.last[j] = w.step[j];
         move_posture(r, w);
     }
     move_nodes(r, w);
-    weigh_nodes(r, w, mass);
-    double greatest = 0.0, gap = 0.0, place[3];
+    accumulate_masses(r, w, mass);
+    double greatest = 0.0, gap = 0.0, position[3];
     for (int j = 0; j < r.freedoms; ++j) greatest = max_(greatest, abs_(w.step[j]));
     for (int e = 0; e < r.elements; ++e) gap = max_(gap, abs_(element_row(r, w, e, false)));
     double* errors = r.error + (long long)world * r.errors;
     for (int goal = 0; goal < r.goals; ++goal)
-        goal_errors(r, w, goal, target + r.goal_target[goal], place, errors + r.goal_error[goal]);
+        goal_errors(r, w, goal, target + r.goal_target[goal], position, errors + r.goal_error[goal]);
     r.step[world] = greatest;
     r.loops[world] = gap;
 }

@@ -5,7 +5,7 @@
 #include "robot.cuh"
 
 #define MOTION_SLIDE 0
-#define MOTION_TURN 1
+#define MOTION_ROTATE 1
 #define MOTION_BALL 2
 #define GOAL_POSE 0
 #define GOAL_POINT 1
@@ -16,50 +16,50 @@
 #define ELEMENT_LINE 3
 #define ELEMENT_SUM 4
 
-// Arrays of one world. In the Jacobian, all rows of one velocity are adjacent.
+// Arrays of one world. The Jacobian is column-major.
 struct RobotWork {
     double *posture, *rotation, *origin, *axis, *point, *mass, *moment, *jacobian, *error, *lever, *pull;
-    double *damping, *give, *start, *step, *above, *fixed, *free, *low, *high, *matrix, *column, *force, *last;
-    double *before, *tried, *gain, *whole, *added;
+    double *damping, *compliance, *start, *step, *step_above, *fixed, *free, *low, *high, *matrix, *column, *force;
+    double *last, *before, *trial_error, *linear_gain, *full_error, *added;
 };
-GPUSIM_FN double* taken(double*& memory, int count) {
+GPUSIM_FN double* next_array(double*& memory, int count) {
     double* out = memory;
     memory += count;
     return out;
 }
-// Place the arrays in memory. gpusim/robotics/native.py computes the size of this memory.
-GPUSIM_FN void lay_out(const Robot& r, double* memory, double* posture, RobotWork& w) {
+// Set the pointers to the arrays. gpusim/robotics/native.py computes the size of this memory.
+GPUSIM_FN void assign_memory(const Robot& r, double* memory, double* posture, RobotWork& w) {
     const int n = r.nodes, v = r.freedoms, m = r.rows;
     w.posture = posture;
-    w.rotation = taken(memory, 9 * n);
-    w.origin = taken(memory, 3 * n);
-    w.mass = taken(memory, n);
-    w.moment = taken(memory, 3 * n);
-    w.axis = taken(memory, 3 * v);
-    w.point = taken(memory, 3 * v);
-    w.jacobian = taken(memory, m * v);
-    w.lever = taken(memory, r.groups * v);
-    w.error = taken(memory, m);
-    w.column = taken(memory, 2 * m);
-    w.pull = taken(memory, r.levels * v);
-    w.damping = taken(memory, r.levels * v);
-    w.give = taken(memory, v);
-    w.start = taken(memory, v);
-    w.step = taken(memory, v);
-    w.above = taken(memory, v);
-    w.fixed = taken(memory, v);
-    w.free = taken(memory, v);
-    w.low = taken(memory, v);
-    w.high = taken(memory, v);
-    w.last = taken(memory, v);
-    w.matrix = taken(memory, m * m);
-    w.force = taken(memory, r.levels * m);
+    w.rotation = next_array(memory, 9 * n);
+    w.origin = next_array(memory, 3 * n);
+    w.mass = next_array(memory, n);
+    w.moment = next_array(memory, 3 * n);
+    w.axis = next_array(memory, 3 * v);
+    w.point = next_array(memory, 3 * v);
+    w.jacobian = next_array(memory, m * v);
+    w.lever = next_array(memory, r.groups * v);
+    w.error = next_array(memory, m);
+    w.column = next_array(memory, 2 * m);
+    w.pull = next_array(memory, r.levels * v);
+    w.damping = next_array(memory, r.levels * v);
+    w.compliance = next_array(memory, v);
+    w.start = next_array(memory, v);
+    w.step = next_array(memory, v);
+    w.step_above = next_array(memory, v);
+    w.fixed = next_array(memory, v);
+    w.free = next_array(memory, v);
+    w.low = next_array(memory, v);
+    w.high = next_array(memory, v);
+    w.last = next_array(memory, v);
+    w.matrix = next_array(memory, m * m);
+    w.force = next_array(memory, r.levels * m);
     if (!r.guarded) return;
-    w.before = taken(memory, r.size);
-    w.tried = taken(memory, m);
-    w.gain = taken(memory, m);
-    w.whole = taken(memory, m);
-    w.added = taken(memory, v);
+    w.before = next_array(memory, r.size);
+    w.trial_error = next_array(memory, m);
+    w.linear_gain = next_array(memory, m);
+    w.full_error = next_array(memory, m);
+    w.added = next_array(memory, v);
 }
 
 // Compute a rotation matrix (Rodrigues).
@@ -75,21 +75,21 @@ GPUSIM_FN void copy9(const double* a, double* out) {
     for (int k = 0; k < 9; ++k) out[k] = a[k];
 }
 GPUSIM_FN void add_rotated(const double* matrix, const double* vector, double* to) {
-    double turned[3];
-    rotate3(matrix, vector, turned);
-    for (int k = 0; k < 3; ++k) to[k] += turned[k];
+    double rotated[3];
+    rotate3(matrix, vector, rotated);
+    for (int k = 0; k < 3; ++k) to[k] += rotated[k];
 }
 
-// Apply a free rotation (three angles about the axes of the joint frame).
-GPUSIM_FN void turn_freely(const Robot& r, const RobotWork& w, int motion, double* frame, const double* point) {
+// Apply the rotation of a ball joint, a quaternion. Its three velocities are about the axes of the joint frame.
+GPUSIM_FN void apply_ball(const Robot& r, const RobotWork& w, int motion, double* frame, const double* point) {
     const double* q = w.posture + r.motion_at[motion];
     const int rate = r.motion_rate[motion];
     const double sign = r.motion_sign[motion];
-    double unit[4] = {q[0], q[1], q[2], q[3]}, turn[9], next[9];
+    double unit[4] = {q[0], q[1], q[2], q[3]}, rotation[9], next[9];
     normalize4(unit);
-    matrix_from_quaternion(unit, turn);
-    if (sign < 0.0) product33_transposed(frame, turn, next);
-    else product33(frame, turn, next);
+    matrix_from_quaternion(unit, rotation);
+    if (sign < 0.0) product33_transposed(frame, rotation, next);
+    else product33(frame, rotation, next);
     const double* axes = sign < 0.0 ? next : frame;
     for (int k = 0; k < 3; ++k) {
         for (int c = 0; c < 3; ++c) w.axis[3 * (rate + k) + c] = sign * axes[3 * c + k];
@@ -101,7 +101,7 @@ GPUSIM_FN void move_nodes(const Robot& r, const RobotWork& w) {
     for (int i = 0; i < r.nodes; ++i) {
         const double *before = r.node_before + 12 * i, *after = r.node_after + 12 * i;
         const int parent = r.node_parent[i];
-        double frame[9], point[3], turn[9], next[9];
+        double frame[9], point[3], rotation[9], next[9];
         if (parent < 0) {
             copy3(before, point);
             copy9(before + 3, frame);
@@ -112,7 +112,7 @@ GPUSIM_FN void move_nodes(const Robot& r, const RobotWork& w) {
         }
         for (int m = r.node_motion[i]; m < r.node_motion[i + 1]; ++m) {
             if (r.motion_kind[m] == MOTION_BALL) {
-                turn_freely(r, w, m, frame, point);
+                apply_ball(r, w, m, frame, point);
                 continue;
             }
             const double sign = r.motion_sign[m], value = sign * w.posture[r.motion_at[m]];
@@ -122,8 +122,8 @@ GPUSIM_FN void move_nodes(const Robot& r, const RobotWork& w) {
             if (r.motion_kind[m] == MOTION_SLIDE) {
                 for (int k = 0; k < 3; ++k) point[k] += value * axis[k];
             } else {
-                axis_rotation(r.motion_axis + 3 * m, value, turn);
-                product33(frame, turn, next);
+                axis_rotation(r.motion_axis + 3 * m, value, rotation);
+                product33(frame, rotation, next);
                 copy9(next, frame);
             }
             for (int k = 0; k < 3; ++k) w.axis[3 * rate + k] = sign * axis[k];
@@ -135,7 +135,7 @@ GPUSIM_FN void move_nodes(const Robot& r, const RobotWork& w) {
     }
 }
 // Compute the masses and first moments of the subtree of each node.
-GPUSIM_FN void weigh_nodes(const Robot& r, const RobotWork& w, const double* mass) {
+GPUSIM_FN void accumulate_masses(const Robot& r, const RobotWork& w, const double* mass) {
     for (int i = 0; i < r.nodes; ++i) {
         double center[3];
         copy3(w.origin + 3 * i, center);
@@ -162,7 +162,7 @@ GPUSIM_FN double center_of_mass(const Robot& r, const RobotWork& w, double* out)
     return total;
 }
 
-GPUSIM_FN void index_in_circuit(const RobotWork& w, int node, const double* point, double* out) {
+GPUSIM_FN void node_point(const RobotWork& w, int node, const double* point, double* out) {
     if (node < 0) return copy3(point, out);
     copy3(w.origin + 3 * node, out);
     add_rotated(w.rotation + 9 * node, point, out);
@@ -172,50 +172,51 @@ GPUSIM_FN void rotate_from_node(const RobotWork& w, int node, const double* vect
     rotate3(w.rotation + 9 * node, vector, out);
 }
 // Compute the velocity of a point of a body due to a unit velocity j on the path of the body.
-GPUSIM_FN void moved_by(const Robot& r, const RobotWork& w, int j, const double* place, double* out) {
+GPUSIM_FN void point_velocity(const Robot& r, const RobotWork& w, int j, const double* position, double* out) {
     if (!r.rate_rotates[j]) return copy3(w.axis + 3 * j, out);
     double arm[3];
-    subtract3(place, w.point + 3 * j, arm);
+    subtract3(position, w.point + 3 * j, arm);
     cross3(w.axis + 3 * j, arm, out);
 }
-GPUSIM_FN void target_turn(const RobotWork& w, int node, const double* own, const double* wanted, double* out) {
+GPUSIM_FN void rotation_error(const RobotWork& w, int node, const double* local, const double* target, double* out) {
     double frame[9], rows[9], difference[9], body[9];
     // Rotation from the frame to the target, as a matrix. The quaternion follows from its largest component.
-    matrix_from_quaternion(own, frame);
+    matrix_from_quaternion(local, frame);
     if (node >= 0) product33(w.rotation + 9 * node, frame, body);
     else copy9(frame, body);
-    matrix_from_quaternion(wanted, rows);
+    matrix_from_quaternion(target, rows);
     product33_transposed(rows, body, difference);
     const double* d = difference;
     const double four[4] = {1.0 + d[0] - d[4] - d[8], 1.0 - d[0] + d[4] - d[8], 1.0 - d[0] - d[4] + d[8], 1.0 + d[0] + d[4] + d[8]};
-    int most = 0;
+    int largest = 0;
     for (int k = 1; k < 4; ++k)
-        if (four[k] > four[most]) most = k;
+        if (four[k] > four[largest]) largest = k;
     const double xy = d[3] + d[1], xz = d[2] + d[6], yz = d[7] + d[5], wx = d[7] - d[5], wy = d[2] - d[6], wz = d[3] - d[1];
     double q[4];
-    q[0] = most == 0 ? four[0] : (most == 1 ? xy : (most == 2 ? xz : wx));
-    q[1] = most == 0 ? xy : (most == 1 ? four[1] : (most == 2 ? yz : wy));
-    q[2] = most == 0 ? xz : (most == 1 ? yz : (most == 2 ? four[2] : wz));
-    q[3] = most == 0 ? wx : (most == 1 ? wy : (most == 2 ? wz : four[3]));
+    q[0] = largest == 0 ? four[0] : (largest == 1 ? xy : (largest == 2 ? xz : wx));
+    q[1] = largest == 0 ? xy : (largest == 1 ? four[1] : (largest == 2 ? yz : wy));
+    q[2] = largest == 0 ? xz : (largest == 1 ? yz : (largest == 2 ? four[2] : wz));
+    q[3] = largest == 0 ? wx : (largest == 1 ? wy : (largest == 2 ? wz : four[3]));
     normalize4(q);
     rotation_vector_from_quaternion(q, out);
 }
 
 // Compute the errors of a task (target minus value): three numbers, or six for a pose.
-GPUSIM_FN void goal_errors(const Robot& r, const RobotWork& w, int goal, const double* target, double* place, double* out) {
+GPUSIM_FN void goal_errors(const Robot& r, const RobotWork& w, int goal, const double* target, double* position,
+                           double* out) {
     const int kind = r.goal_kind[goal], node = r.goal_node[goal];
-    if (kind == GOAL_COM) center_of_mass(r, w, place);
-    else index_in_circuit(w, node, r.goal_point + 3 * goal, place);
-    subtract3(target, place, out);
-    if (kind == GOAL_POSE) target_turn(w, node, r.goal_frame + 4 * goal, target + 3, out + 3);
+    if (kind == GOAL_COM) center_of_mass(r, w, position);
+    else node_point(w, node, r.goal_point + 3 * goal, position);
+    subtract3(target, position, out);
+    if (kind == GOAL_POSE) rotation_error(w, node, r.goal_frame + 4 * goal, target + 3, out + 3);
 }
 GPUSIM_FN void set_row(const Robot& r, const RobotWork& w, int goal, int component, int j, double value) {
     const int row = r.goal_row[6 * goal + component];
     if (row >= 0) w.jacobian[j * r.rows + row] = value;
 }
 GPUSIM_FN void goal_rows(const Robot& r, const RobotWork& w, int goal, const double* target) {
-    double place[3], errors[6], moved[3];
-    goal_errors(r, w, goal, target, place, errors);
+    double position[3], errors[6], moved[3];
+    goal_errors(r, w, goal, target, position, errors);
     const int kind = r.goal_kind[goal], node = r.goal_node[goal];
     for (int k = 0; k < (kind == GOAL_POSE ? 6 : 3); ++k)
         if (r.goal_row[6 * goal + k] >= 0) w.error[r.goal_row[6 * goal + k]] = errors[k];
@@ -224,19 +225,19 @@ GPUSIM_FN void goal_rows(const Robot& r, const RobotWork& w, int goal, const dou
         const double total = center_of_mass(r, w, center);
         for (int j = 0; j < r.freedoms; ++j) {
             const int owner = r.rate_owner[j];
-            const double share = w.mass[owner];
+            const double mass = w.mass[owner];
             double arm[3];
-            for (int k = 0; k < 3; ++k) arm[k] = w.moment[3 * owner + k] - share * w.point[3 * j + k];
+            for (int k = 0; k < 3; ++k) arm[k] = w.moment[3 * owner + k] - mass * w.point[3 * j + k];
             if (r.rate_rotates[j]) cross3(w.axis + 3 * j, arm, moved);
             for (int k = 0; k < 3; ++k)
-                set_row(r, w, goal, k, j, (r.rate_rotates[j] ? moved[k] : share * w.axis[3 * j + k]) / total);
+                set_row(r, w, goal, k, j, (r.rate_rotates[j] ? moved[k] : mass * w.axis[3 * j + k]) / total);
         }
         return;
     }
     if (node < 0) return;
     for (int at = r.path_start[node]; at < r.path_start[node + 1]; ++at) {
         const int j = r.path[at];
-        moved_by(r, w, j, place, moved);
+        point_velocity(r, w, j, position, moved);
         for (int k = 0; k < 3; ++k) set_row(r, w, goal, k, j, moved[k]);
         if (kind != GOAL_POSE || !r.rate_rotates[j]) continue;
         for (int k = 0; k < 3; ++k) set_row(r, w, goal, 3 + k, j, w.axis[3 * j + k]);
@@ -244,12 +245,13 @@ GPUSIM_FN void goal_rows(const Robot& r, const RobotWork& w, int goal, const dou
 }
 
 // Add ``along`` . velocity and ``about`` . angular velocity of a point of a node to a row.
-GPUSIM_FN void add_row(const Robot& r, const RobotWork& w, int row, int node, const double* place, const double* along, const double* about) {
+GPUSIM_FN void add_row(const Robot& r, const RobotWork& w, int row, int node, const double* position,
+                       const double* along, const double* about) {
     if (node < 0) return;
     for (int at = r.path_start[node]; at < r.path_start[node + 1]; ++at) {
         const int j = r.path[at];
         double moved[3];
-        moved_by(r, w, j, place, moved);
+        point_velocity(r, w, j, position, moved);
         double value = dot3(along, moved);
         if (r.rate_rotates[j]) value += dot3(about, w.axis + 3 * j);
         w.jacobian[j * r.rows + row] += value;
@@ -269,10 +271,10 @@ GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool
         return value;
     }
     const double none[3] = {0.0, 0.0, 0.0};
-    double place_a[3], place_b[3], apart[3], u[3], v[3], back[3];
-    index_in_circuit(w, a, r.element_point_a + 3 * e, place_a);
-    index_in_circuit(w, b, r.element_point_b + 3 * e, place_b);
-    subtract3(place_b, place_a, apart);
+    double position_a[3], position_b[3], separation[3], u[3], v[3], back[3];
+    node_point(w, a, r.element_point_a + 3 * e, position_a);
+    node_point(w, b, r.element_point_b + 3 * e, position_b);
+    subtract3(position_b, position_a, separation);
     rotate_from_node(w, kind == ELEMENT_WORLD_GAP ? -1 : a, r.element_u + 3 * e, u);
     double value;
     if (kind == ELEMENT_ANGLE) {
@@ -280,19 +282,19 @@ GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool
         value = dot3(u, v);
         cross3(v, u, v);
         for (int k = 0; k < 3; ++k) back[k] = -v[k];
-        if (rows) add_row(r, w, e, b, place_b, none, v);
-        if (rows) add_row(r, w, e, a, place_a, none, back);
+        if (rows) add_row(r, w, e, b, position_b, none, v);
+        if (rows) add_row(r, w, e, a, position_a, none, back);
         return value - r.element_offset[e];
     }
     if (kind == ELEMENT_LINE) {
-        value = norm3(apart);
-        for (int k = 0; k < 3; ++k) u[k] = apart[k] / (value > 0.0 ? value : 1.0);
+        value = norm3(separation);
+        for (int k = 0; k < 3; ++k) u[k] = separation[k] / (value > 0.0 ? value : 1.0);
     } else {
-        value = dot3(u, apart);
+        value = dot3(u, separation);
     }
-    cross3(u, apart, v);
+    cross3(u, separation, v);
     for (int k = 0; k < 3; ++k) back[k] = -u[k];
-    if (rows) add_row(r, w, e, b, place_b, u, none);
-    if (rows) add_row(r, w, e, a, place_a, back, kind == ELEMENT_GAP ? v : none);
+    if (rows) add_row(r, w, e, b, position_b, u, none);
+    if (rows) add_row(r, w, e, a, position_a, back, kind == ELEMENT_GAP ? v : none);
     return value - r.element_offset[e];
 }

@@ -42,7 +42,7 @@ GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
 // Return the number of columns of a path. A single point is at the center of the manifold, so rotations have no effect.
 // When this code runs, the torques of a tire are not yet computed.
 template <class R> GPUSIM_FN int path_width(R r) {
-    return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
+    return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_manifold_friction(r) ? 6 : 3;
 }
 // Count the pivots of a path. The paths are packed, so the capacity can be below the maximum length of all paths.
 GPUSIM_PHASE void count_path(const World& w, int n) {
@@ -339,7 +339,7 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     sweep_points(w, w.record_index()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_sides(r, s.wrench, w.twist());
     write_numbers<6>(s.wrench, w.path_wrench());
-    end_manifolds(w, w.record_index()[m], r, 1, s);
+    record_max_change(w, w.record_index()[m], r, 1, s);
 }
 // Subtract the effect of the n-th manifold's wrench from the correction of the joints, x -= E^-1 W f. Item: some rows
 // of the path on a GPU, the whole path on a CPU.
