@@ -48,6 +48,7 @@ OTHERS = {
     "python ci/ptx/check.py": "takes minutes (tests/unit/ci)",
     "python ci/state_hashes.py": "takes minutes; rewrites the bits",
     "python ci/docs/make_film.py": "takes minutes; rewrites the film",
+    "python ci/docs/make_chart.py": "rewrites the chart",
     "python ci/docs/docs_reference.py": "rewrites pages (tests/unit/test_docs_site.py)",
     "python docs/examples/learning/ppo.py": "trains for a minute (tests/unit/envs/test_learning.py)",
     "python -m mkdocs build": "builds the site (ci/run_tests.sh)",
