@@ -20,7 +20,7 @@ Color = tuple[float, float, float]
 
 
 def add_shapes(doc: UsdDocument) -> None:
-    """Add a collider for every shape, with its material and its group, and all visuals."""
+    """Add a collider with material and collision group for every shape, and add all visuals."""
     from pxr import UsdGeom, UsdPhysics
 
     model = doc.model
@@ -43,7 +43,7 @@ def add_shapes(doc: UsdDocument) -> None:
             what = (
                 f"shapes '{model.shapes[pair.shape_a].label}' and '{model.shapes[pair.shape_b].label}' always collide"
             )
-            doc.report.add("contact", "", what, "their groups and joints decide in the file")
+            doc.report.add("contact", "", what, "in the file, their groups and joints decide")
         else:
             api = UsdPhysics.FilteredPairsAPI.Apply(doc.stage.GetPrimAtPath(paths[pair.shape_a]))
             api.CreateFilteredPairsRel().AddTarget(paths[pair.shape_b])
@@ -129,7 +129,7 @@ def _collider(doc: UsdDocument, path: str, shape: ShapeSpec) -> Any:
         if not len(points):
             points = np.asarray(type_.mesh(shape.params, 48)[0])
             what = f"is a {shape.kind}"
-            doc.report.add("contact", shape.element, what, "it is a polyhedron of 48 sides in the file")
+            doc.report.add("contact", shape.element, what, "the file has a polyhedron with 48 sides")
         points, faces = convex_hull(np.asarray(points))
         triangles, how = faces.triangles(), UsdPhysics.Tokens.convexHull
     prim = _mesh(doc, path, shape.xform, np.asarray(points), np.asarray(triangles))
@@ -202,10 +202,10 @@ def _add_groups(doc: UsdDocument, paths: list[str]) -> None:
     shapes = doc.model.shapes
     kinds = sorted({(shape.group, shape.mask) for shape in shapes}, key=str)
 
-    def collide(a: Any, b: Any) -> bool:
+    def can_collide(a: Any, b: Any) -> bool:
         return bool(a[0] & b[1]) and bool(b[0] & a[1])
 
-    if all(collide(a, b) for a in kinds for b in kinds):
+    if all(can_collide(a, b) for a in kinds for b in kinds):
         return
     UsdGeom.Scope.Define(doc.stage, f"{ROOT}/CollisionGroups")
     made = {}
@@ -215,6 +215,6 @@ def _add_groups(doc: UsdDocument, paths: list[str]) -> None:
         group.GetCollidersCollectionAPI().CreateIncludesRel().SetTargets(members)
         made[kind] = group
     for a in kinds:
-        apart = [made[b].GetPath() for b in kinds if not collide(a, b)]
-        if apart:
-            made[a].CreateFilteredGroupsRel().SetTargets(apart)
+        filtered = [made[b].GetPath() for b in kinds if not can_collide(a, b)]
+        if filtered:
+            made[a].CreateFilteredGroupsRel().SetTargets(filtered)
