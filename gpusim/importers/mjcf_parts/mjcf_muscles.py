@@ -37,7 +37,7 @@ def unknown_muscle(context: Context, a: int) -> str:
 def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, label: str) -> None:
     """Add a muscle on a joint coordinate q. MuJoCo's actuator length is gear (q + ``offset``)."""
     m = context.m
-    gear, at = float(m.actuator_gear[a][0]), int(m.actuator_actadr[a])
+    gear, address = float(m.actuator_gear[a][0]), int(m.actuator_actadr[a])
     lower, upper, force, scale, lmin, lmax, vmax, fpmax, fvmax = (float(x) for x in m.actuator_gainprm[a][:9])
     if force < 0.0:
         force = scale / max(_MIN, float(m.actuator_acc0[a]))
@@ -57,12 +57,12 @@ def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, l
         vmax=vmax,
         fpmax=fpmax if passive else 0.0,
         fvmax=fvmax,
-        activation=min(max(float(context.now.act[at]), 0.0), 1.0),
+        activation=min(max(float(context.now.act[address]), 0.0), 1.0),
         axis=axis,
         label=label,
     )
     if m.actuator_forcelimited[a]:
-        context.lost("motion", "ACTUATOR", a, "a force range of a muscle", "no limit", "limit its force")
+        context.report_loss("motion", "ACTUATOR", a, "a force range of a muscle", "no limit", "limit its force")
     if m.actuator_actlimited[a] and not (m.actuator_actrange[a][0] <= 0.0 and m.actuator_actrange[a][1] >= 1.0):
-        context.lost("motion", "ACTUATOR", a, "an activation range of a muscle", "0 to 1", "give a ctrlrange")
-    context.activations.append((at, label, 0.0, 1.0))
+        context.report_loss("motion", "ACTUATOR", a, "an activation range of a muscle", "0 to 1", "give a ctrlrange")
+    context.activations.append((address, label, 0.0, 1.0))

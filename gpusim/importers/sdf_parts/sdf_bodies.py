@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.compiler.mass import mass_properties
-from gpusim.importers.inertia import MASSLESS_SHARE, MassProperties, combine, inertia_fault, repair_inertia
+from gpusim.importers.inertia import MASSLESS_FRACTION, MassProperties, combine, inertia_fault, repair_inertia
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_parts.sdf_frames import Scope
 from gpusim.importers.sdf_parts.sdf_joints import WORLD, clean
@@ -148,7 +148,7 @@ def add_bodies(builder: ModelBuilder, links: Iterable[Link], report: ImportRepor
         report.link_frames[link.label] = homogeneous_matrix(link.frame)
     totals = {root: _total(root, members) for root, members in groups.items()}
     known = [total.mass for total in totals.values() if total is not None and total.mass > 0.0]
-    substitute = MASSLESS_SHARE * math.fsum(known) / len(known) if known else 1.0
+    substitute = MASSLESS_FRACTION * math.fsum(known) / len(known) if known else 1.0
     for root, members in groups.items():
         for link in members:
             if link is not root:

@@ -22,8 +22,8 @@ from gpusim.importers.sdf_parts.sdf_bodies import Link
 from gpusim.importers.sdf_parts.sdf_frames import Scope
 from gpusim.importers.sdf_parts.sdf_joints import WORLD
 from gpusim.importers.sdf_parts.sdf_xml import Node
-from gpusim.importers.urdf_parts.urdf_geometry import FreeLabels
-from gpusim.importers.urdf_parts.urdf_overlaps import keep_overlapping_apart
+from gpusim.importers.urdf_parts.urdf_geometry import UniqueLabels
+from gpusim.importers.urdf_parts.urdf_overlaps import exclude_overlapping_links
 from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.meshes.pieces import count_triangles
 from gpusim.meshes.textures import texture_of
@@ -47,7 +47,7 @@ def add_collisions(
     """Add the collision shapes of all links and list them in ``report.shapes``."""
     found = [(link, node) for link in links for node in link.node.all("collision")]
     masked = any(node.find("surface/contact/collide_bitmask") is not None for _, node in found)
-    labels = FreeLabels(builder.shapes)
+    labels = UniqueLabels(builder.shapes)
     for link, node in found:
         title, label = f"link {link.label!r}", labels.next(link.label)
         options: dict[str, Any] = {"material": _material(link, node, report)}
@@ -167,7 +167,7 @@ def _heightmap(
         raise UnreadableError(f"<heightmap> {uri!r} is not a PNG file; use add_terrain")
     x, y, z = shape.vector("size", (1.0, 1.0, 1.0))
     place = xform * Transform(shape.vector("pos", (0.0, 0.0, 0.0)))
-    path = search.need(uri, link.folder)
+    path = search.require(uri, link.folder)
     return builder.add_terrain(path, size=(x, y), height=z, body=WORLD, xform=place, label=label, **options)
 
 
@@ -190,7 +190,7 @@ def _mesh(shape: Node, folder: Path, search: Search) -> tuple[Any, tuple[float, 
         raise UnreadableError("<mesh> has no <uri>")
     if 0.0 in scale:
         raise UnreadableError("the scale of its <mesh> has a zero")
-    path = search.need(uri, folder)
+    path = search.require(uri, folder)
     wanted = shape.words("submesh/name")
     if not wanted:
         return path, scale
@@ -279,7 +279,7 @@ def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:
 
 def add_visuals(builder: ModelBuilder, links: Iterable[Link], search: Search, report: ImportReport) -> None:
     """Add the visuals of all links and list them in ``report.visuals``."""
-    labels = FreeLabels(builder.visuals)
+    labels = UniqueLabels(builder.visuals)
     for link in links:
         for node in link.node.all("visual"):
             options: dict[str, Any] = {"label": labels.next(link.label), "color": _color(node, link, report)}
@@ -343,7 +343,7 @@ def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dic
     picture = flow.words("albedo_map")
     if picture:
         try:
-            values["texture"] = texture_of("albedo_map", search.need(picture, link.folder))
+            values["texture"] = texture_of("albedo_map", search.require(picture, link.folder))
         except ModelError as why:
             report.add("look", f"link {link.label!r}", f"a texture is left out: {why}")
     return values
@@ -391,7 +391,7 @@ def keep_apart(
                 continue
             for a, b in product(report.shapes[one.label], report.shapes[other.label]):
                 builder.exclude_collision_pair(a, b)
-        keep_overlapping_apart(builder, report, together)
+        exclude_overlapping_links(builder, report, together)
 
 
 def _self_collides(link: Link) -> bool:
@@ -405,5 +405,5 @@ def _self_collides(link: Link) -> bool:
 
 def add_ground(builder: ModelBuilder, xform: Transform | None) -> None:
     """Add the ground plane of Gazebo."""
-    label = FreeLabels(builder.shapes).next("ground_plane")
+    label = UniqueLabels(builder.shapes).next("ground_plane")
     builder.add_shape_plane(WORLD, xform, material=Material(friction=GREATEST_FRICTION, combine="min"), label=label)

@@ -11,8 +11,8 @@ import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.inertia import (
-    LIGHT,
-    MASSLESS_SHARE,
+    LIGHT_FRACTION,
+    MASSLESS_FRACTION,
     MassProperties,
     combine,
     inertia_fault,
@@ -122,7 +122,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
         severity = _severity(result, body.name)
         body.mass = combine(_part(tree, name, frame, severity) for name, frame in body.frames.items())
     masses = [body.mass.mass for body in result.bodies.values() if body.mass.mass > 0.0]
-    substitute = MASSLESS_SHARE * math.fsum(masses) / len(masses) if masses else 1.0
+    substitute = MASSLESS_FRACTION * math.fsum(masses) / len(masses) if masses else 1.0
     carried = _carried(result)
     for body in result.bodies.values():
         # Only bodies without shapes become light. Contacts of a light body below a heavy body are inaccurate.
@@ -147,7 +147,7 @@ def _carried(result: Bodies) -> dict[str, MassProperties]:
 def _make_light(tree: Tree, body: Body, carried: MassProperties) -> None:
     body.added_mass, moment = light_link(carried.mass, carried.inertia)
     body.mass = MassProperties(body.added_mass, body.mass.com, moment * np.eye(3))
-    text = f"has no mass, but every body needs one; {LIGHT:g} of the mass that it carries put instead"
+    text = f"has no mass, but every body needs one; {LIGHT_FRACTION:g} of the mass that it carries put instead"
     tree.warn(f"{_title(body)}: {text}")
 
 

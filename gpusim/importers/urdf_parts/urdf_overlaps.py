@@ -21,7 +21,7 @@ MIN_OVERLAP = 1e-5
 """Overlap (m) from which links overlap. Contacts do not correct smaller overlaps (``SolverConfig.contact_slop``)."""
 
 
-def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together: Container[str]) -> None:
+def exclude_overlapping_links(builder: ModelBuilder, report: ImportReport, together: Container[str]) -> None:
     """Exclude collisions between links that overlap in the imported pose, and report them.
 
     Files often place links inside each other on purpose. Contact forces between overlapping links would change the

@@ -13,14 +13,14 @@ from gpusim.importers.mesh_search import Search
 from gpusim.importers.mesh_shapes import add_mesh_shapes
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_parts.urdf_geometry import (
-    FreeLabels,
     Geometry,
     NoGeometryError,
     Placement,
+    UniqueLabels,
     builder_sizes,
     read_geometry,
 )
-from gpusim.importers.urdf_parts.urdf_overlaps import keep_overlapping_apart
+from gpusim.importers.urdf_parts.urdf_overlaps import exclude_overlapping_links
 from gpusim.importers.urdf_parts.urdf_xml import Document, title
 from gpusim.transform import Transform
 
@@ -75,7 +75,7 @@ def add_shapes(
         rules: materials, collision shapes of meshes, and links that collide with each other.
         report: receives the indices of the shapes, and warnings about unreadable meshes and overlapping links.
     """
-    labels = FreeLabels(builder.shapes)
+    labels = UniqueLabels(builder.shapes)
     for collision in collisions:
         label = labels.next(collision.link)
         body, xform = placement.of(collision)
@@ -86,7 +86,7 @@ def add_shapes(
             continue
         report.shapes.setdefault(collision.link, []).extend(indices)
     _keep_apart(builder, report, rules)
-    keep_overlapping_apart(builder, report, rules.together)
+    exclude_overlapping_links(builder, report, rules.together)
 
 
 def _add(
@@ -96,7 +96,7 @@ def _add(
     if c.kind != "mesh":
         add = getattr(builder, f"add_shape_{c.kind}")
         return [add(body, *builder_sizes(c), xform, label=label, material=material)]
-    path = search.need(c.mesh)
+    path = search.require(c.mesh)
     return add_mesh_shapes(builder, body, path, c.sizes, xform, label, meshes=rules.meshes, material=material)
 
 

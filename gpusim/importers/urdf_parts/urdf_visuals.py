@@ -15,10 +15,10 @@ from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_parts.urdf_check import numbers
 from gpusim.importers.urdf_parts.urdf_geometry import (
-    FreeLabels,
     Geometry,
     NoGeometryError,
     Placement,
+    UniqueLabels,
     builder_sizes,
     child,
     read_geometry,
@@ -142,7 +142,7 @@ def add_visuals(
     meshes: dict[tuple[Any, ...], Any] = {}
     pictures: dict[str, Any] = {}
     failed: dict[str, int] = {}
-    labels = FreeLabels(builder.visuals)
+    labels = UniqueLabels(builder.visuals)
     for look in looks:
         geometry = look.geometry
         body, xform = placement.of(geometry)
@@ -171,7 +171,7 @@ def add_visuals(
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
     """Return the triangles of a mesh file, in pieces with one material each."""
-    path = search.need(geometry.mesh)
+    path = search.require(geometry.mesh)
     key = (path, geometry.sizes)
     if key not in meshes:
         meshes[key] = mesh_pieces(f"<mesh> {geometry.mesh!r}", path, geometry.sizes)
@@ -184,7 +184,7 @@ def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report:
     if paint.texture is None:
         return paint
     try:
-        path = search.need(paint.texture)
+        path = search.require(paint.texture)
         if path not in pictures:
             pictures[path] = texture_of("texture", path)
     except ModelError as error:
@@ -204,7 +204,7 @@ def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...]
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
     """Add a link's shapes as visuals. The viewer does not draw the shapes of a body that has visuals."""
-    labels = FreeLabels(builder.visuals)
+    labels = UniqueLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]
         mesh = shape_type(shape.kind).mesh(shape.params, _SEGMENTS)

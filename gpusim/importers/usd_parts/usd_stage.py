@@ -160,7 +160,7 @@ class UsdStage:
         opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(asset.resolvedPath)) if asset.resolvedPath else None
         if opened:
             return bytes(opened.GetBuffer())
-        return Path(self.search.need(name)).read_bytes()
+        return Path(self.search.require(name)).read_bytes()
 
     def gravity(self) -> tuple[float, float, float]:
         """Return the gravity vector (m/s2) of the file's first physics scene, in the builder's axes (z up)."""
