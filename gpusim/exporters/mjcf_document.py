@@ -64,7 +64,7 @@ class Document:
         coordinates: (joint index, axis) -> coordinate in the file.
         qpos, qvel: initial positions and velocities of all coordinates, in the order of the file.
         ctrl: initial commands of the actuators.
-        places: ("joint" or "body", label) -> first index in ``qpos``, for joints and floating bodies.
+        qpos_index: ("joint" or "body", label) -> first index in ``qpos``, for joints and floating bodies.
         inputs: command -> index of the actuator that receives the command.
         act: initial activations.
         activations: command -> index in ``act``.

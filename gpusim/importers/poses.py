@@ -38,9 +38,9 @@ def add_poses(
             if info.mimic is not None and info.mimic.leader in joints:
                 joints[label] = info.mimic.multiplier * joints[info.mimic.leader] + info.mimic.offset
         label = label_of(name)
-        placed = {report.base_joint: base} if base is not None and report.base_joint else {}
-        if placed or joints:
-            builder.add_pose(label, joints={**placed, **joints})
+        base_pose = {report.base_joint: base} if base is not None and report.base_joint else {}
+        if base_pose or joints:
+            builder.add_pose(label, joints={**base_pose, **joints})
             report.poses.append(label)
 
 

@@ -155,8 +155,8 @@ class Findings:
 
     def first_loss(self) -> str:
         """Return the first finding of severity "motion" and the number of other "motion" findings, or an empty text."""
-        lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
-        return lost[0] + (f" (and {len(lost) - 1} more)" if len(lost) > 1 else "") if lost else ""
+        losses = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
+        return losses[0] + (f" (and {len(losses) - 1} more)" if len(losses) > 1 else "") if losses else ""
 
 
 @dataclass(repr=False)
@@ -215,9 +215,9 @@ class ImportReport(Findings):
 
     def displace(self, pose: Transform) -> None:
         """Move sensors and links by ``pose`` if the file attaches them to the world."""
-        place = homogeneous_matrix(pose)
+        matrix = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
-            self.link_frames[link] = place @ self.link_frames[link]
+            self.link_frames[link] = matrix @ self.link_frames[link]
         self.sensors = {name: sensor.moved("", pose) for name, sensor in self.sensors.items()}
 
     def add_mimic(
@@ -234,16 +234,16 @@ class ImportReport(Findings):
         movable = sum(joint.kind != "fixed" for joint in self.joints.values())
         parts = [_count(len(self.link_frames) - len(self.merged), "body", "bodies"), _count(movable, "movable joint")]
         counts = Counter(finding.severity for finding in self.findings)
-        found = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
-        parts.append(_count(len(self.findings), "finding") + (f" ({found})" if found else ""))
+        severities = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
+        parts.append(_count(len(self.findings), "finding") + (f" ({severities})" if severities else ""))
         return f"<ImportReport of {self.source}: {', '.join(parts)}>"
 
     def warn(self, text: str, severity: str = "info") -> None:
         """Add a finding from a sentence "element: what; effect; fix"."""
-        element, colon, rest = text.partition(": ")
+        element, colon, message = text.partition(": ")
         if not colon or ";" in element:
-            element, rest = "", text
-        self.add(severity, element, *rest.split("; ", 2))
+            element, message = "", text
+        self.add(severity, element, *message.split("; ", 2))
 
     def raise_if_not_exact(self) -> None:
         """Raise an error that describes the first finding of severity "motion", for ``strict=True``.
@@ -251,8 +251,8 @@ class ImportReport(Findings):
         Raises:
             ModelError: a finding has severity "motion".
         """
-        if lost := self.first_loss():
-            raise ModelError(f"{self.source}: {lost}; leave out strict=True to import it in spite of that")
+        if loss := self.first_loss():
+            raise ModelError(f"{self.source}: {loss}; leave out strict=True to import it in spite of that")
 
     def json(self) -> str:
         """Return the report as JSON text, with null instead of infinite numbers."""
@@ -282,13 +282,13 @@ class ImportReport(Findings):
             f"{self.robot_name} from {self.source}: {_count(bodies, 'body', 'bodies')}, "
             f"{_count(len(movable), 'movable joint')}, {self.total_mass:.6g} kg, base {self.base_link!r} {base}"
         ]
-        for found, what, more in (
+        for indices, what, more in (
             (self.shapes, "collision shape", ""),
             (self.visuals, "visual", f", {_count(self.triangles, 'triangle')}"),
         ):
-            if found:
-                number = sum(map(len, found.values()))
-                lines.append(f"  {_count(number, what)} on {_count(len(found), 'link')}{more}")
+            if indices:
+                number = sum(map(len, indices.values()))
+                lines.append(f"  {_count(number, what)} on {_count(len(indices), 'link')}{more}")
         if self.merged:
             lines.append(f"  {_count(len(self.merged), 'link')} merged: {_merged_line(self.merged)}")
         if self.ignored:

@@ -241,17 +241,17 @@ def _ctrl_index(context: Context, a: int) -> int:
 def _add_on_site(context: Context, a: int, site: int) -> None:
     """Add a force and a torque at a site, in the axes of the site (or of a reference site)."""
     body, pose = context.site(site)
-    axes, frame, reference = pose, "body", int(context.m.actuator_trnid[a][1])
+    axes, frame_name, reference = pose, "body", int(context.m.actuator_trnid[a][1])
     if reference >= 0:
         base, axes = context.site(reference)
-        axes, frame = context.options.xform * axes, "world"
+        axes, frame_name = context.options.xform * axes, "world"
         if base != WORLD:
             fix = "leave out refsite, or drive the joints"
             context.report_loss("motion", "ACTUATOR", a, "a reference site on a body that moves", "left out", fix)
             return
     gear = context.m.actuator_gear[a]
     force, torque = axes.rotate(gear[:3]), axes.rotate(gear[3:])
-    _add_wrench(context, a, body, {"force": (force, frame), "torque": (torque, frame)}, vector(pose.position))
+    _add_wrench(context, a, body, {"force": (force, frame_name), "torque": (torque, frame_name)}, vector(pose.position))
 
 
 def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:

@@ -58,9 +58,9 @@ def add_bodies(context: Context) -> None:
         _add_body(context, members[0], properties[index], mean)
     for b in context.labels:
         if m.body_jntnum[b] == 0 and m.body_mocapid[b] < 0 and not _is_freed_base(context, b, base):
-            _fix_base(context, b, base)
+            _add_fixed_joint(context, b, base)
         elif b == base and context.options.fixed_base and free_joint(context, b) is not None:
-            _fix_base(context, b, base)
+            _add_fixed_joint(context, b, base)
     report.total_mass = float(sum(x.mass for x in context.builder.bodies if not x.kinematic))
 
 
@@ -80,7 +80,7 @@ def _is_freed_base(context: Context, b: int, base: int) -> bool:
     return context.options.fixed_base is False and b == base and m.body_jntnum[b] == 0 and m.body_mocapid[b] < 0
 
 
-def _fix_base(context: Context, b: int, base: int) -> None:
+def _add_fixed_joint(context: Context, b: int, base: int) -> None:
     m, builder = context.m, context.builder
     parent, pose = context.placements[int(m.body_parentid[b])]
     if free_joint(context, b) is not None:

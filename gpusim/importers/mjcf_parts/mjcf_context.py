@@ -89,8 +89,8 @@ class Context:
         mj: the package ``mujoco``.
         m: the MjModel.
         at_zero, now: MjData at qpos0, and MjData in the starting posture, both with computed kinematics.
-        homes: MuJoCo body -> index of the builder's body (-1 for the world), and pose of the MuJoCo body in the frame
-            of the builder's body.
+        placements: MuJoCo body -> index of the builder's body (-1 for the world), and the MuJoCo body's pose in the
+            frame of the builder's body.
         members: body index in the builder -> the MuJoCo bodies that became this body, merged bodies last.
         labels: MuJoCo body -> label in the builder. Merged bodies have no label.
         joint_labels: MuJoCo joint -> label in the report.

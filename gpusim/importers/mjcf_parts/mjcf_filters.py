@@ -28,11 +28,11 @@ class Filters:
     Attributes:
         geoms: geoms that may collide.
         number: geom -> number of its group.
-        meets: bool array (groups, groups), True if two groups collide.
-        alone: bool array (groups,), True if all geoms of a group have contype = conaffinity = 0. Geoms with contype =
-            conaffinity = 0 collide only in the pairs of <pair>.
-        named: True if the builder supports the number of groups. With ``named=False``, each pair of geoms gets its own
-            collision rule.
+        collides: bool array (groups, groups), True if two groups collide.
+        pairs_only: bool array (groups,), True for a group whose geoms have contype = conaffinity = 0. These geoms
+            collide only in the pairs of <pair>.
+        named: True if the builder supports the number of groups. Otherwise, each pair of geoms gets its own collision
+            rule.
     """
 
     def __init__(self, context: Context):

@@ -27,7 +27,7 @@ class Scope:
         folder: folder of the model's file.
         version: version of SDF in the model's file.
         pose_node: <pose> of the model, or None.
-        placement: ``placement_frame`` of the model, or empty for the model's frame.
+        placement_frame: ``placement_frame`` of the model, or empty for the model's frame.
         static: True if the model is fixed to the world.
         models: model name -> nested model.
         base: pose of the file's world frame in the model's world frame.
@@ -41,7 +41,7 @@ class Scope:
     folder: Path
     version: tuple[int, ...]
     pose_node: Node | None = None
-    placement: str = ""
+    placement_frame: str = ""
     static: bool = False
     models: dict[str, Scope] = field(default_factory=dict)
     base: Transform = field(default_factory=Transform)
@@ -73,12 +73,12 @@ class Scope:
         assert self.parent is not None
 
         def find() -> Transform:
-            pose = self.parent.posed(self.pose_node) if self.parent else Transform()
-            return pose * self.local(self.placement, self.node).inverse() if self.placement else pose
+            pose = self.parent.pose_of(self.pose_node) if self.parent else Transform()
+            return pose * self.local(self.placement_frame, self.node).inverse() if self.placement_frame else pose
 
-        return self.parent._once(f"model {self.name}", find, self.node)
+        return self.parent._cached_pose(f"model {self.name}", find, self.node)
 
-    def posed(self, node: Node | None, default: str = "") -> Transform:
+    def pose_of(self, node: Node | None, default: str = "") -> Transform:
         """Return a <pose> as a pose in the scope's frame. ``default`` replaces a missing relative_to."""
         relative = node.get("relative_to") if node is not None else ""
         pose = Transform() if node is None else node.pose()
@@ -107,14 +107,14 @@ class Scope:
             raise user.error(
                 f"{user.title}: no frame {name!r} in {self.title}; give a link, joint, model or frame of it"
             )
-        return self._once(name, lambda: self.posed(node.find("pose"), _origin_of(node)), node)
+        return self._cached_pose(name, lambda: self.pose_of(node.find("pose"), _origin_of(node)), node)
 
     @property
     def title(self) -> str:
         """Return the name of the model or world for messages."""
         return f"model {self.name!r}" if self.is_model else "the world"
 
-    def _once(self, name: str, find: Callable[[], Transform], node: Node) -> Transform:
+    def _cached_pose(self, name: str, find: Callable[[], Transform], node: Node) -> Transform:
         if name not in self._poses:
             self._poses[name] = None
             self._poses[name] = find()
@@ -203,10 +203,10 @@ def _rename(model: Scope, scope: Scope, report: ImportReport) -> None:
 
 
 def _model(node: Node, scope: Scope) -> Scope:
-    placement = node.get("placement_frame")
+    placement_frame = node.get("placement_frame")
     static = scope.static or node.flag("static")
     name = node.get("name") or "model"
-    return Scope(node, name, scope, scope.folder, scope.version, node.find("pose"), placement, static)
+    return Scope(node, name, scope, scope.folder, scope.version, node.find("pose"), placement_frame, static)
 
 
 _INCLUDE = {"uri", "name", "pose", "static", "placement_frame", "plugin"}
@@ -231,7 +231,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
         return None
     inner = Scope(model, node.words("name") or model.get("name"), scope, file.parent, _version(root))
     inner.pose_node = node.find("pose") or model.find("pose")
-    inner.placement = node.words("placement_frame") or model.get("placement_frame")
+    inner.placement_frame = node.words("placement_frame") or model.get("placement_frame")
     inner.static = scope.static or node.flag("static", model.flag("static"))
     return inner
 
@@ -287,12 +287,12 @@ def _merged(inner: Scope) -> list[Node]:
             new.text = old.text if old else ""
             parts = [part for part in parts if part.tag != "pose"] + [new]
         children.append(Node(node.tag, attrib, node.line, node.source, node.text, parts, inner.folder))
-    place = Node("frame", {"name": frame}, inner.node.line, source, children=[pose] if pose is not None else [])
-    if inner.placement:
-        shift = inner.local(inner.placement, inner.node).inverse()
-        numbers = " ".join(map(repr, [*map(float, shift.position), *map(float, shift.rotation)]))
-        outer = Node("frame", {"name": frame + "at"}, inner.node.line, source, children=place.children)
+    frame_node = Node("frame", {"name": frame}, inner.node.line, source, children=[pose] if pose is not None else [])
+    if inner.placement_frame:
+        offset = inner.local(inner.placement_frame, inner.node).inverse()
+        numbers = " ".join(map(repr, [*map(float, offset.position), *map(float, offset.rotation)]))
+        outer = Node("frame", {"name": frame + "at"}, inner.node.line, source, children=frame_node.children)
         moved = Node("pose", {"relative_to": frame + "at", "rotation_format": "quat_xyzw"}, inner.node.line, source)
         moved.text = numbers
         return [outer, Node("frame", {"name": frame}, inner.node.line, source, children=[moved]), *children]
-    return [place, *children]
+    return [frame_node, *children]

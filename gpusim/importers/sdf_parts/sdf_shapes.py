@@ -29,8 +29,8 @@ from gpusim.meshes.pieces import count_triangles
 from gpusim.meshes.textures import texture_of
 from gpusim.transform import Transform
 
-GREATEST_FRICTION = 100.0
-GREATEST_ARM = 1e3
+MAX_FRICTION = 100.0
+MAX_SPINNING_FRICTION = 1e3
 """Maximum of a material's spinning friction, m."""
 BOUNCE_SPEED = 100.0
 """Bounce threshold (m/s) above which the importer ignores restitution. SDF's default is 100000 m/s."""
@@ -45,10 +45,10 @@ def add_collisions(
     builder: ModelBuilder, links: Iterable[Link], search: Search, meshes: str, report: ImportReport
 ) -> None:
     """Add the collision shapes of all links and list them in ``report.shapes``."""
-    found = [(link, node) for link in links for node in link.node.all("collision")]
-    masked = any(node.find("surface/contact/collide_bitmask") is not None for _, node in found)
+    collisions = [(link, node) for link in links for node in link.node.all("collision")]
+    masked = any(node.find("surface/contact/collide_bitmask") is not None for _, node in collisions)
     labels = UniqueLabels(builder.shapes)
-    for link, node in found:
+    for link, node in collisions:
         title, label = f"link {link.label!r}", labels.next(link.label)
         options: dict[str, Any] = {"material": _material(link, node, report)}
         if masked:
@@ -57,8 +57,8 @@ def add_collisions(
         try:
             indices = _add_shape(builder, link, node, label, options, search, meshes, report)
         except (UnreadableError, ModelError) as why:
-            weighs = link.mass is None and not link.static  # <inertial auto="true">
-            report.add("motion" if weighs else "contact", title, f"a <collision> is left out: {why}")
+            affects_mass = link.mass is None and not link.static  # <inertial auto="true">
+            report.add("motion" if affects_mass else "contact", title, f"a <collision> is left out: {why}")
             continue
         report.shapes.setdefault(link.label, []).extend(indices)
 
@@ -80,7 +80,7 @@ def _xform(link: Link, node: Node) -> Transform:
         return link.frame
     if not pose.get("relative_to"):
         return link.frame * pose.pose()
-    world = link.scope.world_pose() * link.scope.posed(pose)
+    world = link.scope.world_pose() * link.scope.pose_of(pose)
     return world if link.static else link.root.pose.inverse() * world
 
 
@@ -166,9 +166,9 @@ def _heightmap(
     if not uri.lower().endswith(".png"):
         raise UnreadableError(f"<heightmap> {uri!r} is not a PNG file; use add_terrain")
     x, y, z = shape.vector("size", (1.0, 1.0, 1.0))
-    place = xform * Transform(shape.vector("pos", (0.0, 0.0, 0.0)))
+    pose = xform * Transform(shape.vector("pos", (0.0, 0.0, 0.0)))
     path = search.require(uri, link.folder)
-    return builder.add_terrain(path, size=(x, y), height=z, body=WORLD, xform=place, label=label, **options)
+    return builder.add_terrain(path, size=(x, y), height=z, body=WORLD, xform=pose, label=label, **options)
 
 
 def _plane_pose(shape: Node) -> Transform:
@@ -191,16 +191,16 @@ def _mesh(shape: Node, folder: Path, search: Search) -> tuple[Any, tuple[float, 
     if 0.0 in scale:
         raise UnreadableError("the scale of its <mesh> has a zero")
     path = search.require(uri, folder)
-    wanted = shape.words("submesh/name")
-    if not wanted:
+    submesh = shape.words("submesh/name")
+    if not submesh:
         return path, scale
     parts = read_mesh_file(f"mesh {uri!r}", path, parts=True)
-    named = [part for part in parts if wanted in (part.metadata.get("name"), part.metadata.get("node"))]
-    if not named:
-        raise UnreadableError(f"mesh {uri!r} has no submesh {wanted!r}")
-    vertices = np.concatenate([np.asarray(part.vertices, dtype=float) for part in named])
-    starts = np.cumsum([0, *(len(part.vertices) for part in named)])
-    faces = np.concatenate([np.asarray(part.faces) + start for part, start in zip(named, starts, strict=False)])
+    matches = [part for part in parts if submesh in (part.metadata.get("name"), part.metadata.get("node"))]
+    if not matches:
+        raise UnreadableError(f"mesh {uri!r} has no submesh {submesh!r}")
+    vertices = np.concatenate([np.asarray(part.vertices, dtype=float) for part in matches])
+    starts = np.cumsum([0, *(len(part.vertices) for part in matches)])
+    faces = np.concatenate([np.asarray(part.faces) + start for part, start in zip(matches, starts, strict=False)])
     if shape.flag("submesh/center"):
         vertices = vertices - 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     return (vertices, faces), scale
@@ -215,9 +215,9 @@ def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray
         if len(points) < 3 or height <= 0.0:
             raise UnreadableError("<polyline> has no volume")
         edges = np.roll(points, -1, axis=0) - points
-        after = np.roll(edges, -1, axis=0)
-        turns = edges[:, 0] * after[:, 1] - edges[:, 1] * after[:, 0]
-        if np.any(turns > 1e-12) and np.any(turns < -1e-12):
+        next_edges = np.roll(edges, -1, axis=0)
+        cross_products = edges[:, 0] * next_edges[:, 1] - edges[:, 1] * next_edges[:, 0]
+        if np.any(cross_products > 1e-12) and np.any(cross_products < -1e-12):
             report.add("contact", f"link {link.label!r}", "has a concave <polyline>", "its convex hull put instead")
         solids.append(np.array([(x, y, z) for z in (0.0, height) for x, y in points]))
     return solids
@@ -235,10 +235,10 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
     if second != first:
         text = f"friction has mu {first:g} along and {second:g} across"
         report.add("contact", title, text, f"{first:g} put for all directions")
-    values["friction"] = min(max(first, 0.0), GREATEST_FRICTION)
+    values["friction"] = min(max(first, 0.0), MAX_FRICTION)
     if values["friction"] != first:
         report.add("info", title, f"has friction {first:g}", f"{values['friction']:g} put instead")
-    values["spinning_friction"] = _torsion(surface, title, report)
+    values["spinning_friction"] = _spinning_friction(surface, title, report)
     values["rolling_friction"] = max(surface.number("friction/bullet/rolling_friction", 0.0), 0.0)
     restitution = min(max(surface.number("bounce/restitution_coefficient", 0.0), 0.0), 1.0)
     threshold = surface.number("bounce/threshold", 1e5)
@@ -253,7 +253,7 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
     return Material(**values)
 
 
-def _torsion(surface: Node, title: str, report: ImportReport) -> float:
+def _spinning_friction(surface: Node, title: str, report: ImportReport) -> float:
     """Return the spinning friction (m): 3 pi/16 times the patch radius times the torsional coefficient."""
     torsional = surface.find("friction/torsional")
     if torsional is None:
@@ -262,7 +262,7 @@ def _torsion(surface: Node, title: str, report: ImportReport) -> float:
     if not torsional.flag("use_patch_radius", True):
         report.add("contact", title, "has torsional friction by depth", "left out", "give a patch_radius")
         return 0.0
-    return min(max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius), GREATEST_ARM)
+    return min(max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius), MAX_SPINNING_FRICTION)
 
 
 def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:
@@ -355,9 +355,9 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
     if material is None:
         return None
     for name in ("diffuse", "ambient"):
-        found = material.find(name)
-        if found is not None and found.text.strip():
-            r, g, b = np.clip(found.numbers(4, 3)[:3], 0.0, 1.0)
+        element = material.find(name)
+        if element is not None and element.text.strip():
+            r, g, b = np.clip(element.numbers(4, 3)[:3], 0.0, 1.0)
             return float(r), float(g), float(b)
     name = material.words("script/name")
     color = named_color(name) if name else None
@@ -366,7 +366,7 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
     return color
 
 
-def keep_apart(
+def exclude_self_collisions(
     builder: ModelBuilder, links: Iterable[Link], self_collisions: bool | None, report: ImportReport
 ) -> None:
     """Exclude collisions between links of the same model, unless both links have self-collisions.
@@ -383,15 +383,15 @@ def keep_apart(
     for members in models.values():
         shown = [link for link in members if link.label in report.shapes and not link.static]
         if self_collisions is None:
-            together = {link.label for link in shown if _self_collides(link)}
+            self_colliding = {link.label for link in shown if _self_collides(link)}
         else:
-            together = {link.label for link in shown} if self_collisions else set()
+            self_colliding = {link.label for link in shown} if self_collisions else set()
         for one, other in combinations(shown, 2):
-            if one.body == other.body or {one.label, other.label} <= together:
+            if one.body == other.body or {one.label, other.label} <= self_colliding:
                 continue
             for a, b in product(report.shapes[one.label], report.shapes[other.label]):
                 builder.exclude_collision_pair(a, b)
-        exclude_overlapping_links(builder, report, together)
+        exclude_overlapping_links(builder, report, self_colliding)
 
 
 def _self_collides(link: Link) -> bool:
@@ -406,4 +406,4 @@ def _self_collides(link: Link) -> bool:
 def add_ground(builder: ModelBuilder, xform: Transform | None) -> None:
     """Add the ground plane of Gazebo."""
     label = UniqueLabels(builder.shapes).next("ground_plane")
-    builder.add_shape_plane(WORLD, xform, material=Material(friction=GREATEST_FRICTION, combine="min"), label=label)
+    builder.add_shape_plane(WORLD, xform, material=Material(friction=MAX_FRICTION, combine="min"), label=label)

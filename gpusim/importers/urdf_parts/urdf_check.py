@@ -58,18 +58,18 @@ def _convert_quaternions(document: Document) -> None:
 
 def _named(document: Document, kind: str) -> dict[str, Element]:
     """Return a dict of all elements with the same tag: name -> element."""
-    found: dict[str, Element] = {}
+    elements: dict[str, Element] = {}
     for element in document.robot.findall(kind):
         name = element.get("name")
         if not name:
             raise document.source.error(f'a <{kind}> has no name; add name="..."', element)
-        if name in found:
-            first = found[name].sourceline
+        if name in elements:
+            first = elements[name].sourceline
             raise document.source.error(
                 f"{kind} {name!r} exists already (line {first}); names are unique, rename one", element
             )
-        found[name] = element
-    return found
+        elements[name] = element
+    return elements
 
 
 def numbers(
@@ -90,7 +90,7 @@ def numbers(
     shown = text if len(text) <= 40 else text[:37] + "..."
     called = title(element) if owner is None else f"{title(element)} of {title(owner)}"
     if count == 3 and name in _VECTORS:
-        words = _three(document, f'{called}: {name}="{shown}"', name, text)
+        words = _vector_words(document, f'{called}: {name}="{shown}"', name, text)
         element.set(name, " ".join(words))
     try:
         values = [float(word) for word in words]
@@ -104,19 +104,19 @@ def numbers(
     return values
 
 
-def _three(document: Document, found: str, name: str, text: str) -> list[str]:
+def _vector_words(document: Document, attribute: str, name: str, text: str) -> list[str]:
     """Return the words of a vector."""
     words = text.split()
     if "," in text:
-        parted = text.replace(",", " ").split()
-        if len(parted) != 3:  # maybe decimal commas
+        parts = text.replace(",", " ").split()
+        if len(parts) != 3:  # maybe decimal commas
             return words
-        document.warn(f"{found} has commas; taken as spaces")
-        words = parted
+        document.warn(f"{attribute} has commas; taken as spaces")
+        words = parts
     if len(words) > 3:
-        document.warn(f"{found} has more than 3 numbers; the first three count")
+        document.warn(f"{attribute} has more than 3 numbers; the first three count")
     if len(words) == 1 and name == "scale":
-        document.warn(f"{found} is one number; taken for all three axes")
+        document.warn(f"{attribute} is one number; taken for all three axes")
         words = 3 * words
     return words[:3]
 
@@ -157,15 +157,15 @@ def _check_inertial(document: Document, link: Element) -> None:
 def _check_joint(document: Document, joint: Element, links: dict[str, Element]) -> None:
     kind = joint.get("type")
     if kind not in JOINT_TYPES:
-        given = f"type {kind!r}" if kind else "no type"
-        raise document.source.error(f"{title(joint)} has {given}; the types are {', '.join(JOINT_TYPES)}", joint)
+        found = f"type {kind!r}" if kind else "no type"
+        raise document.source.error(f"{title(joint)} has {found}; the types are {', '.join(JOINT_TYPES)}", joint)
     for end in ("parent", "child"):
         _check_end(document, joint, end, links)
     if joint.find("parent").get("link") == joint.find("child").get("link"):
         name = joint.find("child").get("link")
         raise document.source.error(f"{title(joint)} joins link {name!r} to itself; give two different links", joint)
     _check_origin(document, joint)
-    _drop_meaningless(document, joint)
+    _drop_unused_elements(document, joint)
     if joint.get("type") in (*SINGLE_AXIS, "planar"):
         _check_axis(document, joint)
         _check_limit(document, joint)
@@ -181,7 +181,7 @@ def _check_end(document: Document, joint: Element, end: str, links: dict[str, El
         raise document.source.error(f"{title(joint)}: {end}: {unknown_name('link', name, links)}", element)
 
 
-def _drop_meaningless(document: Document, joint: Element) -> None:
+def _drop_unused_elements(document: Document, joint: Element) -> None:
     """Remove elements that have no meaning for the type of the joint."""
     kind = joint.get("type")
     drop = {
@@ -231,7 +231,7 @@ def _check_limit(document: Document, joint: Element) -> None:
     else:
         _drop_bounds(document, joint, limit)
     for name in ("effort", "velocity"):
-        _check_greatest(document, joint, limit, name)
+        _check_max(document, joint, limit, name)
 
 
 def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
@@ -265,7 +265,7 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
         document.warn(f"{title(joint)}: {text}")
 
 
-def _check_greatest(document: Document, joint: Element, limit: Element, name: str) -> None:
+def _check_max(document: Document, joint: Element, limit: Element, name: str) -> None:
     """Check an effort or velocity limit."""
     if limit.get(name) is None:
         document.warn(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")

@@ -98,12 +98,12 @@ def _add_rotor(document: Document, tree: Tree, item: Element, element: Element, 
     joint = document.joint_labels.get(item.get("name") or "", "")
     if joint not in tree.joints or tree.joints[joint].kind not in SINGLE_AXIS:
         return
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for item in element.iter():
         tag = local_name(item) if isinstance(item.tag, str) else ""
         if tag in _ROTORS | _RATIOS and (number := value_of(document, title, item)) is not None:
-            found["rotor" if tag in _ROTORS else "ratio"] = number
-    ratio, rotor = found.get("ratio", 1.0), found.get("rotor", 0.0)
+            values["rotor" if tag in _ROTORS else "ratio"] = number
+    ratio, rotor = values.get("ratio", 1.0), values.get("rotor", 0.0)
     if rotor < 0.0:
         document.warn(f"{title}: rotor inertia {rotor:g} is negative; it is ignored", "motion")
     elif rotor > 0.0:

@@ -59,7 +59,7 @@ def read_visuals(document: Document) -> list[Look]:
     materials = _materials(document)
     looks = []
     for link, element in document.visuals:
-        if _is_nothing(element):
+        if _is_empty(element):
             continue
         try:
             geometry = read_geometry(document, link, element)
@@ -70,7 +70,7 @@ def read_visuals(document: Document) -> list[Look]:
     return looks
 
 
-def _is_nothing(element: Element) -> bool:
+def _is_empty(element: Element) -> bool:
     """Return whether a geometry has size 0."""
     geometry = child(element, "geometry")
     shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
@@ -80,13 +80,13 @@ def _is_nothing(element: Element) -> bool:
 
 def _materials(document: Document) -> dict[str, Paint]:
     """Return materials by name."""
-    found: dict[str, Paint] = {}
+    paints: dict[str, Paint] = {}
     inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
     for material in (*document.materials, *inside):
         name = material.get("name")
-        if name and name not in found and (paint := _paint(document, material)) is not None:
-            found[name] = paint
-    return found
+        if name and name not in paints and (paint := _paint(document, material)) is not None:
+            paints[name] = paint
+    return paints
 
 
 def _paint(document: Document, material: Element) -> Paint | None:
@@ -149,11 +149,11 @@ def add_visuals(
         label = labels.next(geometry.link)
         try:
             sizes: tuple[Any, ...] = builder_sizes(geometry) if geometry.kind != "mesh" else ()
-            paint = _found_texture(look, search, pictures, report)
+            paint = _load_texture(look, search, pictures, report)
             if geometry.link in colors:
                 paint = Paint(colors[geometry.link])
             if geometry.kind == "mesh":
-                pieces, paint = _painted(_mesh(meshes, geometry, search), paint)
+                pieces, paint = _combine_colors(_mesh(meshes, geometry, search), paint)
                 sizes = (pieces,)
             options: dict[str, Any] = {"color": paint.color, "alpha": paint.alpha, "texture": paint.texture}
             index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, label=label, **options)
@@ -178,7 +178,7 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
     return meshes[key]
 
 
-def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
+def _load_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
     """Return the material, with its texture loaded as an image."""
     paint = look.paint
     if paint.texture is None:
@@ -193,7 +193,7 @@ def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report:
     return replace(paint, texture=pictures[path])
 
 
-def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
+def _combine_colors(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
     """Return the mesh pieces and the material of a visual."""
     if all(piece.color is None for piece in pieces):
         return pieces, paint

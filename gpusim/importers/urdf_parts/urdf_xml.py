@@ -76,7 +76,7 @@ def read_document(
     if _is_template(root):
         root, _, warnings = parse_xml(expand(source.name == "text"))
         source.name = f"expanded {source.name}"
-        _refuse_templates(root, source)
+        _check_expanded(root, source)
     tag = local_name(root)
     if tag != "robot":
         hint = {"sdf": "convert the SDF file to URDF", "mujoco": "this is MJCF, not URDF"}.get(tag, "give a URDF file")
@@ -150,13 +150,13 @@ def _recovered(content: bytes, parser: Any, warnings: list[tuple[str, str]]) -> 
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError:  # no element
         return None
-    found = {error.type_name: error for error in reversed(parser.error_log)}
-    if root is None or not found.keys() <= _HARMLESS.keys():
+    errors = {error.type_name: error for error in reversed(parser.error_log)}
+    if root is None or not errors.keys() <= _HARMLESS.keys():
         return None
-    for kind, error in found.items():
+    for kind, error in errors.items():
         message = " ".join(error.message.split()).rstrip(".")
         warnings.append((f"line {error.line}: not well-formed XML ({message}); {_HARMLESS[kind]}", "info"))
-    for element in root.iter("*") if "ERR_ATTRIBUTE_REDEFINED" in found else ():
+    for element in root.iter("*") if "ERR_ATTRIBUTE_REDEFINED" in errors else ():
         first = {name: element.get(name) for name in element.keys()}  # lxml keeps repeated attributes # noqa: SIM118
         element.attrib.clear()
         element.attrib.update(first)
@@ -193,7 +193,7 @@ def _template_parts(root: Element) -> Iterator[Element]:
             yield element
 
 
-def _refuse_templates(root: Element, source: Source) -> None:
+def _check_expanded(root: Element, source: Source) -> None:
     element = next(_template_parts(root), None)
     if element is not None:
         name = local_name(element)
@@ -248,10 +248,10 @@ def _reduce(document: Document) -> None:
         text = f"{document.ignored[name]} <{name}> of an extension are not read; add them to the builder"
         document.warn(f"<{name}>: {text}", "motion")
     etree.cleanup_namespaces(document.robot)  # serialization would restore the namespace
-    _refuse_doubles(document)
+    _check_repeated(document)
 
 
-def _refuse_doubles(document: Document) -> None:
+def _check_repeated(document: Document) -> None:
     single = {"inertial", "origin", "mass", "inertia", "parent", "child", "limit", "dynamics", "mimic"}
     for element in document.robot.iter():
         repeated = element.findall("axis")[1:]

@@ -70,7 +70,7 @@ def _shown(value: Any) -> str:
     return text if len(text) < 40 else "..."
 
 
-def _is_idle(key: str, value: Any) -> bool:
+def _has_no_effect(key: str, value: Any) -> bool:
     """Return whether a value has no effect, since it is the default, zero, or an infinite limit."""
     if isinstance(value, str):
         return False
@@ -162,7 +162,7 @@ def report_unread(stage: UsdStage) -> None:
             if (path, key) in stage.used or not key.startswith(_PHYSICS):
                 continue
             value = attribute.Get()
-            if value is not None and not _is_idle(key, value):
+            if value is not None and not _has_no_effect(key, value):
                 unread.add(path, name, key, value)
     unread.write(stage)
     if animated:

@@ -79,7 +79,7 @@ class UsdJoint:
         return f"joint '{self.label}'"
 
     @property
-    def holds(self) -> bool:
+    def determines_pose(self) -> bool:
         """Return whether the joint determines the child's pose from its coordinates."""
         return self.kind not in ("distance", "free")
 
@@ -92,9 +92,9 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
         bodies: paths of the rigid bodies. Joints to other prims become joints to the world.
     """
     order = {str(prim.GetPath()): number for number, prim in enumerate(stage.prims())}
-    found = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
+    descriptors = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
     joints = []
-    for path, kind, joint in sorted(found, key=lambda item: order.get(item[0], 0)):
+    for path, kind, joint in sorted(descriptors, key=lambda item: order.get(item[0], 0)):
         made = _read(stage, path, kind, joint, bodies)
         if made is not None:
             joints.append(made)
@@ -113,19 +113,21 @@ def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
             if single:
                 first[joint.bodies] = joint
             continue
-        apart = one.frames[0].inverse() * joint.frames[0]
-        axis = apart.rotate(joint.dofs[0].axis)
-        across = axis - sum((dof.axis * (dof.axis @ axis) for dof in one.dofs if dof.linear == joint.dofs[0].linear), 0)
-        if np.linalg.norm(across) < 0.999:
+        offset = one.frames[0].inverse() * joint.frames[0]
+        axis = offset.rotate(joint.dofs[0].axis)
+        perpendicular = axis - sum(
+            (dof.axis * (dof.axis @ axis) for dof in one.dofs if dof.linear == joint.dofs[0].linear), 0
+        )
+        if np.linalg.norm(perpendicular) < 0.999:
             what = f"joins the bodies of {one.element} at another angle"
             stage.report.add("motion", joint.element, what, "both hold")
             result.append(joint)
             continue
-        if not joint.dofs[0].linear and np.linalg.norm(apart.position) > 1e-4:
-            what = f"has its axis {np.linalg.norm(apart.position):.3g} m from that of {one.element}"
+        if not joint.dofs[0].linear and np.linalg.norm(offset.position) > 1e-4:
+            what = f"has its axis {np.linalg.norm(offset.position):.3g} m from that of {one.element}"
             stage.report.add("motion", joint.element, what, "it goes through the same point", "put a body between them")
         one.kind = "d6"
-        one.dofs.append(replace(joint.dofs[0], axis=across / np.linalg.norm(across)))
+        one.dofs.append(replace(joint.dofs[0], axis=perpendicular / np.linalg.norm(perpendicular)))
         one.dofs.sort(key=lambda dof: not dof.linear)
     return result
 
@@ -141,9 +143,9 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
         stage.report.add("motion", element, f"has the custom type {stage.prim(path).GetTypeName()}", "it is left out")
         return None
     ends = [str(body) if str(body) in bodies else WORLD for body in (joint.body0, joint.body1)]
-    lost = [str(rel) for rel in (joint.rel0, joint.rel1) if str(rel) and not stage.prim(str(rel))]
-    if lost:
-        stage.report.add("motion", element, f"joins {lost[0]}, which is not in the file", "it joins the world there")
+    missing = [str(rel) for rel in (joint.rel0, joint.rel1) if str(rel) and not stage.prim(str(rel))]
+    if missing:
+        stage.report.add("motion", element, f"joins {missing[0]}, which is not in the file", "it joins the world there")
     if ends[0] == ends[1]:
         where = ends[0] or "the world"
         stage.report.add("info", element, f"both of its ends are on {where}", "it is left out")
@@ -158,10 +160,10 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
     )  # fmt: skip
     _MAKERS[kind](stage, joint, made)
     _report_ignored(stage, path, kind, made)
-    _breaks(stage, joint, made)
+    _set_break_limits(stage, joint, made)
     for dof in made.dofs:
         dof.path, dof.label = path, made.label
-        _state(stage, path, dof)
+        _read_state(stage, path, dof)
     return made
 
 
@@ -185,13 +187,13 @@ def _report_ignored(stage: UsdStage, path: str, kind: str, made: UsdJoint) -> No
             stage.report.add("motion", made.element, f"a limit of {axis!r} on a {kind}", "it is left out")
 
 
-def _breaks(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+def _set_break_limits(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
     """Convert a breakable fixed joint to a latch."""
     limits = joint.breakForce, joint.breakTorque
     if min(limits) >= UNLIMITED:
         return
     force, torque = (
-        limit * _force(stage, linear) if limit < UNLIMITED else math.inf
+        limit * _force_unit(stage, linear) if limit < UNLIMITED else math.inf
         for limit, linear in zip(limits, (True, False), strict=True)
     )  # fmt: skip
     if made.kind == "fixed" and force > 0.0 and torque > 0.0:
@@ -201,7 +203,7 @@ def _breaks(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
     stage.report.add("motion", made.element, what, "it never breaks", "only fixed joints break, above zero")
 
 
-def _force(stage: UsdStage, linear: bool) -> float:
+def _force_unit(stage: UsdStage, linear: bool) -> float:
     return stage.kilograms * stage.meters ** (1 if linear else 2)
 
 
@@ -250,15 +252,15 @@ def _spherical(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
     if not joint.limit.enabled:
         return
     angles, axis = (joint.limit.lower, joint.limit.upper), np.array(AXES[joint.axis.name])
-    least = min(angles)
+    angle = min(angles)
     if angles[0] != angles[1]:
         what = f"an elliptic cone limit of {angles[0]:g} and {angles[1]:g} degrees"
-        effect = f"a round cone of {least:g} degrees"
+        effect = f"a round cone of {angle:g} degrees"
         stage.report.add("motion", made.element, what, effect, "use a D6 joint with limits")
-    if least == 0.0:
+    if angle == 0.0:
         made.kind, made.dofs = "revolute", [Dof("angular", axis, False, DEGREE)]
-    elif least < 180.0:
-        made.cone = least * DEGREE, axis
+    elif angle < 180.0:
+        made.cone = angle * DEGREE, axis
 
 
 def _distance(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
@@ -297,7 +299,7 @@ def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
         made.kind = ("fixed", "prismatic" if slides else "revolute")[sum(counts)]
 
 
-def _state(stage: UsdStage, path: str, dof: Dof) -> None:
+def _read_state(stage: UsdStage, path: str, dof: Dof) -> None:
     """Read the joint position and velocity from attributes of Isaac Sim and Newton."""
     for form in ("state:{}:physics:{}", "newton:{}:{}"):
         position = stage.value(path, form.format(dof.name, "position"))
@@ -317,37 +319,37 @@ _MAKERS = {
 }
 
 
-def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
+def constrained_pose(joint: UsdJoint, pose: Transform) -> Transform:
     """Return the pose allowed by the joint that is closest to ``pose``.
 
     ``pose`` and the result are poses of the second joint frame in the first joint frame.
     """
-    if not joint.holds:
+    if not joint.determines_pose:
         return pose
-    slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
+    slides, rotations = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
     position = np.zeros(3)
     for dof in slides:
         position = position + dof.axis * (float(pose.position @ dof.axis) if dof.state is None else dof.state)
     if joint.kind == "ball":
         return Transform(position, pose.rotation)
     result = Transform(position)
-    for dof, angle in zip(turns, _angles(turns, pose), strict=True):
+    for dof, angle in zip(rotations, _angles(rotations, pose), strict=True):
         result = result * Transform.from_axis_angle((0, 0, 0), dof.axis, angle)
     return result
 
 
-def _angles(turns: list[Dof], pose: Transform) -> list[float]:
+def _angles(rotations: list[Dof], pose: Transform) -> list[float]:
     """Return the angle (rad) of each rotation: from the file, or the angle closest to ``pose``."""
-    if not turns:
+    if not rotations:
         return []
-    if len(turns) == 1:
-        angles = [twist(pose, turns[0].axis)]
+    if len(rotations) == 1:
+        angles = [twist(pose, rotations[0].axis)]
     else:
-        columns = _columns(turns)
-        angles = list(gimbal_angles(columns.T @ pose.matrix() @ columns))[: len(turns)]
-        if len(turns) == 3 and turns[2].axis @ columns[:, 2] < 0.0:
+        columns = _columns(rotations)
+        angles = list(gimbal_angles(columns.T @ pose.matrix() @ columns))[: len(rotations)]
+        if len(rotations) == 3 and rotations[2].axis @ columns[:, 2] < 0.0:
             angles[2] *= -1.0
-    return [angle if dof.state is None else dof.state for dof, angle in zip(turns, angles, strict=True)]
+    return [angle if dof.state is None else dof.state for dof, angle in zip(rotations, angles, strict=True)]
 
 
 def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
@@ -356,8 +358,8 @@ def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
     return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 
 
-def _columns(turns: list[Dof]) -> Array:
-    return np.stack([turns[0].axis, turns[1].axis, np.cross(turns[0].axis, turns[1].axis)], axis=1)
+def _columns(rotations: list[Dof]) -> Array:
+    return np.stack([rotations[0].axis, rotations[1].axis, np.cross(rotations[0].axis, rotations[1].axis)], axis=1)
 
 
 def twist(pose: Transform, axis: Array) -> float:
@@ -374,11 +376,11 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
     """Return a d6 coordinate's name: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
-    own = len({one.path for one in joint.dofs}) == len(joint.dofs)
-    return dof.label if own else f"{joint.label}:{dof.name}"
+    is_unique = len({one.path for one in joint.dofs}) == len(joint.dofs)
+    return dof.label if is_unique else f"{joint.label}:{dof.name}"
 
 
-def rotation_gap(pose: Transform) -> float:
+def rotation_angle(pose: Transform) -> float:
     """Return the total angle (rad) of a rotation matrix."""
     trace = float(np.trace(matrix_from_quaternion(pose.rotation)))
     return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))

@@ -26,10 +26,10 @@ from gpusim.typing import Array
 
 HULL_VERTICES = 64
 """Maximum number of vertices of a mesh's hull. More vertices make contacts slower, but not more accurate."""
-GREATEST_SIZE = 1e6
+MAX_COORDINATE = 1e6
 """Maximum valid coordinate of mesh points, m."""
 _OTHER_TYPES = ("CustomShape", "SpherePointsShape")
-LAID = {
+AXIS_ROTATIONS = {
     "X": Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2.0),
     "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
     "Z": Transform(),
@@ -69,11 +69,11 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
     """Return a dict of the colliders in the order of the file: path -> collider."""
     enabled_bodies = {path for path, body in stage.of("RigidBody") if body.rigidBodyEnabled}
     materials = {path: item for path, item in stage.of("RigidBodyMaterial")}
-    found = {path: (kind, item) for kind in (*_BASIC, "MeshShape") for path, item in stage.of(kind)}
+    items = {path: (kind, item) for kind in (*_BASIC, "MeshShape") for path, item in stage.of(kind)}
     colliders = {}
     for path in (str(prim.GetPath()) for prim in stage.prims()):
-        if path in found:
-            kind, item = found[path]
+        if path in items:
+            kind, item = items[path]
             body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
             made = _read(stage, path, kind, item, body, meshes)
             if made is not None:
@@ -83,11 +83,11 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
         for path, item in stage.of(kind):
             body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
             what = f"is a {kind.removesuffix('Shape').lower()}"
-            _leave_out(stage, path, body, what, "use a mesh or a basic shape")
+            _report_missing(stage, path, body, what, "use a mesh or a basic shape")
     return colliders
 
 
-def _leave_out(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
+def _report_missing(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
     """Report a missing collider. The severity is "motion" if the collider contributes to the body's mass."""
     severity = "contact"
     if body != WORLD:
@@ -105,15 +105,15 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
     made.filtered = tuple(str(other) for other in item.filteredCollisions)
     scratch, unit = ModelBuilder(), stage.meters
     if "1" in kind and abs(item.topRadius - item.bottomRadius) > 1e-6 * item.topRadius:
-        _leave_out(stage, path, body, "has different radii at its ends", "use a mesh")
+        _report_missing(stage, path, body, "has different radii at its ends", "use a mesh")
         return None
     if kind == "MeshShape":
         pieces = _mesh_pieces(stage, made, item, xform, meshes)
     else:
-        laid = LAID[item.axis.name] if hasattr(item, "axis") else Transform()
+        rotation = AXIS_ROTATIONS[item.axis.name] if hasattr(item, "axis") else Transform()
         if kind == "ConeShape" and _is_upside_down(stage, made, item, xform):
-            laid = laid * _OVER
-        pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * laid)]
+            rotation = rotation * _FLIP
+        pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * rotation)]
         _check_scale(stage, path, kind, item)
     for form, sizes, pose in pieces:
         try:
@@ -122,7 +122,7 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
                 more = {"max_vertices": HULL_VERTICES} if form == "hull" else {}
                 getattr(scratch, f"add_shape_{form}")(-1, *sizes, xform=pose, **more)
         except ModelError as why:
-            _leave_out(stage, path, body, str(why).split(": ", 1)[-1])
+            _report_missing(stage, path, body, str(why).split(": ", 1)[-1])
             continue
         made.forms.append((form, scratch.shapes[-1].params, pose))
     return made if made.forms else None
@@ -140,7 +140,7 @@ _BASIC = {
 }
 
 
-_OVER = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi)
+_FLIP = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi)
 
 
 def _is_upside_down(stage: UsdStage, made: Collider, item: Any, xform: Transform) -> bool:
@@ -187,9 +187,9 @@ def _mesh_pieces(
     local = (base * xform).inverse().apply(world)
     how = str(item.approximation)
     stage.used.add((made.path, "physics:approximation"))
-    if not len(points) or not np.abs(local).max() < GREATEST_SIZE:  # False for NaN, too, which would abort coacd
+    if not len(points) or not np.abs(local).max() < MAX_COORDINATE:  # False for NaN, too, which would abort coacd
         what = "its mesh has no points" if not len(points) else "a point of its mesh is not finite or far away"
-        _leave_out(stage, made.path, made.body, what)
+        _report_missing(stage, made.path, made.body, what)
         return []
     if how == "boundingSphere":
         center = 0.5 * (local.min(axis=0) + local.max(axis=0))
@@ -249,11 +249,11 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
     if len(bound) > 1:
         what = f"has {len(bound)} physics materials"
         stage.report.add("contact", f"collider '{path}'", what, f"{bound[0]} applies to all faces")
-    name, found = bound[0], materials[bound[0]]
+    name, descriptor = bound[0], materials[bound[0]]
     element = f"material '{name}'"
     names = ("staticFriction", "dynamicFriction", "restitution", "density")
     stage.used.update((name, f"physics:{key}") for key in names)
-    static, sliding = float(found.staticFriction), max(float(found.dynamicFriction), 0.0)
+    static, sliding = float(descriptor.staticFriction), max(float(descriptor.dynamicFriction), 0.0)
     if stage.value(name, "physics:staticFriction") is not None and abs(static - sliding) > 1e-6:
         what = f"static friction {static:g} and dynamic friction {sliding:g} differ"
         stage.report.add("contact", element, what, f"{sliding:g} applies to both")
@@ -269,8 +269,8 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
     roll = max(rolls[0], rolls[1] if condim >= 6 else 0.0)
     return Material(
         friction=sliding,
-        restitution=min(max(float(found.restitution), 0.0), 1.0),
-        density=float(found.density) * stage.kilograms / stage.meters**3 if found.density > 0.0 else 1000.0,
+        restitution=min(max(float(descriptor.restitution), 0.0), 1.0),
+        density=float(descriptor.density) * stage.kilograms / stage.meters**3 if descriptor.density > 0.0 else 1000.0,
         spinning_friction=max(spin, 0.0) * stage.meters,
         rolling_friction=max(roll, 0.0) * stage.meters,
         combine=str(mode) if str(mode) in ("min", "max", "multiply") else "mean",
@@ -324,16 +324,16 @@ def filter_pairs(
     """Apply collision groups, filtered pairs, self-collision settings, and joints whose two bodies may collide."""
     silent = _without_self_collisions(stage, bodies, self_collisions)
     _set_groups(stage, builder, colliders, silent)
-    owned = _shapes_under(colliders)
+    shapes_under = _shapes_under(colliders)
     pairs = [(c.path, other) for c in colliders.values() for other in c.filtered]
     for kind in ("RigidBody", "Articulation"):
         pairs += [(path, str(other)) for path, item in stage.of(kind) for other in item.filteredCollisions]
     for first, second in pairs:
-        _exclude(builder, owned(first), owned(second))
+        _exclude(builder, shapes_under(first), shapes_under(second))
     for joint in joints:
         if WORLD in joint.bodies:
             if not joint.collide and joint.anchors[joint.bodies.index(WORLD)]:
-                _exclude(builder, *(_anchored(builder, bodies, colliders, joint, end) for end in (0, 1)))
+                _exclude(builder, *(_shapes_at_end(builder, bodies, colliders, joint, end) for end in (0, 1)))
             continue
         one, other = (bodies[path].index for path in joint.bodies)
         if joint.kind == "latch" and not joint.collide:
@@ -347,7 +347,7 @@ def filter_pairs(
                         builder.add_collision_pair(a, b)
 
 
-def _anchored(
+def _shapes_at_end(
     builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider], joint: UsdJoint, end: int
 ) -> list[int]:
     """Return the shapes at one end of a joint: of a body, a static collider or a disabled body."""
@@ -360,32 +360,34 @@ def _anchored(
 
 def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int]) -> None:
     """Exclude collisions between shapes of ``first`` and shapes of ``second``."""
-    listed = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
+    existing = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
     for a in first:
         for b in second:
-            if builder.shapes[a].body != builder.shapes[b].body and frozenset((a, b)) not in listed:
+            if builder.shapes[a].body != builder.shapes[b].body and frozenset((a, b)) not in existing:
                 builder.exclude_collision_pair(a, b)
-                listed.add(frozenset((a, b)))
+                existing.add(frozenset((a, b)))
 
 
 def _shapes_under(colliders: Mapping[str, Collider]) -> Any:
-    def owned(path: str) -> list[int]:
+    def shapes_under(path: str) -> list[int]:
         inside = (c for c in colliders.values() if (c.path + "/").startswith(path + "/") or c.body == path)
         return [shape for collider in inside for shape in collider.shapes]
 
-    return owned
+    return shapes_under
 
 
-def _without_self_collisions(stage: UsdStage, bodies: Mapping[str, UsdBody], wanted: bool | None) -> dict[str, str]:
+def _without_self_collisions(
+    stage: UsdStage, bodies: Mapping[str, UsdBody], self_collisions: bool | None
+) -> dict[str, str]:
     """Return a dict: path of a body -> articulation of this body, for articulations without self-collisions."""
     silent: dict[str, str] = {}
     for path, item in stage.of("Articulation"):
         roots = [path, *(str(root) for root in item.rootPrims)]
         names = ("physxArticulation:enabledSelfCollisions", "newton:selfCollisionEnabled")
-        off = any(stage.value(root, name) is False for root in roots for name in names)
-        if wanted is False or (wanted is None and off):
+        is_disabled = any(stage.value(root, name) is False for root in roots for name in names)
+        if self_collisions is False or (self_collisions is None and is_disabled):
             silent.update((str(body), path) for body in item.articulatedBodies)
-    if wanted is False and not silent:
+    if self_collisions is False and not silent:
         silent = dict.fromkeys(bodies, "robot")
     return silent
 
@@ -402,11 +404,11 @@ def _set_groups(
     classes = {key: shapes for key, shapes in classes.items() if shapes}
     table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(stage.stage)
 
-    def apart(a: tuple[frozenset[str], str], b: tuple[frozenset[str], str]) -> bool:
+    def is_filtered(a: tuple[frozenset[str], str], b: tuple[frozenset[str], str]) -> bool:
         same = bool(a[1]) and a[1] == b[1]
         return same or any(not table.IsCollisionEnabled(g, h) for g in a[0] for h in b[0])
 
-    rules = [pair for pair in combinations_with_replacement(classes, 2) if apart(*pair)]
+    rules = [pair for pair in combinations_with_replacement(classes, 2) if is_filtered(*pair)]
     named = {key: f"usd{number}" for number, key in enumerate(classes) if any(key in pair for pair in rules)}
     if len(named) > 30:  # the builder has 32 bits for groups
         for a, b in rules:
