@@ -271,6 +271,6 @@ def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
     exact = 1.0 / (validate.positive(element, "rate", rate) * sim.config.dt)
     steps = round(exact)
     if steps < 1 or abs(exact - steps) > 1e-6 * exact:
-        rule = f"the period {1.0 / rate:g} s of rate = {rate:g} is not a multiple of the step size {sim.config.dt:g} s"
+        rule = f"rate = {rate:g} must be the step rate {1.0 / sim.config.dt:g} divided by a whole number"
         raise validate.fail(element, rule, f"give e.g. {1.0 / sim.config.dt / max(steps, 1):g}")
     return steps

@@ -43,8 +43,8 @@ def add_holding_servos(
     """
     if not 0.0 < frequency < math.inf or not 0.0 <= damping_ratio < math.inf:
         raise ModelError(
-            f"add_holding_servos: frequency {frequency:g} Hz must be positive and damping_ratio {damping_ratio:g} "
-            "not negative; give such numbers"
+            f"add_holding_servos: frequency = {frequency:g} Hz must be positive, and damping_ratio = {damping_ratio:g} "
+            "must not be negative; give e.g. 10 and 1"
         )
     rate = 2.0 * math.pi * frequency
     labels = []

@@ -96,7 +96,7 @@ def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     moments, axes = np.linalg.eigh(inertia / scale)
     if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < max(10.0 * TINY, min_moment(mass)):
         return sphere_inertia(mass)
-    # Twice the least moment, so that round-off in rotations cannot lower a moment below the limit.
+    # Twice the minimum moment, so that round-off in rotations cannot lower a moment below the limit.
     moments = np.maximum(moments, max(REPAIRED_FRACTION * moments[2], 2.0 * min_moment(mass) / scale))
     deficit = moments[2] * (1.0 + TRIANGLE_MARGIN) - moments[0] - moments[1]
     if deficit > 0.0:

@@ -33,7 +33,7 @@ def add_poses(
             joints[label] = min(max(position, info.lower), info.upper)
             if joints[label] != position:
                 limits = f"puts joint {label!r} at {position:g}, outside its limits {info.lower:g} to {info.upper:g}"
-                report.add("info", f"pose {name!r}", limits, f"{joints[label]:g} put instead")
+                report.add("info", f"pose {name!r}", limits, f"{joints[label]:g} used instead")
         for label, info in report.joints.items():
             if info.mimic is not None and info.mimic.leader in joints:
                 joints[label] = info.mimic.multiplier * joints[info.mimic.leader] + info.mimic.offset

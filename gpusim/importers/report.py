@@ -252,7 +252,7 @@ class ImportReport(Findings):
             ModelError: a finding has severity "motion".
         """
         if loss := self.first_loss():
-            raise ModelError(f"{self.source}: {loss}; leave out strict=True to import it in spite of that")
+            raise ModelError(f"{self.source}: {loss}; omit strict=True to import it anyway")
 
     def json(self) -> str:
         """Return the report as JSON text, with null instead of infinite numbers."""

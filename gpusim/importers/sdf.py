@@ -94,7 +94,7 @@ def load_sdf(
         report = ImportReport(root.source, "", "", None, bool(fixed_base))
         world = read_scopes(root, folder, search, xform or Transform(), report)
         if not world.models:
-            raise root.error("it holds no model; add one <model> with links")
+            raise root.error("it contains no model; add one <model> with links")
         builder = ModelBuilder(gravity=_gravity(world, gravity))
         report_unread(root, world, report)
         assembly = Assembly(builder, report, read_links(world, report), world)
@@ -117,8 +117,8 @@ def load_sdf(
         if visuals:
             add_visuals(builder, links, search, report)
         for name, file in search.guessed.items():
-            effect = f"the file with the same end of its path, {file}, is used"
-            report.add("info", f"file {name!r}", "is not there", effect)
+            effect = f"{file} is used, since its path has the same end"
+            report.add("info", f"file {name!r}", "is not found", effect)
     if strict:
         report.raise_if_not_exact()
     return builder, report

@@ -185,7 +185,7 @@ def _start_positions(pose: str | Mapping[str, float] | None, semantics: Semantic
 
 def _report_guesses(search: Search, report: ImportReport) -> None:
     for name, path in search.guessed.items():
-        report.add("info", f"mesh {name!r}", "is not there", f"the file with the same end of its path, {path}, is used")
+        report.add("info", f"mesh {name!r}", "is not found", f"{path} is used, since its path has the same end")
 
 
 def _import_yourdfpy() -> ModuleType:

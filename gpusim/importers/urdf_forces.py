@@ -110,4 +110,4 @@ def _disable_gravity(
     builder.add_force(
         _index(builder, body.name), tuple(-mass.mass * gravity), point=tuple(point), label=f"{link}_no_gravity"
     )
-    report.warn(f"link {link!r}: gravity is off; a constant force cancels its weight, as it is a part of a body")
+    report.warn(f"link {link!r}: gravity is off; a constant force cancels its weight, since its body has gravity")

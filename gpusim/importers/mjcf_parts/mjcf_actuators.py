@@ -22,7 +22,7 @@ from gpusim.importers.report import CommandInfo
 _USE_MOTOR = "use a motor, and compute its ctrl in your own loop"
 
 MAX_EFFORT = 1e12
-"""Effort limit (N or N m) for the unlimited direction of an actuator that has a limit in one direction only."""
+"""Effort limit (N or N m) in the unlimited direction, if an actuator has a limit in only one direction."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def add_actuators(context: Context) -> None:
             context.report_loss("motion", "ACTUATOR", a, feature, "left out", _USE_MOTOR)
             continue
         if context.field("actuator_actearly", np.zeros(context.actuators))[a]:
-            context.report_loss("info", "ACTUATOR", a, "actearly", "the activation at the same time acts")
+            context.report_loss("info", "ACTUATOR", a, "actearly", "the force uses the current activation")
         _add(context, a)
 
 
@@ -91,11 +91,11 @@ def _unsupported_feature(context: Context, a: int) -> str:
         return f"bias type '{bias}'"
     if bias == "affine" and np.any(m.actuator_biasprm[a][1:3] > 0.0):
         return "a negative stiffness or damping"
-    for field, what in (("delay", "a delay"), ("damping", "its own damping"), ("dampingpoly", "its own damping")):
+    for field, what in (("delay", "a delay"), ("damping", "actuator damping"), ("dampingpoly", "actuator damping")):
         if np.any(context.field(f"actuator_{field}", np.zeros(context.actuators))[a]):
             return what
     if np.any(context.field("actuator_armature", np.zeros(context.actuators))[a]):
-        return "its own armature"
+        return "actuator armature"
     return ""
 
 
@@ -128,7 +128,7 @@ def _add(context: Context, a: int) -> None:
 
 
 def _joint_limit(context: Context, j: int) -> tuple[float, float]:
-    """Return ``actuatorfrcrange`` of a joint."""
+    """Return ``actuatorfrcrange`` of a joint, or infinite limits."""
     m = context.m
     flags = context.field("jnt_actfrclimited", np.zeros(m.njnt))
     return context.limited(flags[j], m.jnt_actfrcrange[j])
@@ -201,7 +201,7 @@ def _set_command_map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Define a command with the units, the range (within ``clip``) and the starting value of MuJoCo's ctrl."""
+    """Define a command with the unit, the starting value and the range (clipped to ``clip``) of MuJoCo's ctrl."""
     m, k = context.m, _ctrl_index(context, a)
     if factor == 0.0:
         context.report_loss("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
@@ -285,7 +285,7 @@ def _add_wrench(
         )
         return
     if body == WORLD or builder.bodies[body].kinematic:
-        context.report_loss("info", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
+        context.report_loss("info", "ACTUATOR", a, "a force on the world or on a kinematic body", "left out")
         return
     gain, clip = float(m.actuator_gainprm[a][0]), (-math.inf, math.inf)
     constant, unit = float(m.actuator_biasprm[a][0]) if affine else 0.0, gain or 1.0

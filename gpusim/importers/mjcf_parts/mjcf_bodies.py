@@ -154,14 +154,14 @@ def gravity_scale_of(context: Context, b: int) -> float | None:
 def _substitute_mass(context: Context, b: int, mean: float) -> MassProperties:
     moves = bool(context.m.body_jntnum[b])
     mass = (MOVING_MASS_FRACTION if moves else STATIC_MASS_FRACTION) * mean
-    severity, what = ("motion", "moves without mass") if moves else ("info", "is kept and has no mass")
+    severity, what = ("motion", "moves but has no mass") if moves else ("info", "is a separate body without mass")
     context.report_loss(severity, "BODY", b, what, f"it gets {mass:.3g} kg", "give it an <inertial>")
     context.report.added_mass += mass
     return MassProperties(mass, np.zeros(3), np.eye(3) * max(1e-4 * mass, 4.0 * min_moment(mass)))
 
 
 def _repaired_inertia(context: Context, b: int, properties: MassProperties) -> Array:
-    """Return the inertia, with too small principal moments raised to values that a rigid body can have."""
+    """Return the inertia. If principal moments are too small for a rigid body, raise them."""
     inertia = 0.5 * (properties.inertia + properties.inertia.T)
     moments, axes = np.linalg.eigh(inertia)
     raised = np.maximum(moments, min_moment(properties.mass))
@@ -172,5 +172,5 @@ def _repaired_inertia(context: Context, b: int, properties: MassProperties) -> A
     if np.any(np.abs(raised - moments) > 1e-6 * max(float(moments.max()), min_moment(properties.mass))):
         effect = f"principal moments raised from {moments.min():.3g} to {raised.min():.3g} kg m2"
         severity = "info" if context.m.body_mocapid[b] >= 0 else "motion"
-        context.report_loss(severity, "BODY", b, "inertia that no solid body has", effect, "give it an <inertial>")
+        context.report_loss(severity, "BODY", b, "an impossible inertia", effect, "give it an <inertial>")
     return (axes * raised) @ axes.T

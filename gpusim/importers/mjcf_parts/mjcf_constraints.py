@@ -58,7 +58,7 @@ def add_equalities(context: Context) -> None:
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return the two bodies of a connect or weld (the world first), and the joint frame in each body."""
+    """Return body and joint frame for both ends of a connect or weld. If an end is on the world, it comes first."""
     (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
     return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
 
@@ -156,12 +156,10 @@ def _check_softness(context: Context, e: int) -> None:
     if time < 0.0:  # negative values of solref are stiffness and damping for unit inertia
         time, ratio = 1.0 / math.sqrt(-time), 1.0
     if time > SLOW:
-        effect = f"rigid, while MuJoCo closes it in {time:g} s"
-        context.report_loss(
-            "motion", "EQUALITY", e, "a constraint softer than usual", effect, "add a spring or a bushing"
-        )
+        effect = f"rigid, but in MuJoCo it has a time constant of {time:g} s"
+        context.report_loss("motion", "EQUALITY", e, "a soft constraint", effect, "add a spring or a bushing")
     elif is_soft((time, ratio), context.m.eq_solimp[e]):
-        context.report_loss("contact", "EQUALITY", e, "its own solref or solimp", "rigid")
+        context.report_loss("contact", "EQUALITY", e, "custom solref or solimp", "rigid")
 
 
 def _reference_position(context: Context, j: int) -> float:

@@ -16,7 +16,7 @@ _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 _RGB, _RGBA = 1, 8
 """Roles of textures in a material, as in mjtTextureRole."""
 _LOST_MAPS = {
-    2: ("an occlusion map", "its creases are as bright as the rest"),
+    2: ("an occlusion map", "its creases are not darker"),
     3: ("a roughness map", "its roughness is the same everywhere"),
     4: ("a metalness map", "its metalness is the same everywhere"),
     5: ("a normal map", "its surface is smooth"),
@@ -158,7 +158,7 @@ def report_looks(context: Context) -> None:
     m = context.m
     for k in range(m.nmat):
         if m.mat_reflectance[k] > 0.0:
-            context.report_loss("look", "MATERIAL", k, "a reflecting surface", "it does not mirror")
+            context.report_loss("look", "MATERIAL", k, "a reflecting surface", "it has no reflections")
         if m.mat_emission[k] > 0.0:
             context.report_loss("look", "MATERIAL", k, "a shining surface", "it does not shine")
         roles = np.ravel(m.mat_texid[k])

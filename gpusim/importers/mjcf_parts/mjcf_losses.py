@@ -40,14 +40,14 @@ def _joints(context: Context) -> None:
         dof = int(m.jnt_dofadr[j])
         if m.dof_frictionloss[dof] and is_soft(m.dof_solref[dof], m.dof_solimp[dof]):
             context.report_loss(
-                "contact", "JOINT", j, "its own solref or solimp of the friction", "dry friction is rigid"
+                "contact", "JOINT", j, "custom solref or solimp of the friction", "dry friction is rigid"
             )
         if not m.jnt_limited[j] or m.jnt_type[j] == FREE:
             continue
         if is_soft(m.jnt_solref[j], m.jnt_solimp[j]):
-            context.report_loss("contact", "JOINT", j, "its own solref or solimp of the limits", "limits are rigid")
+            context.report_loss("contact", "JOINT", j, "custom solref or solimp of the limits", "limits are rigid")
         if m.jnt_margin[j]:
-            context.report_loss("contact", "JOINT", j, "a margin of the limits", "limits act where they are")
+            context.report_loss("contact", "JOINT", j, "a margin of the limits", "limits act without a margin")
 
 
 def _tendons(context: Context) -> None:
@@ -55,19 +55,19 @@ def _tendons(context: Context) -> None:
     m, armature = context.m, context.field("tendon_armature", np.zeros(context.m.ntendon))
     for t in context.tendons:
         if armature[t] and _spans_branches(context, t):
-            effect = "it also couples the branches, in MuJoCo not"
+            effect = "it also couples the branches, unlike in MuJoCo"
             fix = "give the joints an armature"
             context.report_loss("motion", "TENDON", t, "armature over several branches of the tree", effect, fix)
         if m.tendon_frictionloss[t] and is_soft(m.tendon_solref_fri[t], m.tendon_solimp_fri[t]):
             context.report_loss(
-                "contact", "TENDON", t, "its own solref or solimp of the friction", "dry friction is rigid"
+                "contact", "TENDON", t, "custom solref or solimp of the friction", "dry friction is rigid"
             )
         if not m.tendon_limited[t]:
             continue
         if is_soft(m.tendon_solref_lim[t], m.tendon_solimp_lim[t]):
-            context.report_loss("contact", "TENDON", t, "its own solref or solimp of the limits", "limits are rigid")
+            context.report_loss("contact", "TENDON", t, "custom solref or solimp of the limits", "limits are rigid")
         if m.tendon_margin[t]:
-            context.report_loss("contact", "TENDON", t, "a margin of the limits", "limits act where they are")
+            context.report_loss("contact", "TENDON", t, "a margin of the limits", "limits act without a margin")
 
 
 def _pairs(context: Context) -> None:
@@ -76,7 +76,7 @@ def _pairs(context: Context) -> None:
     for p in range(m.npair):
         name = "/".join(context.name("GEOM", int(g)) for g in (m.pair_geom1[p], m.pair_geom2[p]))
         facts = (
-            (is_soft(m.pair_solref[p], m.pair_solimp[p]), "its own solref or solimp", "contacts are rigid"),
+            (is_soft(m.pair_solref[p], m.pair_solimp[p]), "custom solref or solimp", "contacts are rigid"),
             (m.pair_margin[p] or m.pair_gap[p], "a margin or gap of contacts", "contacts act where the geoms touch"),
             (np.any(adhesion[p]), "adhesion", "left out"),
         )
@@ -103,7 +103,7 @@ def _effort_ranges(context: Context) -> None:
             if has_gravity_compensation(context, j):
                 what = "actuatorgravcomp, but no actuator acts"
                 context.report_loss(
-                    "motion", "JOINT", j, what, "gravity is compensated, in MuJoCo not", "remove gravcomp"
+                    "motion", "JOINT", j, what, "gravity is compensated, unlike in MuJoCo", "remove gravcomp"
                 )
         return
     effect, fix = "it limits each of its actuators, not their sum", "keep one actuator, or give each a forcerange"
@@ -112,7 +112,7 @@ def _effort_ranges(context: Context) -> None:
         if len(drivers) > 1:
             context.report_loss("motion", "JOINT", j, "actuatorfrcrange with several actuators", effect, fix)
         elif drivers and m.actuator_trntype[drivers[0]] > 1:
-            what = "actuatorfrcrange, while a tendon or a site pulls"
+            what = "actuatorfrcrange with an actuator on a tendon or site"
             context.report_loss("motion", "JOINT", j, what, "no limit", "give the actuator a forcerange")
         if has_gravity_compensation(context, j):
             what = "actuatorfrcrange with actuatorgravcomp"

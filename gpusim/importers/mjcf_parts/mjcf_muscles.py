@@ -25,7 +25,7 @@ def unknown_muscle(context: Context, a: int) -> str:
         return "a muscle's curves with another bias"
     gain = m.actuator_gainprm[a][:9]
     if bias == int(mj.mjtBias.mjBIAS_MUSCLE) and not np.array_equal(gain, m.actuator_biasprm[a][:9]):
-        return "a muscle whose passive force has other parameters than its active one"
+        return "a muscle with different parameters for its passive and active force"
     lmin, lmax, vmax, _, fvmax = (float(x) for x in gain[4:9])
     if not (lmin < 1.0 < lmax and fvmax >= 1.0 and vmax > 0.0 and gain[0] < gain[1]):
         return "a muscle without lmin < 1 < lmax, fvmax >= 1, vmax > 0 and a rising range"

@@ -60,7 +60,7 @@ def add_sensors(context: Context) -> None:
         context.report.sensors[context.name("SENSOR", s)] = replace(info, lower=lower, upper=upper, noise=noise)
         if noise > 0.0:
             fix = "give read a random generator, or use gpusim.sensors.add_imu or add_encoder"
-            context.report_loss("info", "SENSOR", s, "noise", "the signal has none", fix)
+            context.report_loss("info", "SENSOR", s, "noise", "the signal has no noise", fix)
 
 
 def _value_range(context: Context, s: int) -> tuple[float, float]:
@@ -183,7 +183,7 @@ def _add_touch(context: Context, s: int, site: int) -> SensorInfo | None:
         return None
     label = context.label("sensor", context.name("SENSOR", s))
     context.builder.add_contact_sensor(body, site, label=label)
-    effect = "size of the force of all contacts of the body"
+    effect = "magnitude of the total contact force on the body"
     context.report_loss("info", "SENSOR", s, "touch within the volume of a site", effect)
     return SensorInfo(f"sensor.{label}.force", form="size")
 

@@ -142,7 +142,7 @@ def vertices(context: Context, g: int) -> Array:
 def _check_softness(context: Context, g: int) -> None:
     m = context.m
     if is_soft(m.geom_solref[g], m.geom_solimp[g]):
-        context.report_loss("contact", "GEOM", g, "its own solref or solimp", "contacts are rigid")
+        context.report_loss("contact", "GEOM", g, "custom solref or solimp", "contacts are rigid")
     if m.geom_margin[g] or m.geom_gap[g]:
         context.report_loss("contact", "GEOM", g, "a margin or gap of contacts", "contacts act where the geoms touch")
     for name, what in (("surfacevel", "a moving surface"), ("adhesion", "adhesion")):

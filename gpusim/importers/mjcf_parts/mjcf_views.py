@@ -29,9 +29,11 @@ def add_cameras(context: Context) -> None:
         pose = body_pose * frame(m.cam_pos[c], m.cam_quat[c])
         if m.cam_mode[c] != _FIXED:
             pose = _in_body(context, body, context.now.cam_xpos[c], context.now.cam_xmat[c].reshape(3, 3))
-            context.report_loss("look", "CAMERA", c, "a camera that turns by itself", "fixed to its body as it starts")
+            context.report_loss(
+                "look", "CAMERA", c, "a camera mode other than fixed", "fixed to its body in the starting pose"
+            )
         if context.field("cam_projection", np.zeros(m.ncam))[c]:
-            context.report_loss("look", "CAMERA", c, "a camera without perspective", "has a perspective of 45 degrees")
+            context.report_loss("look", "CAMERA", c, "an orthographic camera", "a perspective of 45 degrees")
         label = context.label("camera", context.name("CAMERA", c))
         context.builder.add_camera(body, pose, fov_y=_angle(context, c), label=label)
         context.report.cameras.append(label)
@@ -56,14 +58,16 @@ def add_lights(context: Context) -> None:
             continue
         kind = _kind(context, k)
         if kind is None:
-            context.report_loss("look", "LIGHT", k, "light of a picture", "left out")
+            context.report_loss("look", "LIGHT", k, "an image light", "left out")
             continue
         body, body_pose = context.placements[int(m.light_bodyid[k])]
         position, direction = body_pose.apply(m.light_pos[k]), body_pose.rotate(m.light_dir[k])
         if m.light_mode[k] != _FIXED:
             pose = _in_body(context, body, context.now.light_xpos[k], np.eye(3))
             position, direction = pose.position, pose.rotate(context.now.light_xdir[k])
-            context.report_loss("look", "LIGHT", k, "a light that turns by itself", "fixed to its body as it starts")
+            context.report_loss(
+                "look", "LIGHT", k, "a light mode other than fixed", "fixed to its body in the starting pose"
+            )
         strength = float(np.max(m.light_diffuse[k]))
         if strength <= 0.0 or not np.any(direction):
             continue

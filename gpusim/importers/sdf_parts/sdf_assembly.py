@@ -146,7 +146,7 @@ class Assembly:
             to_world = joint.parent is None or joint.child is None
             if fixed_base is False and to_world and joint.node.get("type") == "fixed":
                 self.report.add(
-                    "info", joint.node.title, "fixes its link to the world", "left out, for fixed_base=False"
+                    "info", joint.node.title, "fixes its link to the world", "left out because of fixed_base=False"
                 )
                 continue
             item = self._body_joint(joint)

@@ -110,7 +110,7 @@ def _mass_of(node: Node, label: str, report: ImportReport, static: bool) -> Mass
         raise node.error(f"{title} has an <origin>, as in SDF 1.2; convert the file to SDF 1.5 or newer")
     if inertial is None:
         if not static:
-            report.add("info", title, "has no <inertial>", "1 kg and 1 kg m2 put instead, as the SDF rules say")
+            report.add("info", title, "has no <inertial>", "1 kg and 1 kg m2 used instead, as SDF specifies")
         return MassProperties(1.0, np.zeros(3), np.eye(3))
     if inertial.get("auto") in ("true", "1"):
         return None
@@ -177,12 +177,12 @@ def _add_body(
     if mass == 0.0:
         mass = substitute
         report.added_mass += mass
-        report.add(severity, title, "has mass 0, but every body needs a mass", f"{mass:.3g} kg put instead")
+        report.add(severity, title, "has mass 0, but every body needs a mass", f"{mass:.3g} kg used instead")
     fault = inertia_fault(inertia, mass)
     if fault is not None:
         inertia = repair_inertia(inertia, mass)
         moments = ", ".join(f"{value:.3g}" for value in np.linalg.eigvalsh(inertia))
-        report.add(severity, title, f"inertia {fault}", f"principal moments ({moments}) kg m2 put instead")
+        report.add(severity, title, f"inertia {fault}", f"principal moments ({moments}) kg m2 used instead")
     report.total_mass += mass
     return builder.add_body(
         mass=mass,
@@ -204,7 +204,7 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
         if mass == 0.0:
             mass, inertia = 1.0, np.eye(3)
             text = 'has <inertial auto="true"> and no shapes'
-            report.add("motion", f"link {link.label!r}", text, "1 kg and 1 kg m2 put instead")
+            report.add("motion", f"link {link.label!r}", text, "1 kg and 1 kg m2 used instead")
         total_mass = link.node.number("inertial/mass", mass)
         factor = total_mass / mass if 0.0 < total_mass < GREATEST else 1.0
         spec.mass, spec.com, spec.inertia = mass * factor, com, inertia * factor
@@ -229,4 +229,4 @@ def disable_gravity(builder: ModelBuilder, links: Sequence[Link], report: Import
         force = tuple(-link.mass.mass * gravity)
         if link.mass.mass > 0.0 and np.any(gravity):
             builder.add_force(link.body, force, point=tuple(point), label=f"{link.label}_no_gravity")
-            report.add("info", title, "has no gravity, as a part of a body", "a constant force cancels its weight")
+            report.add("info", title, "has no gravity, but its body has", "a constant force cancels its weight")

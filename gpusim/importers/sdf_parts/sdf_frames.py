@@ -91,7 +91,7 @@ class Scope:
         ``name`` is a link, joint, frame or model, or a path such as "a::b".
 
         Raises:
-            ModelError: the frame does not exist, or frames depend on each other in a circle. The error message names
+            ModelError: the frame does not exist, or frames depend on each other in a cycle. The error message names
                 the element ``user``.
         """
         if name in ("", "__model__"):
@@ -171,7 +171,9 @@ def _version(root: Node) -> tuple[int, ...]:
 
 def _read_models(scope: Scope, search: Search, report: ImportReport, depth: int) -> None:
     if depth > 30:
-        raise scope.node.error(f"{scope.title}: its models include each other more than 30 deep; remove a circle")
+        raise scope.node.error(
+            f"{scope.title}: its models include each other more than 30 levels deep; remove the cycle"
+        )
     merged: list[Node] = []
     for node in scope.node.all("model", "include"):
         inner = _included(node, scope, search, report) if node.tag == "include" else _model(node, scope)
@@ -216,7 +218,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
     uri = node.words("uri")
     for other in node.children:
         if other.tag not in _INCLUDE:
-            report.add("motion", f"include {uri!r}", f"has <{other.tag}>", "its changes of the model are ignored")
+            report.add("motion", f"include {uri!r}", f"has <{other.tag}>", "this change of the model is ignored")
     file = model_file(search, uri, scope.folder)
     if file is None:
         _missing(uri, scope, report)
@@ -227,7 +229,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
         if root.find("light") is not None:
             report.add("look", f"include {uri!r}", "is a light", "left out")
         else:
-            report.add("motion", f"include {uri!r}", "holds no model", "left out")
+            report.add("motion", f"include {uri!r}", "contains no model", "left out")
         return None
     inner = Scope(model, node.words("name") or model.get("name"), scope, file.parent, _version(root))
     inner.pose_node = node.find("pose") or model.find("pose")
@@ -242,7 +244,7 @@ def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
     if name in ("sun", "sun_fuel"):
         report.add("look", f"include {uri!r}", "is a light", "left out")
     elif name in ("ground_plane", "ground plane"):
-        report.add("info", f"include {uri!r}", "is not found", "Gazebo's ground plane put instead")
+        report.add("info", f"include {uri!r}", "is not found", "Gazebo's ground plane used instead")
         scope.needs_ground = True
     else:
         fix = "give the folder of its models with asset_dirs=[...]"

@@ -101,7 +101,7 @@ def _axis(node: Node, tag: str, old_frame: bool, rotation: Callable[[str], np.nd
     stiffness = axis.number("dynamics/spring_stiffness", 0.0)
     for name, value in (("damping", damping), ("friction", friction), ("spring_stiffness", stiffness)):
         if value < 0.0:
-            report.add("motion", node.title, f"has {name} {value:g}, which is negative", "0 put instead")
+            report.add("motion", node.title, f"has {name} {value:g}, which is negative", "0 used instead")
     return Axis(
         axis,
         direction / length,
@@ -185,7 +185,7 @@ def _universal(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) ->
         raise joint.node.error(f"{joint.node.title}: its two axes are parallel; give axes at a right angle")
     if abs(length - 1.0) > 1e-6:
         text = f"has axes at {math.degrees(math.asin(min(length, 1.0))):.3g} degrees"
-        report.add("motion", joint.node.title, text, "the second one is turned to a right angle")
+        report.add("motion", joint.node.title, text, "the second one is rotated to a right angle")
     return builder.add_joint_universal(
         **_common(joint),
         axis=tuple(first.direction),
@@ -208,10 +208,14 @@ def _screw(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int
         damping=(0.0, axis.damping),
         friction=(0.0, axis.friction),
     )
-    old = joint.node.number("thread_pitch", 0.0)  # thread_pitch is in rad/m, with the opposite sign
+    old = joint.node.number(
+        "thread_pitch", 0.0
+    )  # thread_pitch is in rad/m, and its sign is opposite to screw_thread_pitch
     travel = -1.0 / old if old else joint.node.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     if not 0.0 < abs(travel) < math.inf:
-        raise joint.node.error(f"{joint.node.title}: its thread pitch must not be 0; give the travel of a turn in m")
+        raise joint.node.error(
+            f"{joint.node.title}: its thread pitch must not be 0; give the travel per revolution in m"
+        )
     builder.add_linear_coupling([(index, 0, 1.0), (index, 1, -travel)], label=joint.label)
     return index
 
@@ -326,4 +330,6 @@ def _mimic(
     report.add_mimic(follower, first, multiplier, offset)
     if abs(offset) > 1e-9:
         text = f"starts at 0, but follows joint {leader.label!r} at {offset:g}"
-        report.add("info", joint.node.title, text, "it moves there in the first step", "start it where it belongs")
+        report.add(
+            "info", joint.node.title, text, "it moves there in the first step", "start it at the matching position"
+        )

@@ -218,7 +218,7 @@ def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray
         next_edges = np.roll(edges, -1, axis=0)
         cross_products = edges[:, 0] * next_edges[:, 1] - edges[:, 1] * next_edges[:, 0]
         if np.any(cross_products > 1e-12) and np.any(cross_products < -1e-12):
-            report.add("contact", f"link {link.label!r}", "has a concave <polyline>", "its convex hull put instead")
+            report.add("contact", f"link {link.label!r}", "has a concave <polyline>", "its convex hull used instead")
         solids.append(np.array([(x, y, z) for z in (0.0, height) for x, y in points]))
     return solids
 
@@ -234,10 +234,10 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
     second = surface.number("friction/ode/mu2", first)
     if second != first:
         text = f"friction has mu {first:g} along and {second:g} across"
-        report.add("contact", title, text, f"{first:g} put for all directions")
+        report.add("contact", title, text, f"{first:g} used for all directions")
     values["friction"] = min(max(first, 0.0), MAX_FRICTION)
     if values["friction"] != first:
-        report.add("info", title, f"has friction {first:g}", f"{values['friction']:g} put instead")
+        report.add("info", title, f"has friction {first:g}", f"{values['friction']:g} used instead")
     values["spinning_friction"] = _spinning_friction(surface, title, report)
     values["rolling_friction"] = max(surface.number("friction/bullet/rolling_friction", 0.0), 0.0)
     restitution = min(max(surface.number("bounce/restitution_coefficient", 0.0), 0.0), 1.0)
@@ -260,7 +260,13 @@ def _spinning_friction(surface: Node, title: str, report: ImportReport) -> float
         return 0.0
     coefficient, radius = torsional.number("coefficient", 1.0), torsional.number("patch_radius", 0.0)
     if not torsional.flag("use_patch_radius", True):
-        report.add("contact", title, "has torsional friction by depth", "left out", "give a patch_radius")
+        report.add(
+            "contact",
+            title,
+            "has torsional friction that depends on the contact depth",
+            "left out",
+            "give a patch_radius",
+        )
         return 0.0
     return min(max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius), MAX_SPINNING_FRICTION)
 
@@ -274,7 +280,7 @@ def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:
             report.add("contact", title, "has a contact compliance", "contacts are rigid")
             break
     if surface.flag("contact/collide_without_contact"):
-        report.add("contact", title, "has <collide_without_contact>", "its contacts push")
+        report.add("contact", title, "has <collide_without_contact>", "its contacts apply forces")
 
 
 def add_visuals(builder: ModelBuilder, links: Iterable[Link], search: Search, report: ImportReport) -> None:

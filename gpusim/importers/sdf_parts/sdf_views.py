@@ -51,9 +51,7 @@ def add_sensor(
         builder.add_camera(body, pose, fov_y=_angle(camera), label=name)
         report.cameras.append(name)
         fix = "gpusim render draws its view"
-    report.add(
-        "info", f"link {owner!r}", f"sensor of type {kind!r} is not read", f"site {label!r} holds its frame", fix
-    )
+    report.add("info", f"link {owner!r}", f"sensor of type {kind!r} is not read", f"site {label!r} has its frame", fix)
 
 
 def _angle(camera: Node) -> float:
@@ -86,7 +84,7 @@ def _light(builder: ModelBuilder, body: int, pose: Transform, node: Node, report
     strength = float(np.max(color)) * node.number("intensity", 1.0)
     direction = pose.matrix() @ node.vector("direction", (0.0, 0.0, -1.0))
     if kind not in _KINDS or not 0.0 < strength < 1e3 or not node.flag("light_on", True) or not np.any(direction):
-        report.add("look", node.title, f"is a light of type {kind!r} that shows nothing", "left out")
+        report.add("look", node.title, f"is a light of type {kind!r} without effect", "left out")
         return
     attenuation = [max(node.number(f"attenuation/{name}", start), 0.0)
               for name, start in (("constant", 1.0), ("linear", 0.0), ("quadratic", 0.0))]  # fmt: skip

@@ -159,7 +159,7 @@ def read_sdf(path_or_text: str | os.PathLike[str], name: str | os.PathLike[str] 
     if root.tag != "sdf":
         hint = {"robot": "this is URDF; use load_urdf", "mujoco": "this is MJCF; use load_mjcf"}.get(root.tag)
         raise root.error(
-            f"the outermost element is <{root.tag}>, but an SDF file holds one <sdf>; {hint or 'give one'}"
+            f"the outermost element is <{root.tag}>, but an SDF file contains one <sdf>; {hint or 'give one'}"
         )
     return root
 

@@ -147,7 +147,7 @@ def _heaviest_children(result: Bodies) -> dict[str, MassProperties]:
 def _set_light_mass(tree: Tree, body: Body, carried: MassProperties) -> None:
     body.added_mass, moment = light_link(carried.mass, carried.inertia)
     body.mass = MassProperties(body.added_mass, body.mass.com, moment * np.eye(3))
-    text = f"has no mass, but every body needs one; {LIGHT_FRACTION:g} of the mass that it carries put instead"
+    text = f"has no mass, but every body needs one; {LIGHT_FRACTION:g} of the mass of its heaviest child used instead"
     tree.warn(f"{_title(body)}: {text}")
 
 
@@ -162,13 +162,13 @@ def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProper
     if properties is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
     if not math.isfinite(properties.mass):
-        tree.warn(f"link {name!r}: mass is {properties.mass:g}; 0 kg put instead", severity)
+        tree.warn(f"link {name!r}: mass is {properties.mass:g}; 0 kg used instead", severity)
         properties = MassProperties(0.0, properties.com, properties.inertia)
     fault = inertia_fault(properties.inertia, properties.mass, allow_zero=True)
     if fault is not None:
         # A massless part has no equivalent sphere. _repair_body checks the whole body later.
         inertia = repair_inertia(properties.inertia, properties.mass) if properties.mass > 0.0 else np.zeros((3, 3))
-        tree.warn(f"link {name!r}: inertia {fault}; {_describe(inertia)} put instead", severity)
+        tree.warn(f"link {name!r}: inertia {fault}; {_describe(inertia)} used instead", severity)
         properties = MassProperties(properties.mass, properties.com, inertia)
     return properties if np.array_equal(frame, np.eye(4)) else properties.moved(frame)
 
@@ -184,14 +184,16 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
         inertia = repair_inertia(inertia, mass)
         reason = "missing <inertial>" if tree.links[body.name].mass is None else "mass 0"
         is_kept = inertia is body.mass.inertia
-        text = f"{mass:.3g} kg" + (", its inertia kept," if is_kept else f" and {_describe(inertia)}")
-        tree.warn(f"{title}: {reason}, but every body needs a mass; {text} put instead", severity)
+        text = f"{mass:.3g} kg" + (" with its inertia from the file" if is_kept else f" and {_describe(inertia)}")
+        tree.warn(f"{title}: {reason}, but every body needs a mass; {text} used instead", severity)
     elif (fault := inertia_fault(inertia, mass)) is not None:
         inertia = repair_inertia(inertia, mass)
-        tree.warn(f"{title}: inertia {fault}; {_describe(inertia)} put instead", severity)
+        tree.warn(f"{title}: inertia {fault}; {_describe(inertia)} used instead", severity)
     elif _has_point_masses(tree, body):
         inertia = sphere_inertia(mass)
-        tree.warn(f"{title}: next to no inertia, for links have none; {_describe(inertia)} put instead", severity)
+        tree.warn(
+            f"{title}: almost no inertia, since merged links have none; {_describe(inertia)} used instead", severity
+        )
     body.mass = MassProperties(mass, body.mass.com, inertia)
 
 

@@ -111,12 +111,12 @@ def _vector_words(document: Document, attribute: str, name: str, text: str) -> l
         parts = text.replace(",", " ").split()
         if len(parts) != 3:  # maybe decimal commas
             return words
-        document.warn(f"{attribute} has commas; taken as spaces")
+        document.warn(f"{attribute} has commas; read as spaces")
         words = parts
     if len(words) > 3:
-        document.warn(f"{attribute} has more than 3 numbers; the first three count")
+        document.warn(f"{attribute} has more than 3 numbers; only the first three are used")
     if len(words) == 1 and name == "scale":
-        document.warn(f"{attribute} is one number; taken for all three axes")
+        document.warn(f"{attribute} is one number; used for all three axes")
         words = 3 * words
     return words[:3]
 
@@ -149,7 +149,7 @@ def _check_inertial(document: Document, link: Element) -> None:
     for name in missing:  # yourdfpy would put 1 kg m2 on the diagonal
         inertia.set(name, "0")
     if missing:
-        document.warn(f"link {link.get('name')!r}: <inertia> lacks {', '.join(missing)}; 0 put instead", "motion")
+        document.warn(f"link {link.get('name')!r}: <inertia> lacks {', '.join(missing)}; 0 used instead", "motion")
     for name in _INERTIA_NAMES:
         numbers(document, inertia, name, finite=False)
 
@@ -211,7 +211,7 @@ def _check_axis(document: Document, joint: Element) -> None:
             f'{title(joint)}: axis "{axis.get("xyz")}" must not be zero; give a direction such as xyz="0 0 1"', axis
         )
     if abs(length - 1.0) > _AXIS_TOLERANCE:
-        document.warn(f"{title(joint)}: axis has length {length:.6g}; a unit vector put instead")
+        document.warn(f"{title(joint)}: axis has length {length:.6g}; a unit vector used instead")
 
 
 def _check_limit(document: Document, joint: Element) -> None:
@@ -239,12 +239,12 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
     if len(missing) == 2:
         # The specification's default locks the joint at 0, but files without both limits mean an unlimited joint
         # (wheels).
-        document.warn(f"{title(joint)}: <limit> lacks lower and upper; taken as unlimited")
+        document.warn(f"{title(joint)}: <limit> lacks lower and upper; read as unlimited")
         limit.set("lower", "-inf")
         limit.set("upper", "inf")
     elif missing:
         limit.set(missing[0], "0")
-        document.warn(f"{title(joint)}: <limit> lacks {missing[0]}; 0 put instead, as the URDF rules say")
+        document.warn(f"{title(joint)}: <limit> lacks {missing[0]}; 0 used instead, as URDF specifies")
     lower, upper = (numbers(document, limit, name, finite=False)[0] for name in ("lower", "upper"))
     if math.isnan(lower) or math.isnan(upper):
         raise document.source.error(f"{title(joint)}: limits must not be NaN; give numbers", limit)
@@ -253,7 +253,7 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
             f"{title(joint)}: limit lower {lower:g} exceeds upper {upper:g}; swap or fix them", limit
         )
     if lower == math.inf or upper == -math.inf:
-        raise document.source.error(f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; fix them", limit)
+        raise document.source.error(f"{title(joint)}: limits {lower:g} to {upper:g} allow no position; fix them", limit)
     if lower == upper:
         document.warn(f"{title(joint)}: limits {lower:g} to {upper:g} lock it; widen them if it should move")
 
@@ -268,12 +268,12 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
 def _check_max(document: Document, joint: Element, limit: Element, name: str) -> None:
     """Check an effort or velocity limit."""
     if limit.get(name) is None:
-        document.warn(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
+        document.warn(f"{title(joint)}: <limit> lacks {name}; read as unlimited")
         limit.set(name, "inf")
         return
     (value,) = numbers(document, limit, name, finite=False)
     if not value > 0.0:  # also for NaN. Exporters write 0 or -1 for an unknown limit
-        document.warn(f'{title(joint)}: {name}="{limit.get(name)}" allows nothing; taken as unlimited')
+        document.warn(f'{title(joint)}: {name}="{limit.get(name)}" is not positive; read as unlimited')
         limit.set(name, "inf")
 
 

@@ -90,7 +90,7 @@ def _interfaces(element: Element) -> list[str]:
 
 def _warn_no_effort(document: Document, title: str, interface: str, joint: str) -> None:
     fix = f"add a servo to joint {joint!r}, or call add_holding_servos"
-    document.warn(f"{title}: its interface is {interface!r}; no actuator put; {fix}")
+    document.warn(f"{title}: its interface is {interface!r}; no actuator added; {fix}")
 
 
 def _add_rotor(document: Document, tree: Tree, item: Element, element: Element, title: str) -> None:

@@ -149,7 +149,7 @@ def _gazebo_friction(document: Document, extras: Extras, link: str, frictions: d
         return
     second = frictions.get("mu2", first)
     if second != first:
-        text = f"mu {first:g} along and {second:g} across; {first:g} put for all directions"
+        text = f"mu {first:g} along and {second:g} across; {first:g} used for all directions"
         document.warn(f"link {link!r}: friction has {text}", "contact")
     # In Gazebo, a contact has the smaller friction of its two shapes.
     _set_friction(document, extras, link, first, combine="min")
@@ -158,7 +158,7 @@ def _gazebo_friction(document: Document, extras: Extras, link: str, frictions: d
 def _set_friction(document: Document, extras: Extras, link: str, friction: float, combine: str) -> None:
     bounded = min(max(friction, 0.0), MAX_FRICTION)
     if bounded != friction:
-        document.warn(f"link {link!r}: friction {friction:g} is out of range; {bounded:g} put instead")
+        document.warn(f"link {link!r}: friction {friction:g} is out of range; {bounded:g} used instead")
     extras.materials.setdefault(link, {}).update(friction=bounded, combine=combine)
 
 
@@ -235,7 +235,7 @@ def _contact(document: Document, extras: Extras, owner: Element, element: Elemen
         elif tag == "inertia_scaling":
             factor = value_of(document, title, item)
             if factor is not None and factor != 1.0:
-                document.warn(f"{title}: <inertia_scaling> {factor:g} is not read; its <inertial> counts", "motion")
+                document.warn(f"{title}: <inertia_scaling> {factor:g} is not read; its <inertial> is used", "motion")
         else:
             document.ignored[f"contact/{tag}"] += 1
 
@@ -251,7 +251,7 @@ def _mujoco(document: Document, extras: Extras, owner: Element, element: Element
             what = ", ".join(f'{name}="{item.get(name)}"' for name in names)
             document.warn(f"<mujoco>: <{tag}> has {what}; it is ignored", "motion")
         else:
-            document.warn(f"<mujoco>: <{tag}> holds settings of MuJoCo's compiler; they are ignored")
+            document.warn(f"<mujoco>: <{tag}> contains settings of MuJoCo's compiler; they are ignored")
 
 
 # <collision_filter_group> of Drake

@@ -39,7 +39,9 @@ def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: st
     root, source, warnings = parse_xml(path_or_text, "SRDF", name)
     document.warnings += warnings
     if local_name(root) != "robot":
-        raise source.error(f"the outermost element is <{local_name(root)}>, but an SRDF file holds one <robot>", root)
+        raise source.error(
+            f"the outermost element is <{local_name(root)}>, but an SRDF file contains one <robot>", root
+        )
     result = Semantics()
     for element in root:
         tag = local_name(element) if isinstance(element.tag, str) else ""

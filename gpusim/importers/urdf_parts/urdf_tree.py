@@ -171,7 +171,7 @@ def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
         seen.append(link)
         link = carrier[link].parent
     circle = seen[seen.index(link) :][::-1]
-    return f"links {', '.join(map(repr, circle))} carry each other in a circle"
+    return f"links {', '.join(map(repr, circle))} form a cycle"
 
 
 def _depth_first(source: Source, root: str, links: Iterable[str], joints: Iterable[Joint]) -> dict[str, Joint]:
@@ -189,7 +189,7 @@ def _depth_first(source: Source, root: str, links: Iterable[str], joints: Iterab
     if unreached:
         carrier = {joint.child: joint for joint in joints}
         raise source.error(
-            f"{_cycle(carrier, unreached[0])}, apart from root {root!r}; remove a joint and join them to it"
+            f"{_cycle(carrier, unreached[0])}, apart from root {root!r}; remove a joint and connect them to it"
         )
     return ordered
 
@@ -224,7 +224,7 @@ def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
     while (mimic := joints[chain[-1]].mimic) is not None:
         if mimic.leader in chain:
             circle = ", ".join(map(repr, chain[chain.index(mimic.leader) :]))
-            raise source.error(f"joint {name!r}: <mimic> runs in a circle through {circle}; let one of them lead")
+            raise source.error(f"joint {name!r}: <mimic> forms a cycle through {circle}; let one of them lead")
         chain.append(mimic.leader)
     return chain
 

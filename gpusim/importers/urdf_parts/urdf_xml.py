@@ -80,13 +80,13 @@ def read_document(
     tag = local_name(root)
     if tag != "robot":
         hint = {"sdf": "convert the SDF file to URDF", "mujoco": "this is MJCF, not URDF"}.get(tag, "give a URDF file")
-        raise source.error(f"the outermost element is <{tag}>, but a URDF file holds one <robot>; {hint}", root)
+        raise source.error(f"the outermost element is <{tag}>, but a URDF file contains one <robot>; {hint}", root)
     document = Document(source, root, warnings)
     _reduce(document)
     if root.find("link") is None:
         raise source.error('<robot> has no <link>; add at least one, such as <link name="base"/>', root)
     if not root.get("name"):
-        document.warn("<robot> has no name; 'robot' put instead")
+        document.warn("<robot> has no name; 'robot' used instead")
         root.set("name", "robot")
     return document
 
@@ -132,10 +132,10 @@ def parse_xml(
 
 # Harmless XML errors, which other URDF readers accept -> how this reader handles the error.
 _HARMLESS = {
-    "ERR_ATTRIBUTE_REDEFINED": "the first one counts",
+    "ERR_ATTRIBUTE_REDEFINED": "the first one is used",
     "ERR_DOCUMENT_END": "everything after the root element is ignored",
     "ERR_HYPHEN_IN_COMMENT": "comments are ignored",
-    "ERR_LT_IN_ATTRIBUTE": "taken as text",
+    "ERR_LT_IN_ATTRIBUTE": "read as text",
     "ERR_NAME_REQUIRED": "a lone & is ignored",
     "ERR_RESERVED_XML_NAME": "the declaration is ignored",
     "NS_ERR_UNDEFINED_NAMESPACE": "the prefix is ignored",
@@ -258,7 +258,7 @@ def _check_repeated(document: Document) -> None:
         for axis in repeated:
             element.remove(axis)
         if repeated:
-            text = f"has {len(repeated) + 1} <axis>; the first counts"
+            text = f"has {len(repeated) + 1} <axis>; the first is used"
             document.warn(f"{title(element)} {text}")
         for name, number in Counter(child.tag for child in element).items():
             if name in single and number > 1:

@@ -147,7 +147,7 @@ class Actuators:
             load = self.load(joint, axis) + self.passive[id(dof)].armature
             per = load if dof.linear else load / DEGREE
             what = "a drive of type acceleration, whose gains follow the inertia"
-            stage.report.add("motion", joint.element, what, f"its gains are those of the start, for {load:.4g} kg(m2)")
+            stage.report.add("motion", joint.element, what, f"its gains are for the starting load of {load:.4g} kg(m2)")
         max_effort = math.inf if not drive.forceLimit < UNLIMITED else float(drive.forceLimit) * unit
         target = float(drive.targetPosition) * dof.unit
         label = self._servo(
@@ -173,7 +173,7 @@ class Actuators:
             return
         if len(matches) > 1:
             what = f"acts on {target} of {len(matches)} axes"
-            self.stage.report.add("motion", element, what, "it drives the first one", "write one joint for each axis")
+            self.stage.report.add("motion", element, what, "it drives the first axis", "write one joint for each axis")
         try:
             add = self._mjc if prim.GetTypeName() == "MjcActuator" else self._newton
             add(prim, element, *matches[0])
@@ -256,7 +256,7 @@ def add_damping(
         moments = np.linalg.eigvalsh(body.mass.inertia)
         if rates[1] > 0.0 and np.ptp(moments) > 0.01 * moments[2]:
             what = f"angular damping of {rates[1]:g} 1/s for unequal moments of inertia"
-            stage.report.add("motion", body.element, what, "their mean is damped")
+            stage.report.add("motion", body.element, what, "the damping uses their mean")
         values = [max(rates[0], 0.0) * body.mass.mass] * 3 + [max(rates[1], 0.0) * float(moments.mean())] * 3
         label = stage.label("joint", f"world_to_{body.label}")
         builder.add_joint_free(-1, body.index, child_xform=Transform(body.mass.com), damping=values, label=label)

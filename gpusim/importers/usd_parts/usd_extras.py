@@ -166,5 +166,5 @@ def report_unread(stage: UsdStage) -> None:
                 unread.add(path, name, key, value)
     unread.write(stage)
     if animated:
-        what, fix = "values at times only, without a default value", "give default values"
+        what, fix = "only time samples, without a default value", "give default values"
         stage.report.add("motion", _prims(list(animated.values())), what, "they are not read", fix)

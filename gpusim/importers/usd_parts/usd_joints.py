@@ -120,12 +120,14 @@ def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
         )
         if np.linalg.norm(perpendicular) < 0.999:
             what = f"joins the bodies of {one.element} at another angle"
-            stage.report.add("motion", joint.element, what, "both hold")
+            stage.report.add("motion", joint.element, what, "both joints act")
             result.append(joint)
             continue
         if not joint.dofs[0].linear and np.linalg.norm(offset.position) > 1e-4:
-            what = f"has its axis {np.linalg.norm(offset.position):.3g} m from that of {one.element}"
-            stage.report.add("motion", joint.element, what, "it goes through the same point", "put a body between them")
+            what = f"has its axis {np.linalg.norm(offset.position):.3g} m from the axis of {one.element}"
+            stage.report.add(
+                "motion", joint.element, what, "its axis is moved to the same point", "put a body between them"
+            )
         one.kind = "d6"
         one.dofs.append(replace(joint.dofs[0], axis=perpendicular / np.linalg.norm(perpendicular)))
         one.dofs.sort(key=lambda dof: not dof.linear)
@@ -145,7 +147,9 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
     ends = [str(body) if str(body) in bodies else WORLD for body in (joint.body0, joint.body1)]
     missing = [str(rel) for rel in (joint.rel0, joint.rel1) if str(rel) and not stage.prim(str(rel))]
     if missing:
-        stage.report.add("motion", element, f"joins {missing[0]}, which is not in the file", "it joins the world there")
+        stage.report.add(
+            "motion", element, f"joins {missing[0]}, which is not in the file", "it joins the world instead"
+        )
     if ends[0] == ends[1]:
         where = ends[0] or "the world"
         stage.report.add("info", element, f"both of its ends are on {where}", "it is left out")
@@ -227,7 +231,7 @@ def _single(stage: UsdStage, joint: Any, made: UsdJoint, linear: bool) -> None:
     lower, upper = _limits(joint.limit, unit)
     if lower > upper:
         rule = f"its lower limit {joint.limit.lower:g} is above its upper limit {joint.limit.upper:g}"
-        stage.report.add("motion", made.element, rule, "USD locks such a joint, so it is fixed")
+        stage.report.add("motion", made.element, rule, "it is fixed, since USD locks such a joint")
         made.kind = "fixed"
         return
     axis = np.array(AXES[joint.axis.name])

@@ -164,14 +164,14 @@ def _check_scale(stage: UsdStage, path: str, kind: str, item: Any) -> None:
     scale = np.linalg.norm(matrix, axis=0)
     if np.abs(np.triu(matrix.T @ matrix, 1)).max() > 1e-3 * scale.max() ** 2:
         what = "is sheared, since prims above it have unequal scales"
-        stage.report.add("contact", f"collider '{path}'", what, "its shape has right angles", "use a mesh")
+        stage.report.add("contact", f"collider '{path}'", what, "its shape is not sheared", "use a mesh")
     if kind in ("CubeShape", "PlaneShape"):
         return
     round_axes = [k for k in range(3) if kind == "SphereShape" or "XYZ"[k] != item.axis.name]
     values = scale[round_axes]
     if np.ptp(values) > 1e-3 * values.max():
         what = f"has unequal scales {', '.join(f'{s / stage.meters:.4g}' for s in values)} across its round side"
-        stage.report.add("contact", f"collider '{path}'", what, "it has the greatest one", "use a mesh")
+        stage.report.add("contact", f"collider '{path}'", what, "it has the largest scale", "use a mesh")
 
 
 def _mesh_pieces(

@@ -229,7 +229,7 @@ def usd_warnings(report: ImportReport) -> Iterator[None]:
     for item in diagnostics.TakeUncoalescedDiagnostics():
         message = " ".join(item.commentary.split())
         if "invalid inertia tensor" not in message:
-            report.add("motion", "", f"usd-core warns: {message[:300]}", "what it concerns may be missing")
+            report.add("motion", "", f"usd-core warns: {message[:300]}", "the affected element may be missing")
 
 
 def _existing(path: str | os.PathLike[str], assets: Mapping[str, bytes] | None, scratch: str) -> str:

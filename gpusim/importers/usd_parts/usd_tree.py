@@ -144,7 +144,7 @@ def satisfy_joints(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tr
     elif deviations:
         path, (distance, angle) = max(deviations.items(), key=lambda item: item[1])
         what = f"does not fit its joint by {distance:.3g} m, {math.degrees(angle):.3g} degrees"
-        more = f" (and {len(deviations) - 1} bodies more)" if len(deviations) > 1 else ""
+        more = f" (and {len(deviations) - 1} more bodies)" if len(deviations) > 1 else ""
         report.add("motion", bodies[path].element, what + more, "its joint determines its pose", "correct its pose")
     carriers = {id(joint) for joint in tree.carrier.values()}
     for joint in joints:

@@ -53,7 +53,7 @@ def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
     height, focal = (float(a.Get() or 0.0) for a in (camera.GetVerticalApertureAttr(), camera.GetFocalLengthAttr()))
     angle = 2.0 * math.atan(0.5 * height / focal) if height > 0.0 and 0.0 < focal < math.inf else 0.0
     if camera.GetProjectionAttr().Get() == UsdGeom.Tokens.orthographic or not 0.0 < angle < math.pi:
-        stage.report.add("look", f"camera '{path}'", "has no perspective", "it has one of 45 degrees")
+        stage.report.add("look", f"camera '{path}'", "has no perspective", "it has a perspective of 45 degrees")
         angle = math.radians(45.0)
     body, pose = body_frame(stage, bodies, path)
     label = stage.label("camera", path)
