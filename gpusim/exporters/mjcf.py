@@ -21,7 +21,7 @@ from gpusim.exporters.mjcf_joints import (
     add_coupling,
     add_tree_joint,
     has_closure,
-    start_of,
+    start_pose,
 )
 from gpusim.exporters.mjcf_shapes import add_geoms
 from gpusim.exporters.report import ExportReport, check_model_name
@@ -221,7 +221,7 @@ def _joint_qpos(doc: Document, label: str, numbers: Any) -> list[float]:
     if joint.kind in SINGLE_COORDINATES:
         return values
     child_rotation = Transform((0, 0, 0), joint.child_xform.rotation)
-    start_rotation = Transform((0, 0, 0), start_of(doc, joint).rotation)
+    start_rotation = Transform((0, 0, 0), start_pose(doc, joint).rotation)
     rotation = child_rotation * start_rotation.inverse() * Transform((0, 0, 0), values) * child_rotation.inverse()
     return _free_qpos(rotation)[3:]
 

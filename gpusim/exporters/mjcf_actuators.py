@@ -13,7 +13,7 @@ from gpusim.builder.commands import APPLIED, map_of
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.specs import ActuatorSpec
 from gpusim.description.ui_hints import CommandMap
-from gpusim.exporters.mjcf_document import Coordinate, Document, limits
+from gpusim.exporters.mjcf_document import Coordinate, Document, finite_limits
 from gpusim.transform import Transform
 
 _UNUSED = 1.0
@@ -85,31 +85,31 @@ def _apply_command_map(
     ends = sorted((end - command_map.offset) / command_map.factor for end in ctrlrange or (-math.inf, math.inf))
     active = command_map.activation_lower, command_map.activation_upper
     if command_map.integrate:
-        more: dict[str, Any] = {"ctrlrange": limits(command_map.lower, command_map.upper)}
+        more: dict[str, Any] = {"ctrlrange": finite_limits(command_map.lower, command_map.upper)}
         active = max(active[0], ends[0]), min(active[1], ends[1])
     else:
-        more = {"ctrlrange": limits(max(command_map.lower, ends[0]), min(command_map.upper, ends[1]))}
+        more = {"ctrlrange": finite_limits(max(command_map.lower, ends[0]), min(command_map.upper, ends[1]))}
     if command_map.offset:
         first, *others = bias or (0.0, 0.0, 0.0)
         bias = (first + gain * command_map.offset, *others)
     if command_map.has_activation:
         law = {"dyntype": "filterexact", "dynprm": command_map.time_constant}
         more |= {"dyntype": "integrator"} if command_map.integrate else law
-        more["actrange"] = limits(*active)
+        more["actrange"] = finite_limits(*active)
         doc.activations[command] = len(doc.act)
         doc.act.append(_command(doc, f"{command}{APPLIED}"))
     return gain * command_map.factor, bias, more
 
 
 def _effort(doc: Document, spec: ActuatorSpec) -> None:
-    force_range = limits(spec.params["lower"], spec.params["upper"])
+    force_range = finite_limits(spec.params["lower"], spec.params["upper"])
     _add_general(doc, spec, 1.0, None, _command(doc, spec.label), force_range)
 
 
 def _tracking(doc: Document, spec: ActuatorSpec) -> None:
     p = spec.params
     stiffness, damping = float(p["stiffness"]), float(p["damping"])
-    force_range = limits(p["lower"], p["upper"])
+    force_range = finite_limits(p["lower"], p["upper"])
     others = [f"{spec.label}.{name}" for name in ("velocity", "effort") if _command(doc, f"{spec.label}.{name}")]
     if stiffness:
         _add_general(doc, spec, stiffness, (0.0, -stiffness, -damping), _command(doc, spec.label), force_range)
@@ -128,7 +128,7 @@ def _tracking(doc: Document, spec: ActuatorSpec) -> None:
 def _servo(doc: Document, spec: ActuatorSpec) -> None:
     p = spec.params
     stiffness, damping = float(p["stiffness"]), float(p["damping"])
-    force_range = limits(-p["effort_limit"], p["effort_limit"])
+    force_range = finite_limits(-p["effort_limit"], p["effort_limit"])
     ctrlrange = p.get("command_range")
     gain, bias = stiffness, (0.0, -stiffness, -damping)
     if p["follows_velocity"] > 0.5 or not stiffness:
@@ -223,7 +223,7 @@ def _muscle(doc: Document, spec: ActuatorSpec) -> None:
         doc.section("actuator"), "general", name=spec.label, **types, **target, gear=float(p["gear"]),
         dynprm=tuple(float(p[name]) for name in ("tau_act", "tau_deact", "tausmooth")), gainprm=curves, biasprm=curves,
         lengthrange=(float(p["length_lower"]), float(p["length_upper"])),
-        ctrlrange=limits(max(command_map.lower, 0.0), min(command_map.upper, 1.0)),
+        ctrlrange=finite_limits(max(command_map.lower, 0.0), min(command_map.upper, 1.0)),
     )  # fmt: skip
     doc.inputs[spec.label] = len(doc.ctrl)
     doc.ctrl.append(_command(doc, spec.label))

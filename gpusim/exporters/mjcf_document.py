@@ -15,7 +15,7 @@ from gpusim.model.model import Model
 from gpusim.transform import Transform
 
 # MuJoCo needs both ends of a range. This number replaces an infinite limit.
-FAR = 1e10
+MAX_LIMIT = 1e10
 
 
 def text(value: Any) -> str:
@@ -126,8 +126,8 @@ _SPACES = {
 }
 
 
-def limits(lower: float, upper: float) -> tuple[float, float] | None:
+def finite_limits(lower: float, upper: float) -> tuple[float, float] | None:
     """Return a range with finite ends, or None if both limits are infinite."""
     if math.isinf(lower) and math.isinf(upper):
         return None
-    return max(lower, -FAR), min(upper, FAR)
+    return max(lower, -MAX_LIMIT), min(upper, MAX_LIMIT)

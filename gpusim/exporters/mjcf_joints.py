@@ -12,7 +12,7 @@ from numpy.polynomial import Polynomial
 
 from gpusim.description.specs import WORLD, CouplingSpec, JointSpec
 from gpusim.description.wraps import CYLINDER, WrappedPath
-from gpusim.exporters.mjcf_document import Coordinate, Document, limits, pose, text
+from gpusim.exporters.mjcf_document import Coordinate, Document, finite_limits, pose, text
 from gpusim.importers.usd_parts.usd_joints import gimbal_angles, twist
 from gpusim.model.sensors import BREAKS
 from gpusim.reference.joints.wrapping import start_length
@@ -26,7 +26,7 @@ Axis = tuple[bool, Array, float]
 """(True for a slide or False for a hinge, axis in the joint frame, start position)."""
 
 
-def start_of(doc: Document, joint: JointSpec) -> Transform:
+def start_pose(doc: Document, joint: JointSpec) -> Transform:
     """Return the starting pose of the child's joint frame in the parent's joint frame."""
     first, second = (
         (Transform() if body == WORLD else doc.model.bodies[body].xform) * frame
@@ -110,7 +110,7 @@ def add_tree_joint(doc: Document, body: ElementTree.Element, index: int) -> None
 
 
 def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: JointSpec) -> None:
-    start, params = start_of(doc, joint), joint.params
+    start, params = start_pose(doc, joint), joint.params
     axes = _AXES[joint.kind](joint, start)
     child = doc.model.bodies[joint.child].xform
     rates = _Rates(doc, joint)
@@ -123,7 +123,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
             rotation = rotation * Transform.from_axis_angle((0, 0, 0), axis, position)
         lower, upper = float(params["limit_lower"][k]), float(params["limit_upper"][k])
         name = joint.label if len(axes) == 1 else f"{joint.label}_{k}"
-        limit_range = None if lower == upper else limits(lower, upper)
+        limit_range = None if lower == upper else finite_limits(lower, upper)
         made = doc.add(
             body,
             "joint",
@@ -187,7 +187,7 @@ def _nonzero(params: dict[str, Any], k: int) -> dict[str, float]:
 
 
 def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: JointSpec) -> None:
-    params, start = joint.params, start_of(doc, joint)
+    params, start = joint.params, start_pose(doc, joint)
     properties = _nonzero(params, 0)
     for name in ("damping", "friction", "armature"):
         if name in params and np.ptp(params[name][:3]) > 0.0:
@@ -214,7 +214,7 @@ def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: Joint
 
 
 FULL_ROTATION = math.pi
-HIDDEN = 3
+HIDDEN_GROUP = 3
 """Group of geoms that MuJoCo's viewer does not draw."""
 
 
@@ -283,7 +283,7 @@ def _distance(doc: Document, joint: JointSpec, index: int) -> None:
     doc.paths[index] = [("site", {"site": site}) for site in _sites(doc, joint).values()]
     rod = joint.params["rod"]
     name = _spatial(doc, joint, doc.paths[index], rod is None)
-    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_of(doc, joint).position)), rope=True)
+    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_pose(doc, joint).position)), rope=True)
     if rod is not None:
         change = float(rod) - doc.coordinates[index, 0].start
         doc.add(doc.section("equality"), "tendon", tendon1=name, polycoef=(change, 0, 0, 0, 0), **STIFF)
@@ -292,7 +292,7 @@ def _distance(doc: Document, joint: JointSpec, index: int) -> None:
 def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, str]]], limited: bool = True) -> str:
     """Add a spatial tendon, and return its name."""
     lower, upper = (float(joint.params[f"limit_{side}"][0]) for side in ("lower", "upper"))
-    limit_range = limits(max(lower, 0.0), upper) if limited else None
+    limit_range = finite_limits(max(lower, 0.0), upper) if limited else None
     made = doc.add(doc.section("tendon"), "spatial", name=joint.label, range=limit_range, **_nonzero(joint.params, 0))
     for tag, attributes in path:
         doc.add(made, tag, **attributes)
@@ -325,7 +325,8 @@ def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
     wrap = path.wrap
     geom = doc.add(
         doc.bodies[wrap.body], "geom", name=f"{joint.label}_wrap", type=wrap.shape, mass=0, contype=0, conaffinity=0,
-        group=HIDDEN, size=(wrap.radius, wrap.radius) if wrap.shape == CYLINDER else wrap.radius, **pose(wrap.xform),
+        group=HIDDEN_GROUP, size=(wrap.radius, wrap.radius) if wrap.shape == CYLINDER else wrap.radius,
+        **pose(wrap.xform),
     )  # fmt: skip
     attributes = {"geom": str(geom.get("name"))}
     if wrap.side is not None:
@@ -349,7 +350,7 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
     if any(one is None for one, _ in terms):
         doc.report_loss(joint.element, "a coordinate of it is not a hinge or slide")
         return
-    limit_range = limits(float(params["limit_lower"][0]), float(params["limit_upper"][0]))
+    limit_range = finite_limits(float(params["limit_lower"][0]), float(params["limit_upper"][0]))
     made = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=limit_range, **_nonzero(params, 0))
     for one, factor in terms:
         doc.add(made, "joint", joint=one.name if one else "", coef=factor)

@@ -74,7 +74,7 @@ class Search:
                 yield folder / path
 
     def _guess(self, name: str, path_text: str, here: Path) -> Path | None:
-        """Return the file whose path shares the most components at the end with ``path_text``, or None."""
+        """Return the file whose path has the most trailing components in common with ``path_text``, or None."""
         parts = [part for part in PurePosixPath(path_text).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None

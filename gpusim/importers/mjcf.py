@@ -168,7 +168,7 @@ def _load(
         report.raise_if_not_exact()
     if xform is not None:
         report.displace(xform)
-    return displaced(builder, xform), report
+    return move_builder(builder, xform), report
 
 
 def import_model(
@@ -212,7 +212,7 @@ def import_model(
     return context.builder, context.report
 
 
-def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
+def move_builder(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
     """Move everything in the builder by ``xform``, and return the builder."""
     if xform is None:
         return builder

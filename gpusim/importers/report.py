@@ -25,12 +25,12 @@ class Finding:
     """A difference between file and model: an element that the import changed, repaired or omitted.
 
     Attributes:
-        severity: what the difference affects. "motion" (also without contacts), "contact" (only with contacts), "look"
-            (only the appearance) or "info" (no effect, for example a corrected typo).
+        severity: "motion" (changes the motion even without contacts), "contact" (changes only contacts), "look" (changes
+            only the appearance) or "info" (no effect, for example a corrected typo).
         element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
-        what: what the file contains.
-        effect: what the model contains instead, or empty.
-        fix: what the user can do to remove the difference, or empty.
+        what: the content of the file.
+        effect: the content of the model, if it differs, or empty.
+        fix: how the user can remove the difference, or empty.
     """
 
     severity: str
@@ -151,11 +151,11 @@ class Findings:
     @property
     def warnings(self) -> list[str]:
         """Return one sentence for each group of similar findings. Each sentence names up to four elements."""
-        return one_for_each_fact(finding.sentence for finding in self.findings)
+        return merge_similar_sentences(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
         """Return the first finding of severity "motion" and the number of other "motion" findings, or an empty text."""
-        losses = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
+        losses = merge_similar_sentences(finding.sentence for finding in self.findings if finding.severity == "motion")
         return losses[0] + (f" (and {len(losses) - 1} more)" if len(losses) > 1 else "") if losses else ""
 
 
@@ -322,7 +322,7 @@ def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
 _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|nan)\b""")
 
 
-def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
+def merge_similar_sentences(sentences: Iterable[str], shown: int = 3) -> list[str]:
     """Merge sentences that differ only in names and numbers, and list up to ``shown`` other names."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:

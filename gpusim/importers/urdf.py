@@ -141,7 +141,7 @@ def load_urdf(
         base = homogeneous_matrix(origin if root is None else origin * root)
         bodies = add_bodies_and_joints(tree, groups, builder, base, report)
         _add_sites(builder, report)
-        found = read_collisions(document) if collisions else []
+        shapes = read_collisions(document) if collisions else []
         looks = read_visuals(document) if visuals else []
         add_poses(builder, report, semantics.poses, {name: origin * root for name, root in semantics.roots.items()})
         for text, severity in document.warnings + tree.warnings:
@@ -154,7 +154,7 @@ def load_urdf(
             meshes, self_colliding, extras.excluded_pairs | semantics.excluded_pairs, extras.material
         )
         search.packages += [search.folder / name for name in extras.mesh_folders]
-        add_shapes(found, placement, builder, search, rules, report)
+        add_shapes(shapes, placement, builder, search, rules, report)
         add_visuals(looks, placement, builder, search, extras.colors, report)
         add_forces(document, tree, groups, builder, extras, report)
         if actuators:

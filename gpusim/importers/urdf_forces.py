@@ -22,12 +22,12 @@ def add_forces(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, extras: Extras, report: ImportReport
 ) -> None:
     """Add springs, links without gravity, sensors, and loop-closing joints from the extensions of a file."""
-    for joint, (stiffness, rest) in extras.springs.items():
+    for joint, (stiffness, rest_position) in extras.springs.items():
         if joint not in report.joints or tree.joints[joint].kind not in ("revolute", "continuous", "prismatic"):
             report.warn(f"joint {joint!r}: springStiffness needs a joint with one axis; the spring is left out")
             continue
         label = f"{joint}_spring"
-        builder.add_torsion_spring(report.joints[joint].index, stiffness, rest_angle=rest, label=label)
+        builder.add_torsion_spring(report.joints[joint].index, stiffness, rest_angle=rest_position, label=label)
     for link in dict.fromkeys(extras.weightless):
         _disable_gravity(tree, groups, builder, link, extras.weightless, report)
     for link, sensor in extras.sensors:

@@ -210,7 +210,7 @@ class _Import:
                 if spring.stiffness > 0.0:
                     label = self.stage.label("actuator", f"{joint.label}_spring" + (f"{axis}" if axis else ""))
                     self.builder.add_torsion_spring(
-                        self.indices[id(joint)], spring.stiffness, 0.0, spring.rest, axis, label
+                        self.indices[id(joint)], spring.stiffness, 0.0, spring.rest_position, axis, label
                     )
 
     def _add_sites(self, bodies: dict[str, UsdBody]) -> None:

@@ -19,7 +19,7 @@ from gpusim.validate import matching
 
 End = tuple[int, Transform]
 
-SLOW = 0.05
+SOFT_TIME_CONSTANT = 0.05
 """Time constant (s) above which a constraint is visibly soft."""
 
 
@@ -155,7 +155,7 @@ def _check_softness(context: Context, e: int) -> None:
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
     if time < 0.0:  # negative values of solref are stiffness and damping for unit inertia
         time, ratio = 1.0 / math.sqrt(-time), 1.0
-    if time > SLOW:
+    if time > SOFT_TIME_CONSTANT:
         effect = f"rigid, but in MuJoCo it has a time constant of {time:g} s"
         context.report_loss("motion", "EQUALITY", e, "a soft constraint", effect, "add a spring or a bushing")
     elif is_soft((time, ratio), context.m.eq_solimp[e]):

@@ -29,7 +29,7 @@ from gpusim.importers.report import JointInfo, JointLimits
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-MIDDLE_MAX = 1.55
+MAX_MIDDLE_ANGLE = 1.55
 """Maximum angle (rad) of the second of three d6 rotations. A d6 joint has gimbal lock at 90 degrees."""
 
 
@@ -112,10 +112,10 @@ def _add_ball(context: Context, j: int, parent: int, child: int, start: Transfor
     stiffness = float(m.jnt_stiffness[j])
     if stiffness and not context.is_disabled("SPRING"):
         _, *xyz = vector(m.qpos_spring[m.jnt_qposadr[j] :][:4])
-        rest = Transform((0.0, 0.0, 0.0), (*xyz, float(m.qpos_spring[m.jnt_qposadr[j]])))
+        rest_pose = Transform((0.0, 0.0, 0.0), (*xyz, float(m.qpos_spring[m.jnt_qposadr[j]])))
         name = context.label("joint", f"{label}_spring")
         springs = (0.0, 0.0, 0.0, stiffness, stiffness, stiffness)
-        builder.add_bushing(parent, child, start * at * rest, at, stiffness=springs, label=name)
+        builder.add_bushing(parent, child, start * at * rest_pose, at, stiffness=springs, label=name)
 
 
 def _add_free(context: Context, j: int, child: int) -> None:
@@ -132,9 +132,9 @@ def _add_free(context: Context, j: int, child: int) -> None:
         report.base_joint = label
     stiffness = 0.0 if context.is_disabled("SPRING") else float(m.jnt_stiffness[j])
     if stiffness:
-        rest = frame(m.qpos_spring[q : q + 3], m.qpos_spring[q + 3 : q + 7])
+        rest_pose = frame(m.qpos_spring[q : q + 3], m.qpos_spring[q + 3 : q + 7])
         name = context.label("joint", f"{label}_spring")
-        builder.add_bushing(WORLD, child, rest, stiffness=(stiffness,) * 6, label=name)
+        builder.add_bushing(WORLD, child, rest_pose, stiffness=(stiffness,) * 6, label=name)
 
 
 def _fits_d6(context: Context, joints: list[int]) -> bool:
@@ -152,11 +152,11 @@ def _fits_d6(context: Context, joints: list[int]) -> bool:
     if any(np.abs(m.jnt_pos[j] - m.jnt_pos[hinge_joints[0]]).max() > 1e-9 for j in hinge_joints):
         return False
     if hinges > 1 and any(m.qpos0[m.jnt_qposadr[j]] for j in hinge_joints):
-        return False  # the file gives axes at qpos0, but a d6 joint needs axes at 0
+        return False  # the file gives axes at qpos0, but a d6 joint needs axes at position 0
     if hinges < 3:
         return True
     lower, upper = context.limited(m.jnt_limited[hinge_joints[1]], m.jnt_range[hinge_joints[1]])
-    return lower >= -MIDDLE_MAX and upper <= MIDDLE_MAX
+    return lower >= -MAX_MIDDLE_ANGLE and upper <= MAX_MIDDLE_ANGLE
 
 
 def _add_d6(context: Context, joints: list[int], parent: int, child: int, start: Transform) -> None:

@@ -15,7 +15,7 @@ from gpusim.typing import Array
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 _RGB, _RGBA = 1, 8
 """Roles of textures in a material, as in mjtTextureRole."""
-_LOST_MAPS = {
+_UNSUPPORTED_MAPS = {
     2: ("an occlusion map", "its creases are not darker"),
     3: ("a roughness map", "its roughness is the same everywhere"),
     4: ("a metalness map", "its metalness is the same everywhere"),
@@ -97,7 +97,7 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
     if int(m.tex_type[textures[0]]) == _CUBE:
         width = pixels.shape[1]
         faces = np.broadcast_to(pixels.reshape(-1, width, width, pixels.shape[2])[..., :3], (6, width, width, 3))
-        return Texture(faces, mapping=PROJECTED if uniform else SURFACE)  # all faces are equal
+        return Texture(faces, mapping=PROJECTED if uniform else SURFACE)  # the file has one image for all faces, or six
     repeat = np.array(m.mat_texrepeat[material], float)
     if kind == FIELD:
         half = np.array(m.hfield_size[int(m.geom_dataid[g])][:2], float)
@@ -162,7 +162,7 @@ def report_looks(context: Context) -> None:
         if m.mat_emission[k] > 0.0:
             context.report_loss("look", "MATERIAL", k, "a shining surface", "it does not shine")
         roles = np.ravel(m.mat_texid[k])
-        for role, (what, effect) in _LOST_MAPS.items():
+        for role, (what, effect) in _UNSUPPORTED_MAPS.items():
             if role < roles.size and roles[role] >= 0:
                 context.report_loss("look", "MATERIAL", k, what, effect)
     skies = sum(int(kind) == _SKYBOX for kind in m.tex_type)

@@ -125,19 +125,19 @@ class Assembly:
         Raises:
             ModelError: a pattern matches no link.
         """
-        kept = matching(keep, [link.label for link in self.links.values()])
+        unmerged = matching(keep, [link.label for link in self.links.values()])
         remaining = []
         for joint in self.joints:
             ends = [end for end in (joint.parent, joint.child) if end is not None]
-            if joint.node.get("type") != "fixed" or len(ends) < 2 or self._is_kept(ends, kept):
+            if joint.node.get("type") != "fixed" or len(ends) < 2 or self._is_kept(ends, unmerged):
                 remaining.append(joint)
             else:
                 merge(ends[0], ends[1])
         self.joints = remaining
 
     @staticmethod
-    def _is_kept(ends: list[Link], kept: set[str]) -> bool:
-        return ends[1].label in kept or any(end.mass is None or end.kinematic for end in ends)
+    def _is_kept(ends: list[Link], unmerged: set[str]) -> bool:
+        return ends[1].label in unmerged or any(end.mass is None or end.kinematic for end in ends)
 
     def add_joints(self, fixed_base: bool | None) -> None:
         """Add all joints and couplings to the builder and describe them in the report."""

@@ -13,7 +13,7 @@ from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_parts.sdf_xml import Node, read_sdf
 from gpusim.transform import Transform
 
-POSED = ("link", "frame", "joint")
+POSED_TAGS = ("link", "frame", "joint")
 
 
 @dataclass(eq=False)
@@ -102,7 +102,7 @@ class Scope:
         if head in self.models:
             model = self.models[head]
             return model.in_parent() * model.local(rest, user)
-        node = next((child for child in self.node.all(*POSED) if child.get("name") == name), None)
+        node = next((child for child in self.node.all(*POSED_TAGS) if child.get("name") == name), None)
         if node is None:
             raise user.error(
                 f"{user.title}: no frame {name!r} in {self.title}; give a link, joint, model or frame of it"
@@ -131,7 +131,7 @@ class Scope:
         head, _, rest = name.partition("::")
         if rest:
             return self.models[head].link(rest, depth) if head in self.models else None
-        node = next((child for child in self.node.all(*POSED) if child.get("name") == name), None)
+        node = next((child for child in self.node.all(*POSED_TAGS) if child.get("name") == name), None)
         if node is not None:
             if node.tag == "link" or depth > 100:  # stops at circular attachments
                 return (self, name) if node.tag == "link" else None

@@ -34,7 +34,7 @@ class Axis:
     damping: float = 0.0
     friction: float = 0.0
     stiffness: float = 0.0
-    rest: float = 0.0
+    rest_position: float = 0.0
 
     def reversed(self) -> Axis:
         """Return the axis for exchanged parent and child. The joint coordinate keeps its sign."""
@@ -146,7 +146,9 @@ def add_joint(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> 
         if axis.stiffness > 0.0:
             label = f"{joint.label}_spring" + ("2" if number else "")
             coordinate = number + spring_axis
-            builder.add_torsion_spring(index, axis.stiffness, rest_angle=axis.rest, axis=coordinate, label=label)
+            builder.add_torsion_spring(
+                index, axis.stiffness, rest_angle=axis.rest_position, axis=coordinate, label=label
+            )
     return index
 
 

@@ -319,7 +319,7 @@ def _add_visual(
     raise UnreadableError(f"<{shape.tag}> is none of {', '.join((*SOLIDS, 'mesh'))}")
 
 
-_LOST_MAPS = (
+_UNSUPPORTED_MAPS = (
     ("normal_map", "a normal map", "its surface is smooth"),
     ("roughness_map", "a roughness map", "its roughness is the same everywhere"),
     ("metalness_map", "a metalness map", "its metalness is the same everywhere"),
@@ -343,7 +343,7 @@ def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dic
     for name, path in (("roughness", "roughness"), ("metallic", "metalness")):
         if flow.find(path) is not None:
             values[name] = min(max(flow.number(path, 0.5), 0.0), 1.0)
-    for name, what, effect in _LOST_MAPS:
+    for name, what, effect in _UNSUPPORTED_MAPS:
         if flow.words(name):
             report.add("look", f"link {link.label!r}", f"has {what}", effect)
     picture = flow.words("albedo_map")

@@ -71,7 +71,7 @@ def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequen
     Raises:
         ModelError: a pattern of ``keep`` matches no link, or a body is too heavy.
     """
-    kept = matching(keep, tree.links)
+    unmerged = matching(keep, tree.links)
     world = tree.root if fixed_base and tree.root == "world" and _is_massless(tree, "world") else None
     result = Bodies({}, {}, {}, world)
     if world is None:
@@ -81,7 +81,7 @@ def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequen
     for name, joint in tree.joints.items():
         if joint.kind == "fixed" and joint.parent in result.still:
             result.still.add(joint.child)
-        if merge_fixed and joint.kind == "fixed" and joint.parent != world and joint.child not in kept:
+        if merge_fixed and joint.kind == "fixed" and joint.parent != world and joint.child not in unmerged:
             body = result.bodies[result.body_of[joint.parent]]
             body.frames[joint.child] = body.frames[joint.parent] @ joint.origin
             result.body_of[joint.child] = body.name

@@ -43,7 +43,7 @@ class CollisionRules:
 
 
 def read_collisions(document: Document) -> list[Geometry]:
-    """Return every <collision> with a volume in a checked document, and warn about the rest.
+    """Return every <collision> with a volume in a checked document, and warn about the others.
 
     Raises:
         ModelError: a number is invalid or missing.

@@ -37,7 +37,7 @@ def expand(
     try:
         with _packages_of(search, missing):
             document = _processed(xacro, path_or_text, arguments, is_text, search.folder)
-    except Exception as error:  # xacro passes on any error of its expressions
+    except Exception as error:  # xacro does not catch errors in expressions
         if missing:
             text = f"no package {missing[0]!r} for $(find); give its folder with asset_dirs=[...]"
             raise ModelError(f"xacro {name}: {text}") from None

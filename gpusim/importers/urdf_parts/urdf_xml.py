@@ -201,7 +201,7 @@ def _check_expanded(root: Element, source: Source) -> None:
 
 
 # Element -> children to keep. Collisions and visuals are stored separately. Sensors and plugins are ignored.
-_KEPT: dict[str, tuple[str, ...]] = {
+_READ_CHILDREN: dict[str, tuple[str, ...]] = {
     "robot": ("link", "joint"),
     "link": ("inertial",),
     "inertial": ("origin", "mass", "inertia"),
@@ -223,13 +223,13 @@ def _reduce(document: Document) -> None:
 
     def visit(element: Element) -> None:
         element.tag = local_name(element)
-        kept = _KEPT.get(element.tag, ())
+        allowed = _READ_CHILDREN.get(element.tag, ())
         for child in list(element):
             if not isinstance(child.tag, str):  # a processing instruction or an entity
                 element.remove(child)
                 continue
             name = local_name(child)
-            if name in kept and child.tag.rpartition("}")[0] == space and ":" not in child.tag.rpartition("}")[2]:
+            if name in allowed and child.tag.rpartition("}")[0] == space and ":" not in child.tag.rpartition("}")[2]:
                 visit(child)
                 continue
             element.remove(child)
@@ -240,7 +240,7 @@ def _reduce(document: Document) -> None:
                 document.materials.append(child)
             if name in _EXTRAS:
                 document.extras.append((element, child))
-            elif name not in _SILENT and element.tag in _KEPT:
+            elif name not in _SILENT and element.tag in _READ_CHILDREN:
                 document.ignored[name] += 1
 
     visit(document.robot)

@@ -30,7 +30,7 @@ class Passive:
     friction: float = 0.0
     armature: float = 0.0
     stiffness: float = 0.0
-    rest: float = 0.0
+    rest_position: float = 0.0
     lower: float = -math.inf
     upper: float = math.inf
 
@@ -55,7 +55,7 @@ def read_passive(stage: UsdStage, joint: UsdJoint, dof: Dof) -> Passive:
         friction=max(0.0, effort * (number("mjc:frictionloss") + number("newton:friction"))),
         armature=inertia * max(number(f"{name}:armature") for name in ("mjc", "newton", "physxJoint")),
         stiffness=per * number("mjc:stiffness"),
-        rest=number("mjc:springref") * (stage.meters if dof.linear else mjc_angle(stage)),
+        rest_position=number("mjc:springref") * (stage.meters if dof.linear else mjc_angle(stage)),
     )
     coefficient = number("physxJoint:jointFriction")
     if coefficient > 0.0:

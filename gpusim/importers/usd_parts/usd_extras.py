@@ -87,7 +87,7 @@ def _has_no_effect(key: str, value: Any) -> bool:
 
 
 _PHYSICS = ("physx", "mjc", "newton", "physics:")
-_SETTINGS, _ALONE = "settings", ("", "it is not read")
+_SETTINGS, _SEPARATE_EFFECTS = "settings", ("", "it is not read")
 _NAMED = 3
 
 
@@ -102,7 +102,7 @@ class _Unread:
         for pattern, severity, effect in _RULES:
             if re.match(pattern, key):
                 if severity:
-                    group = (severity, effect, key if effect in _ALONE else "")
+                    group = (severity, effect, key if effect in _SEPARATE_EFFECTS else "")
                     self.keys.setdefault(group, {}).setdefault(key, value)
                     self.prims.setdefault(group, {})[path] = name
                 return

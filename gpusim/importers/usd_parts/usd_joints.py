@@ -80,7 +80,7 @@ class UsdJoint:
 
     @property
     def determines_pose(self) -> bool:
-        """Return whether the joint determines the child's pose from its coordinates."""
+        """Return whether the joint coordinates determine the child's pose relative to the parent."""
         return self.kind not in ("distance", "free")
 
 
@@ -172,12 +172,12 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
 
 
 _DRIVEN = {"RevoluteJoint": ("angular",), "PrismaticJoint": ("linear",)}
-_SIX = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+_D6_AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 
 
 def _report_ignored(stage: UsdStage, path: str, kind: str, made: UsdJoint) -> None:
     """Report drives and limits that usd-core's parser ignores, and joint targets that do not exist."""
-    axes = _SIX if kind == "D6Joint" else _DRIVEN.get(kind, ())
+    axes = _D6_AXES if kind == "D6Joint" else _DRIVEN.get(kind, ())
     for schema in stage.schemas(stage.prim(path)):
         api, _, axis = schema.partition(":")
         if api == "PhysicsDriveAPI" and kind != "FixedJoint" and axis not in axes:
@@ -283,7 +283,7 @@ def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
     drives = {pair.first.name: pair.second for pair in joint.jointDrives}
     if "Distance" in limits:
         stage.report.add("motion", made.element, "a limit of the distance", "it is not limited", "use a distance joint")
-    for key in _SIX:
+    for key in _D6_AXES:
         name, linear = key[0].upper() + key[1:], key.startswith("trans")
         unit, limit = (stage.meters if linear else DEGREE), limits.get(name)
         if limit is not None and limit.enabled and limit.lower > limit.upper:

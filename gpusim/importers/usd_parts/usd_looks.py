@@ -23,7 +23,7 @@ _FINISH = {
     "roughness": ("roughness", "reflection_roughness_constant"),
     "metallic": ("metallic", "metallic_constant"),
 }
-_LOST = {
+_UNSUPPORTED_INPUTS = {
     "normal": ("has a normal map", "its surface is smooth"),
     "normalmap_texture": ("has a normal map", "its surface is smooth"),
     "emissiveColor": ("shines", "it does not shine"),
@@ -107,7 +107,7 @@ def _surface(stage: UsdStage, name: str, shader: Any) -> Surface:
         if _source(shader, "opacity") is None and texture.pixels.shape[2] == 4:
             texture = replace(texture, pixels=texture.pixels[..., :3])  # the fourth channel is not opacity
         color = texture.mean()
-    for i, (what, effect) in _LOST.items():
+    for i, (what, effect) in _UNSUPPORTED_INPUTS.items():
         if _has_effect(shader, i):
             stage.report.add("look", f"material '{name}'", what, effect)
     numbers = {word: _fraction(shader, inputs) for word, inputs in _FINISH.items()}

@@ -43,7 +43,7 @@ def read_mesh(stage: UsdStage, path: str) -> Triangles:
         or (len(corners) and not 0 <= corners.min() <= corners.max() < len(points))
     ):
         return Triangles(points, np.zeros((0, 3), int), np.zeros(0, int), np.zeros((0, 3), int))
-    corner_indices, faces = fans(counts)
+    corner_indices, faces = fan_triangles(counts)
     holes = np.array(mesh.GetHoleIndicesAttr().Get() or (), int)
     is_kept = ~np.isin(faces, holes)
     corner_indices, faces = corner_indices[is_kept], faces[is_kept]
@@ -52,7 +52,7 @@ def read_mesh(stage: UsdStage, path: str) -> Triangles:
     return Triangles(points, corners[corner_indices], faces, corner_indices)
 
 
-def fans(counts: Array) -> tuple[Array, Array]:
+def fan_triangles(counts: Array) -> tuple[Array, Array]:
     """Divide each polygon into a fan of triangles around the polygon's first corner.
 
     Return the triangles (m, 3) and the polygon index (m,) of each triangle. Triangles are indices into the list of

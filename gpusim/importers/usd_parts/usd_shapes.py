@@ -34,6 +34,7 @@ AXIS_ROTATIONS = {
     "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
     "Z": Transform(),
 }
+"""Rotation from the z axis (axis of the builder's shapes) to the axis of a USD shape."""
 
 
 @dataclass
@@ -322,8 +323,8 @@ def filter_pairs(
     self_collisions: bool | None,
 ) -> None:
     """Apply collision groups, filtered pairs, self-collision settings, and joints whose two bodies may collide."""
-    silent = _without_self_collisions(stage, bodies, self_collisions)
-    _set_groups(stage, builder, colliders, silent)
+    articulation_of = _without_self_collisions(stage, bodies, self_collisions)
+    _set_groups(stage, builder, colliders, articulation_of)
     shapes_under = _shapes_under(colliders)
     pairs = [(c.path, other) for c in colliders.values() for other in c.filtered]
     for kind in ("RigidBody", "Articulation"):
@@ -380,26 +381,26 @@ def _without_self_collisions(
     stage: UsdStage, bodies: Mapping[str, UsdBody], self_collisions: bool | None
 ) -> dict[str, str]:
     """Return a dict: path of a body -> articulation of this body, for articulations without self-collisions."""
-    silent: dict[str, str] = {}
+    articulation_of: dict[str, str] = {}
     for path, item in stage.of("Articulation"):
         roots = [path, *(str(root) for root in item.rootPrims)]
         names = ("physxArticulation:enabledSelfCollisions", "newton:selfCollisionEnabled")
         is_disabled = any(stage.value(root, name) is False for root in roots for name in names)
         if self_collisions is False or (self_collisions is None and is_disabled):
-            silent.update((str(body), path) for body in item.articulatedBodies)
-    if self_collisions is False and not silent:
-        silent = dict.fromkeys(bodies, "robot")
-    return silent
+            articulation_of.update((str(body), path) for body in item.articulatedBodies)
+    if self_collisions is False and not articulation_of:
+        articulation_of = dict.fromkeys(bodies, "robot")
+    return articulation_of
 
 
 def _set_groups(
-    stage: UsdStage, builder: ModelBuilder, colliders: Mapping[str, Collider], silent: Mapping[str, str]
+    stage: UsdStage, builder: ModelBuilder, colliders: Mapping[str, Collider], articulation_of: Mapping[str, str]
 ) -> None:
     from pxr import UsdPhysics
 
     classes: dict[tuple[frozenset[str], str], list[int]] = {}
     for collider in colliders.values():
-        key = collider.groups, silent.get(collider.body, "")
+        key = collider.groups, articulation_of.get(collider.body, "")
         classes.setdefault(key, []).extend(collider.shapes)
     classes = {key: shapes for key, shapes in classes.items() if shapes}
     table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(stage.stage)

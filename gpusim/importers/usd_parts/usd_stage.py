@@ -291,7 +291,7 @@ def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
 def _parse(stage: Any) -> dict[str, list[tuple[str, Any]]]:
     from pxr import UsdPhysics
 
-    # usd-core 26.11 warns about the old name
+    # usd-core 26.11 deprecates the name of this function
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         parsed = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])

@@ -51,7 +51,7 @@ def connect_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> 
 
 
 def spanning_tree(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree."""
+    """Return the spanning tree of the joints. ``first`` lists bodies that preferably become roots."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}
