@@ -25,8 +25,8 @@ class Finding:
     """A difference between file and model: an element that the import changed, repaired or omitted.
 
     Attributes:
-        severity: "motion" (changes the motion even without contacts), "contact" (changes only contacts), "look" (changes
-            only the appearance) or "info" (no effect, for example a corrected typo).
+        severity: "motion" (changes the motion even without contacts), "contact" (changes only contacts), "look"
+            (changes only the appearance) or "info" (no effect, for example a corrected typo).
         element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: the content of the file.
         effect: the content of the model, if it differs, or empty.

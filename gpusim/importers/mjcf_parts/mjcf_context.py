@@ -27,8 +27,8 @@ _PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 class Options:
     """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
 
-    During the import, ``xform`` rotates only vectors that the file gives in world axes. After the import, ``move_builder``
-    moves the model.
+    During the import, ``xform`` rotates only vectors that the file gives in world axes. After the import,
+    ``move_builder`` moves the model.
     """
 
     fixed_base: bool | None = None

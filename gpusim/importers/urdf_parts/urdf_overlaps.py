@@ -18,7 +18,7 @@ from gpusim.reference.collide.shapes import make_shape
 from gpusim.typing import Array
 
 MIN_OVERLAP = 1e-5
-"""Minimum overlap (m) of overlapping links. Contacts do not correct smaller overlaps (``SolverConfig.contact_slop``)."""
+"""Minimum overlap (m) of overlapping links. Contacts ignore smaller overlaps (``SolverConfig.contact_slop``)."""
 
 
 def exclude_overlapping_links(builder: ModelBuilder, report: ImportReport, self_colliding: Container[str]) -> None:
