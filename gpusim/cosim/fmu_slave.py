@@ -101,9 +101,9 @@ class CheckpointSlave:
         assert self._observation is not None
         return self._reader(partial(self._output, self._observation.slices[source].start + component)), None
 
-    # The host sets components of a vector one by one, and a vector with only some new components may be invalid.
-    # ``_write`` therefore writes all values together before the next step or read. The code catches all errors, because
-    # an uncaught error would crash the host.
+    # The host sets the components of a vector one by one. A vector with only some new components may be invalid, so
+    # ``_write`` writes all values together before the next step or read. The code catches all errors, because an
+    # uncaught error would crash the host.
 
     def _set_command(self, label: str, value: float) -> None:
         self._commands[label] = value

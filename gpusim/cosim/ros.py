@@ -38,8 +38,8 @@ _MAX_WAITING = 1000
 class RosBridge(Closing):
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
-    To run a bridge, call ``bridge(sim, sim.time)`` before each cycle, or call :meth:`run`, or pass the bridge to
-    :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and
+    To run a bridge, call ``bridge(sim, sim.time)`` before each cycle, or call :meth:`run`. You can also pass the bridge
+    to :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and
     subscribes to ``commands``. Use the bridge in a ``with`` statement, or call :meth:`close`.
 
     Args:

@@ -23,8 +23,8 @@ def add_holding_servos(
 ) -> list[str]:
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
-    The servo's gains scale with the load. The stiffness is ``I w^2`` and the damping is ``2 z I w``, with w = 2 pi
-    ``frequency`` and z = ``damping_ratio``. I is the inertia of all bodies that the joint and its followers
+    The servo's gains scale with the load. The stiffness is ``I w^2`` and the damping is ``2 z I w``. Here, w is
+    2 pi ``frequency``, and z is ``damping_ratio``. I is the inertia of all bodies that the joint and its followers
     (``<mimic>``) move. The first target is the joint's position in the imported pose. After a reset to a named posture,
     the target is the joint's position in that posture. Joints that follow another joint (``<mimic>``) get no servo.
 

@@ -32,7 +32,7 @@ WATER_DENSITY = 1000.0
 MASSLESS_FRACTION = 0.01
 """Mass that a massless body gets, as a fraction of the mean mass of all bodies with mass."""
 LIGHT_FRACTION = 2e-7
-"""Mass of a light link (a link between two joints), as a fraction of the mass of the next body in the tree."""
+"""Mass of a light link between two joints, as a fraction of the mass of the next body in the tree."""
 
 
 @dataclass(frozen=True)

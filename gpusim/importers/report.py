@@ -110,8 +110,8 @@ class JointInfo:
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
         load_inertia: load of the joint in the imported pose, to scale gains. For a revolute joint, the load is the
-            inertia about the axis of all bodies that the joint moves (kg m2). For a prismatic joint, the load is the
-            mass of all bodies that the joint moves (kg).
+            inertia (kg m2) of all bodies that the joint moves, about the joint axis. For a prismatic joint, the load is
+            the mass (kg) of all bodies that the joint moves.
         axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
             joint with several coordinates.
     """

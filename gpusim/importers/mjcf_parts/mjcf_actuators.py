@@ -255,7 +255,7 @@ def _add_on_site(context: Context, a: int, site: int) -> None:
 
 
 def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
-    """Add a force and a torque on the body of a free joint, or a torque on the body of a ball joint."""
+    """Add a force and a torque on a floating body, or a torque on the body of a ball joint."""
     m, b, gear = context.m, int(context.m.jnt_bodyid[j]), context.m.actuator_gear[a]
     body, axes = context.placements[b][0], "world" if in_parent else "body"
     if m.jnt_type[j] == FREE:

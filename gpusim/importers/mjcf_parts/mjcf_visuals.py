@@ -37,8 +37,8 @@ _KINDS = {
 def add_visuals(context: Context) -> None:
     """Add visuals for the geoms and sites of the visible groups.
 
-    If all visible geoms of a body collide, have plain colors and are not meshes, the viewer draws the collision shapes
-    instead.
+    If all visible geoms of a body collide, have plain colors and are not meshes, the body gets no visuals. The viewer
+    then draws the collision shapes.
     """
     m, groups = context.m, context.options.visual_groups
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}

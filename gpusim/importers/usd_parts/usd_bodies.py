@@ -160,8 +160,8 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies connected by fixed joints, and return the remaining joints.
 
-    Two bodies stay separate if parent or child is kinematic, if their gravity differs, or if the child's label or path
-    matches ``keep``.
+    Two bodies stay separate if one of them is kinematic, or if their gravity differs. A child whose label or path
+    matches ``keep`` also stays separate.
     """
     remaining = []
     for joint in joints:

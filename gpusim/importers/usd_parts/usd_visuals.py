@@ -31,8 +31,8 @@ def add_visuals(
 ) -> None:
     """Add visuals for all visible prims of purpose "default" or "render".
 
-    If all visible prims of a body are colliders with basic shapes and plain colors, the viewer draws the collision
-    shapes instead, in the prims' colors.
+    If all visible prims of a body are colliders with basic shapes and plain colors, the body gets no visuals. The
+    viewer then draws the collision shapes in the prims' colors.
     """
     shown: dict[str, list[Any]] = {}
     for prim in stage.prims():
