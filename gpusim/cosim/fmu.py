@@ -106,9 +106,9 @@ def write_fmu(
     _check_names(plan["variables"])
     _collect_units(plan)
     with tempfile.TemporaryDirectory() as folder:
-        made = _build(sim, plan, builder, Path(folder))
+        fmu = _build(sim, plan, builder, Path(folder))
         with atomic_file(file) as stream:
-            stream.write(made.read_bytes())
+            stream.write(fmu.read_bytes())
 
 
 def _library() -> Any:

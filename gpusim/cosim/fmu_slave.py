@@ -85,11 +85,11 @@ class CheckpointSlave:
             causality = Fmi3Causality[variable["causality"]]
             tunable = causality == Fmi3Causality.parameter
             read, write = self._access(variable)
-            made = Float64(
+            fmu_variable = Float64(
                 variable["name"], causality=causality, unit=variable["unit"], description=variable["description"],
                 variability=Fmi3Variability.tunable if tunable else continuous, getter=read, setter=write,
             )  # fmt: skip
-            self.register_variable(made, nested=False)
+            self.register_variable(fmu_variable, nested=False)
 
     def _access(self, variable: dict[str, Any]) -> tuple[Callable[[], float], Callable[[float], None] | None]:
         """Return two functions that read and write a variable."""

@@ -221,9 +221,9 @@ class RosBridge(Closing):
         topic = Topic(name, kind, self._types.hash_rihs01(kind))
         token = self._node.endpoint(len(self._declared), PUBLISHER, topic)
         self._declared.append(self._session.liveliness().declare_token(token))
-        made = _Publisher(self._session, topic, self._node.domain, gid_of(token), self._types)
-        self._declared.append(made.declared)
-        return made
+        publisher = _Publisher(self._session, topic, self._node.domain, gid_of(token), self._types)
+        self._declared.append(publisher.declared)
+        return publisher
 
     def _subscribe(self, name: str, kind: str, convert: Any) -> None:
         topic = Topic(name, kind, self._types.hash_rihs01(kind))

@@ -182,12 +182,14 @@ def _joint_spring(doc: Document, spec: ActuatorSpec) -> None:
 
 def _spring(doc: Document, spec: ActuatorSpec) -> None:
     p = spec.params
-    made = doc.add(
+    tendon = doc.add(
         doc.section("tendon"), "spatial", name=spec.label, stiffness=float(p["stiffness"]),
         damping=float(p["damping"]), springlength=float(p["rest_length"]),
     )  # fmt: skip
     for end in ("a", "b"):
-        doc.add(made, "site", site=doc.site(int(p[f"body_{end}"]), Transform(p[f"point_{end}"]), f"{spec.label}_{end}"))
+        doc.add(
+            tendon, "site", site=doc.site(int(p[f"body_{end}"]), Transform(p[f"point_{end}"]), f"{spec.label}_{end}")
+        )
 
 
 def _wrench(doc: Document, spec: ActuatorSpec) -> None:

@@ -107,8 +107,8 @@ class Document:
 
     def site(self, body: int, frame: Transform, name: str) -> str:
         """Add a site and return its name."""
-        made = self.add(self.bodies[body], "site", name=name, **pose(frame))
-        return str(made.get("name"))
+        element = self.add(self.bodies[body], "site", name=name, **pose(frame))
+        return str(element.get("name"))
 
     def report_loss(self, element: str, what: str, fix: str = "") -> None:
         """Report a feature that affects the motion and that MJCF lacks."""

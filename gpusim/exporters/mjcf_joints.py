@@ -124,7 +124,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
         lower, upper = float(params["limit_lower"][k]), float(params["limit_upper"][k])
         name = joint.label if len(axes) == 1 else f"{joint.label}_{k}"
         limit_range = None if lower == upper else finite_limits(lower, upper)
-        made = doc.add(
+        element = doc.add(
             body,
             "joint",
             name=name,
@@ -135,7 +135,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
             range=limit_range,
             **_nonzero(params, k),
         )
-        name = str(made.get("name"))
+        name = str(element.get("name"))
         doc.coordinates[index, k] = Coordinate(name, position)
         doc.report.joints[joint.label].append(name)
         doc.qpos.append(position)
@@ -199,11 +199,11 @@ def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: Joint
         doc.report.add(
             "motion", joint.element, "starts rotated and has a limit", "the limit applies relative to the start"
         )
-    made = doc.add(
+    element = doc.add(
         body, "joint", name=joint.label, type="ball", pos=joint.child_xform.position,
         range=(0.0, limit) if limit < FULL_ROTATION else None, **properties,
     )  # fmt: skip
-    doc.report.joints[joint.label].append(str(made.get("name")))
+    doc.report.joints[joint.label].append(str(element.get("name")))
     doc.qpos_index["joint", joint.label] = len(doc.qpos)
     doc.qpos += [1.0, 0.0, 0.0, 0.0]
     child = doc.model.bodies[joint.child].xform
@@ -293,11 +293,11 @@ def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, st
     """Add a spatial tendon, and return its name."""
     lower, upper = (float(joint.params[f"limit_{side}"][0]) for side in ("lower", "upper"))
     limit_range = finite_limits(max(lower, 0.0), upper) if limited else None
-    made = doc.add(doc.section("tendon"), "spatial", name=joint.label, range=limit_range, **_nonzero(joint.params, 0))
+    tendon = doc.add(doc.section("tendon"), "spatial", name=joint.label, range=limit_range, **_nonzero(joint.params, 0))
     for tag, attributes in path:
-        doc.add(made, tag, **attributes)
-    _report_tendon_armature(doc, joint, made)
-    return str(made.get("name"))
+        doc.add(tendon, tag, **attributes)
+    _report_tendon_armature(doc, joint, tendon)
+    return str(tendon.get("name"))
 
 
 def _report_tendon_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
@@ -351,11 +351,11 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
         doc.report_loss(joint.element, "a coordinate of it is not a hinge or slide")
         return
     limit_range = finite_limits(float(params["limit_lower"][0]), float(params["limit_upper"][0]))
-    made = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=limit_range, **_nonzero(params, 0))
+    tendon = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=limit_range, **_nonzero(params, 0))
     for one, factor in terms:
-        doc.add(made, "joint", joint=one.name if one else "", coef=factor)
-    _report_tendon_armature(doc, joint, made)
-    name = str(made.get("name"))
+        doc.add(tendon, "joint", joint=one.name if one else "", coef=factor)
+    _report_tendon_armature(doc, joint, tendon)
+    name = str(tendon.get("name"))
     doc.coordinates[index, 0] = Coordinate(name, sum(one.start * factor for one, factor in terms if one is not None))
     doc.report.joints[joint.label].append(name)
 
@@ -426,13 +426,13 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
     if len(known) == 2:
         doc.add(equality, "joint", name=coupling.label, joint1=first.name, joint2=second.name, polycoef=poly, **STIFF)
         return
-    made = _fixed(doc, coupling.label, known)
-    doc.add(equality, "tendon", tendon1=made, polycoef=(shift, 0, 0, 0, 0), **STIFF)
+    tendon = _fixed(doc, coupling.label, known)
+    doc.add(equality, "tendon", tendon1=tendon, polycoef=(shift, 0, 0, 0, 0), **STIFF)
 
 
 def _fixed(doc: Document, label: str, terms: list[tuple[Coordinate, float]]) -> str:
     """Add a fixed tendon, and return its name."""
-    made = doc.add(doc.section("tendon"), "fixed", name=label)
+    tendon = doc.add(doc.section("tendon"), "fixed", name=label)
     for one, factor in terms:
-        doc.add(made, "joint", joint=one.name, coef=factor)
-    return str(made.get("name"))
+        doc.add(tendon, "joint", joint=one.name, coef=factor)
+    return str(tendon.get("name"))

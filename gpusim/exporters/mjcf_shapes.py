@@ -79,8 +79,8 @@ def _geometry(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
 
 def _mesh(doc: Document, name: str, points: Array, triangles: Array | None) -> str:
     faces = None if triangles is None else np.asarray(triangles).reshape(-1)
-    made = doc.add(doc.section("asset"), "mesh", name=name, vertex=np.asarray(points).reshape(-1), face=faces)
-    return str(made.get("name"))
+    asset = doc.add(doc.section("asset"), "mesh", name=name, vertex=np.asarray(points).reshape(-1), face=faces)
+    return str(asset.get("name"))
 
 
 def _height_field(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
@@ -91,11 +91,11 @@ def _height_field(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
     base_depth = max(low - float(shape.params["base"]), 1e-3)
     size = (0.5 * dx * (columns - 1), 0.5 * dy * (rows - 1), height_range, base_depth)
     # MuJoCo's ``elevation`` starts with the last row
-    made = doc.add(
+    asset = doc.add(
         doc.section("asset"), "hfield", name=shape.label, nrow=rows, ncol=columns, size=size,
         elevation=((heights[::-1] - low) / height_range).reshape(-1),
     )  # fmt: skip
-    return {"type": "hfield", "hfield": str(made.get("name"))}
+    return {"type": "hfield", "hfield": str(asset.get("name"))}
 
 
 _FIELDS: dict[str, Any] = {"height_field": _height_field}

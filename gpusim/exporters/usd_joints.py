@@ -81,14 +81,14 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
 def _define(doc: UsdDocument, joint: JointSpec, schema: Any, columns: Array) -> Any:
     """Define a joint prim. The rotation ``columns`` (3, 3) gives the axes of the joint in the joint frames."""
     rotation = Transform.from_matrix(columns)
-    made = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
+    usd_joint = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
     for end, (body, frame) in enumerate(((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))):
         joint_frame = frame * rotation
         if body != WORLD:
-            getattr(made, f"CreateBody{end}Rel")().SetTargets([doc.bodies[body]])
-        getattr(made, f"CreateLocalPos{end}Attr")(vec3f(joint_frame.position))
-        getattr(made, f"CreateLocalRot{end}Attr")(quatf(joint_frame))
-    return made
+            getattr(usd_joint, f"CreateBody{end}Rel")().SetTargets([doc.bodies[body]])
+        getattr(usd_joint, f"CreateLocalPos{end}Attr")(vec3f(joint_frame.position))
+        getattr(usd_joint, f"CreateLocalRot{end}Attr")(quatf(joint_frame))
+    return usd_joint
 
 
 def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
@@ -105,25 +105,25 @@ def _latch(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
         doc.report_loss(joint.element, "an open latch")
         return None
     kind = UsdPhysics.FixedJoint if joint.params.get("rotation", True) else UsdPhysics.SphericalJoint
-    made = _define(doc, joint, kind, np.eye(3))
+    usd_joint = _define(doc, joint, kind, np.eye(3))
     force, torque = (joint.params.get(name, math.inf) for name in BREAKS)
     if math.isfinite(force):
-        made.CreateBreakForceAttr(force)
+        usd_joint.CreateBreakForceAttr(force)
     if math.isfinite(torque):
-        made.CreateBreakTorqueAttr(torque)
-    return made.GetPrim()
+        usd_joint.CreateBreakTorqueAttr(torque)
+    return usd_joint.GetPrim()
 
 
 def _ball(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     from pxr import UsdPhysics
 
     cone, axis = cone_of(joint)
-    made = _define(doc, joint, UsdPhysics.SphericalJoint, triad(axis))
+    usd_joint = _define(doc, joint, UsdPhysics.SphericalJoint, triad(axis))
     if math.isfinite(cone):
-        made.CreateAxisAttr("Z")
-        made.CreateConeAngle0LimitAttr(cone * DEGREES)
-        made.CreateConeAngle1LimitAttr(cone * DEGREES)
-    prim = made.GetPrim()
+        usd_joint.CreateAxisAttr("Z")
+        usd_joint.CreateConeAngle0LimitAttr(cone * DEGREES)
+        usd_joint.CreateConeAngle1LimitAttr(cone * DEGREES)
+    prim = usd_joint.GetPrim()
     if np.isfinite(joint.params["limit_upper"][3]):
         doc.report_loss(joint.element, "its limit of the whole rotation")
     _set_passive(doc, prim, joint)
@@ -137,17 +137,17 @@ def _single(doc: UsdDocument, index: int, joint: JointSpec, linear: bool) -> Any
     from pxr import UsdPhysics
 
     schema = UsdPhysics.PrismaticJoint if linear else UsdPhysics.RevoluteJoint
-    made = _define(doc, joint, schema, joint.params["columns"])
-    made.CreateAxisAttr("Z")
+    usd_joint = _define(doc, joint, schema, joint.params["columns"])
+    usd_joint.CreateAxisAttr("Z")
     unit = 1.0 if linear else DEGREES
     lower, upper = (float(joint.params[f"limit_{end}"][0]) * unit for end in ("lower", "upper"))
     if math.isfinite(lower):
-        made.CreateLowerLimitAttr(lower)
+        usd_joint.CreateLowerLimitAttr(lower)
     if math.isfinite(upper):
-        made.CreateUpperLimitAttr(upper)
+        usd_joint.CreateUpperLimitAttr(upper)
     doc.axes[index, 0] = ("linear" if linear else "angular", 1.0)
-    _set_passive(doc, made.GetPrim(), joint)
-    return made.GetPrim()
+    _set_passive(doc, usd_joint.GetPrim(), joint)
+    return usd_joint.GetPrim()
 
 
 def _revolute(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
@@ -229,16 +229,16 @@ def _generic(doc: UsdDocument, index: int, joint: JointSpec, columns: Array, mot
 def _distance(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     from pxr import UsdPhysics
 
-    made = _define(doc, joint, UsdPhysics.DistanceJoint, np.eye(3))
+    usd_joint = _define(doc, joint, UsdPhysics.DistanceJoint, np.eye(3))
     rod = joint.params["rod"]
     lower, upper = (float(joint.params[f"limit_{end}"][0]) if rod is None else float(rod) for end in ("lower", "upper"))
     if math.isfinite(lower) and lower > 0.0:
-        made.CreateMinDistanceAttr(lower)
+        usd_joint.CreateMinDistanceAttr(lower)
     if math.isfinite(upper):
-        made.CreateMaxDistanceAttr(upper)
+        usd_joint.CreateMaxDistanceAttr(upper)
     if float(joint.params["damping"][0]) > 0.0:
         doc.report_loss(joint.element, "its damping")
-    return made.GetPrim()
+    return usd_joint.GetPrim()
 
 
 def _free(doc: UsdDocument, index: int, joint: JointSpec) -> Any:

@@ -302,20 +302,20 @@ def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
     """Combine reports about the models of one file into one report."""
     if len(reports) < 2:
         return reports[0] if reports else None
-    made = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
+    result = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
     for name in ("source", "robot_name", "base_link"):
-        setattr(made, name, ", ".join(dict.fromkeys(getattr(report, name) for report in reports)))
-    for part in fields(made):
+        setattr(result, name, ", ".join(dict.fromkeys(getattr(report, name) for report in reports)))
+    for part in fields(result):
         values = [getattr(report, part.name) for report in reports]
         if part.name == "ignored":
-            made.ignored = dict(sum((Counter(value) for value in values), Counter()))
+            result.ignored = dict(sum((Counter(value) for value in values), Counter()))
         elif isinstance(values[0], Mapping):
-            setattr(made, part.name, {key: item for value in values for key, item in value.items()})
+            setattr(result, part.name, {key: item for value in values for key, item in value.items()})
         elif isinstance(values[0], list):
-            setattr(made, part.name, [item for value in values for item in value])
+            setattr(result, part.name, [item for value in values for item in value])
         elif isinstance(values[0], int | float) and part.name != "fixed_base":
-            setattr(made, part.name, sum(values))
-    return made
+            setattr(result, part.name, sum(values))
+    return result
 
 
 # Text that may differ between sentences about the same fact: names, numbers, and text in brackets.

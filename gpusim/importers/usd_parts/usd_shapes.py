@@ -76,10 +76,10 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
         if path in items:
             kind, item = items[path]
             body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
-            made = _read(stage, path, kind, item, body, meshes)
-            if made is not None:
-                made.material = _material(stage, path, item, materials)
-                colliders[path] = made
+            collider = _read(stage, path, kind, item, body, meshes)
+            if collider is not None:
+                collider.material = _material(stage, path, item, materials)
+                colliders[path] = collider
     for kind in _OTHER_TYPES:
         for path, item in stage.of(kind):
             body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
@@ -100,19 +100,19 @@ def _report_missing(stage: UsdStage, path: str, body: str, what: str, fix: str =
 def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: str) -> Collider | None:
     frame = stage.frame(item.localPos, item.localRot, path)
     xform = frame if body != WORLD else stage.world * frame
-    made = Collider(path, body, [], bool(item.collisionEnabled), Material())
-    made.owner = str(item.rigidBody)
-    made.groups = frozenset(str(group) for group in item.collisionGroups)
-    made.filtered = tuple(str(other) for other in item.filteredCollisions)
+    collider = Collider(path, body, [], bool(item.collisionEnabled), Material())
+    collider.owner = str(item.rigidBody)
+    collider.groups = frozenset(str(group) for group in item.collisionGroups)
+    collider.filtered = tuple(str(other) for other in item.filteredCollisions)
     scratch, unit = ModelBuilder(), stage.meters
     if "1" in kind and abs(item.topRadius - item.bottomRadius) > 1e-6 * item.topRadius:
         _report_missing(stage, path, body, "has different radii at its ends", "use a mesh")
         return None
     if kind == "MeshShape":
-        pieces = _mesh_pieces(stage, made, item, xform, meshes)
+        pieces = _mesh_pieces(stage, collider, item, xform, meshes)
     else:
         rotation = AXIS_ROTATIONS[item.axis.name] if hasattr(item, "axis") else Transform()
-        if kind == "ConeShape" and _is_upside_down(stage, made, item, xform):
+        if kind == "ConeShape" and _is_upside_down(stage, collider, item, xform):
             rotation = rotation * _FLIP
         pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * rotation)]
         _check_scale(stage, path, kind, item)
@@ -125,8 +125,8 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
         except ModelError as why:
             _report_missing(stage, path, body, str(why).split(": ", 1)[-1])
             continue
-        made.forms.append((form, scratch.shapes[-1].params, pose))
-    return made if made.forms else None
+        collider.forms.append((form, scratch.shapes[-1].params, pose))
+    return collider if collider.forms else None
 
 
 _BASIC = {
@@ -144,11 +144,11 @@ _BASIC = {
 _FLIP = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi)
 
 
-def _is_upside_down(stage: UsdStage, made: Collider, item: Any, xform: Transform) -> bool:
+def _is_upside_down(stage: UsdStage, collider: Collider, item: Any, xform: Transform) -> bool:
     """Return whether the prim's scale mirrors a cone along its axis."""
     axis = "XYZ".index(item.axis.name)
-    base = stage.pose(made.body) if made.body != WORLD else Transform()
-    return bool(stage.matrix(made.path)[:3, axis] @ (base * xform).matrix()[:, axis] < 0.0)
+    base = stage.pose(collider.body) if collider.body != WORLD else Transform()
+    return bool(stage.matrix(collider.path)[:3, axis] @ (base * xform).matrix()[:, axis] < 0.0)
 
 
 def _sizes(kind: str, item: Any, unit: float) -> tuple[Any, ...]:
@@ -176,21 +176,21 @@ def _check_scale(stage: UsdStage, path: str, kind: str, item: Any) -> None:
 
 
 def _mesh_pieces(
-    stage: UsdStage, made: Collider, item: Any, xform: Transform, meshes: str
+    stage: UsdStage, collider: Collider, item: Any, xform: Transform, meshes: str
 ) -> list[tuple[str, tuple[Any, ...], Transform]]:
-    mesh = read_mesh(stage, made.path)
+    mesh = read_mesh(stage, collider.path)
     points, triangles = mesh.points, mesh.triangles
-    matrix = stage.matrix(made.path)
-    base = stage.pose(made.body) if made.body != WORLD else Transform()
-    if made.body != WORLD and np.linalg.det(matrix[:3, :3]) < 0.0:
+    matrix = stage.matrix(collider.path)
+    base = stage.pose(collider.body) if collider.body != WORLD else Transform()
+    if collider.body != WORLD and np.linalg.det(matrix[:3, :3]) < 0.0:
         triangles = triangles[:, ::-1]
     world = points @ matrix[:3, :3].T + matrix[:3, 3]
     local = (base * xform).inverse().apply(world)
     how = str(item.approximation)
-    stage.used.add((made.path, "physics:approximation"))
+    stage.used.add((collider.path, "physics:approximation"))
     if not len(points) or not np.abs(local).max() < MAX_COORDINATE:  # False for NaN, too, which would abort coacd
         what = "its mesh has no points" if not len(points) else "a point of its mesh is not finite or far away"
-        _report_missing(stage, made.path, made.body, what)
+        _report_missing(stage, collider.path, collider.body, what)
         return []
     if how == "boundingSphere":
         center = 0.5 * (local.min(axis=0) + local.max(axis=0))
@@ -200,15 +200,15 @@ def _mesh_pieces(
         center, half = 0.5 * (local.min(axis=0) + local.max(axis=0)), 0.5 * np.ptp(local, axis=0)
         return [("box", (tuple(np.maximum(half, 1e-4)),), xform * Transform(center))]
     if how in ("", "none", "meshSimplification", "sdf"):
-        made.mesh = xform.apply(local), triangles
-        if made.body == WORLD and len(triangles):
+        collider.mesh = xform.apply(local), triangles
+        if collider.body == WORLD and len(triangles):
             return [("triangle_mesh", ((local, triangles),), xform)]
     if meshes == "decompose" and how != "convexHull":
-        parts = _decompose(stage, made.path, local, triangles)
+        parts = _decompose(stage, collider.path, local, triangles)
         if parts:
             return [("hull", (part,), xform) for part in parts]
     elif how != "convexHull":
-        _report_hull(stage, made.path, local, triangles, how or "none")
+        _report_hull(stage, collider.path, local, triangles, how or "none")
     return [("hull", (local,), xform)]
 
 
@@ -306,12 +306,12 @@ def add_shapes(
         for kind, params, pose in collider.forms:
             label = stage.label("shape", collider.path)
             try:
-                made = builder.add_shape(kind, index, params, offset * pose, collider.material, label)
+                shape = builder.add_shape(kind, index, params, offset * pose, collider.material, label)
             except ModelError as why:
                 stage.report.add("contact", f"collider '{collider.path}'", str(why).split(": ", 1)[-1], "left out")
                 continue
-            collider.shapes.append(made)
-            stage.report.shapes.setdefault(owner, []).append(made)
+            collider.shapes.append(shape)
+            stage.report.shapes.setdefault(owner, []).append(shape)
 
 
 def filter_pairs(

@@ -101,13 +101,13 @@ def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], 
             pose = offset * base.inverse() * frame
             surface = _without_texture(stage, prim_surface(stage, prim), f"a {kind}")
             finish = {name: getattr(surface.look, name) for name in ("alpha", "roughness", "metallic")}
-            made = builder.add_visual(index, kind, *sizes, xform=pose, color=surface.color, label=label, **finish)
+            visual = builder.add_visual(index, kind, *sizes, xform=pose, color=surface.color, label=label, **finish)
         else:
-            made = builder.add_visual(index, "mesh", _pieces(stage, prim, path, base), xform=offset, label=label)
+            visual = builder.add_visual(index, "mesh", _pieces(stage, prim, path, base), xform=offset, label=label)
     except ModelError as why:
         stage.report.add("look", f"visual '{path}'", str(why).split(": ", 1)[-1], "it is not drawn")
         return
-    stage.report.visuals.setdefault(owner, []).append(made)
+    stage.report.visuals.setdefault(owner, []).append(visual)
 
 
 def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] | None:
@@ -155,10 +155,10 @@ def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Pie
         used, renumbered = np.unique(mesh.triangles[chosen][:, order], return_inverse=True)
         piece_normals = None if normals is None else normals[chosen][:, order]
         uv = None if uv is None else uv[chosen][:, order]
-        made = mesh_pieces(
+        new_pieces = mesh_pieces(
             f"visual '{path}'", (vertices[used], renumbered.reshape(-1, 3)), uv=uv, normals=piece_normals
         )
-        pieces += [replace(piece, color=surface.color, look=surface.look) for piece in made]
+        pieces += [replace(piece, color=surface.color, look=surface.look) for piece in new_pieces]
     if not pieces:
         raise ModelError(f"visual '{path}': has no triangles; give it some")
     return tuple(pieces)
