@@ -380,7 +380,11 @@ SUMS = {
         "<motor joint='a'/><motor site='end' gear='0 0 1 0 0 0'/>",
         f"joint 'a': {SHARED}",
     ),
-    "one on a site": (RANGED, "<motor site='end' gear='0 0 1 0 0 0'/>", "joint 'a': actuatorfrcrange with an actuator on"),
+    "one on a site": (
+        RANGED,
+        "<motor site='end' gear='0 0 1 0 0 0'/>",
+        "joint 'a': actuatorfrcrange with an actuator on",
+    ),
     "one on a fixed tendon": (RANGED, "<motor tendon='sum'/>", "joint 'a': actuatorfrcrange with an actuator on"),
     "one on a spatial tendon": (RANGED, "<motor tendon='rope'/>", "joint 'a': actuatorfrcrange with an actuator on"),
     "two on a tendon": ("", "<motor tendon='short'/><motor tendon='short'/>", f"tendon 'short': {SHARED}"),
