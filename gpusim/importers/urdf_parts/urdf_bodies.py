@@ -192,7 +192,8 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
     elif _has_point_masses(tree, body):
         inertia = sphere_inertia(mass)
         tree.warn(
-            f"{title}: almost no inertia, since merged links have none; {_describe(inertia)} used instead", severity
+            f"{title}: almost no inertia, since links of the body have none; {_describe(inertia)} used instead",
+            severity,
         )
     body.mass = MassProperties(mass, body.mass.com, inertia)
 
