@@ -149,12 +149,12 @@ def add_still_body(scene: Scene) -> None:
 
 def show_findings(report: ImportReport, path: str) -> None:
     """Print at most ten findings of an import on stderr."""
-    from gpusim.importers.report import SEVERITIES, one_for_each_fact
+    from gpusim.importers.report import SEVERITIES, merge_similar_sentences
 
     lines = [
         f"warning: {severity}: {sentence}" if severity != "info" else f"warning: {sentence}"
         for severity in SEVERITIES
-        for sentence in one_for_each_fact(f.sentence for f in report.findings if f.severity == severity)
+        for sentence in merge_similar_sentences(f.sentence for f in report.findings if f.severity == severity)
     ]
     for line in lines[:_MAX_FINDINGS]:
         note(line)

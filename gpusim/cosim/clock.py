@@ -1,4 +1,4 @@
-"""Clock loops for hardware in the loop. Each cycle has an absolute deadline, and a report contains the lateness."""
+"""Clock loops for hardware in the loop. Each cycle has an absolute deadline, and a report lists the delays."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ class _Durations:
 
     def __init__(self) -> None:
         self._counts = np.zeros(_BINS, np.int64)
-        self._sum, self._least, self._most, self._number = 0, 1 << 62, 0, 0
+        self._sum, self._min, self._max, self._number = 0, 1 << 62, 0, 0
 
     def add(self, ns: int) -> None:
         self._counts[min(int(_BINS_IN_OCTAVE * math.log2(max(ns, 1))), _BINS - 1)] += 1
         self._sum += ns
         self._number += 1
-        self._least, self._most = min(self._least, ns), max(self._most, ns)
+        self._min, self._max = min(self._min, ns), max(self._max, ns)
 
     def spread(self) -> Spread:
         if not self._number:
             return Spread()
-        place = int(np.searchsorted(np.cumsum(self._counts), 0.99 * self._number))
-        bound = min(2.0 ** ((place + 1) / _BINS_IN_OCTAVE), self._most)
-        return Spread(self._least / _NS, self._sum / self._number / _NS, bound / _NS, self._most / _NS)
+        index = int(np.searchsorted(np.cumsum(self._counts), 0.99 * self._number))
+        bound = min(2.0 ** ((index + 1) / _BINS_IN_OCTAVE), self._max)
+        return Spread(self._min / _NS, self._sum / self._number / _NS, bound / _NS, self._max / _NS)
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class StepClock:
             self._start = self._clock()
         self.end()
         due = self._due(self._next)
-        while (rest := due - self._clock()) > self._spin:
-            self._sleep((rest - self._spin) / _NS)
+        while (remaining := due - self._clock()) > self._spin:
+            self._sleep((remaining - self._spin) / _NS)
         while (now := self._clock()) < due:
             pass
         self._late.add(now - due)
@@ -219,7 +219,7 @@ def run_clock(
         Report of lateness, overruns and lost deadlines.
 
     Raises:
-        ModelError: the period is not a multiple of the step size, or an argument breaks a rule.
+        ModelError: the period is not a multiple of the step size, or an argument is invalid.
         UnknownNameError: the overrun policy is unknown.
     """
     steps = steps_in_cycle("run_clock", sim, rate)
@@ -229,14 +229,14 @@ def run_clock(
     if callback is not None and not callable(callback):
         raise validate.fail("run_clock", f"callback = {callback!r} is not a function", "give a function of (sim, time)")
     if duration is None and callback is None:
-        raise validate.fail("run_clock", "without duration and callback it never ends", "give one of them")
+        raise validate.fail("run_clock", "the loop never ends without a duration and a callback", "give one of them")
     with ExitStack() as stack:
         notes = stack.enter_context(realtime_thread(priority)) if realtime else []
         stack.enter_context(_no_garbage_collection())
         while clock.deadlines < limit:
             clock.wait()
             answer = None if callback is None else callback(sim, sim.time)
-            if answer is False or (getattr(answer, "dtype", "") == "bool" and not np.any(answer)):  # or NumPy's bool
+            if answer is False or (getattr(answer, "dtype", "") == "bool" and not np.any(answer)):  # also a NumPy bool
                 break
             sim.step(steps)
             if not sim.health().any():
@@ -247,7 +247,7 @@ def run_clock(
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector, which causes delays."""
+    """Disable the garbage collector, because a collection delays a cycle."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -271,6 +271,6 @@ def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
     exact = 1.0 / (validate.positive(element, "rate", rate) * sim.config.dt)
     steps = round(exact)
     if steps < 1 or abs(exact - steps) > 1e-6 * exact:
-        rule = f"rate = {rate:g} is not {1.0 / sim.config.dt:g}, the steps in a second, over a whole number"
+        rule = f"rate = {rate:g} must be the step rate {1.0 / sim.config.dt:g} divided by a whole number"
         raise validate.fail(element, rule, f"give e.g. {1.0 / sim.config.dt / max(steps, 1):g}")
     return steps

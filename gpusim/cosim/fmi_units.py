@@ -32,11 +32,11 @@ def fmi_unit(text: str) -> dict[str, Any] | None:
         factor *= scale**power
         for unit, exponent in base.items():
             powers[unit] += exponent * power
-    found: dict[str, Any] = {unit: power for unit, power in powers.items() if power}
-    return found | ({"factor": factor} if factor != 1.0 else {})
+    attributes: dict[str, Any] = {unit: power for unit, power in powers.items() if power}
+    return attributes | ({"factor": factor} if factor != 1.0 else {})
 
 
 def _radians(text: str) -> int:
     """Return the exponent of the radian in a unit, because ``units.parse`` omits radians."""
-    above, _, below = text.partition("/")
-    return above.split().count("rad") - below.split().count("rad")
+    numerator, _, denominator = text.partition("/")
+    return numerator.split().count("rad") - denominator.split().count("rad")

@@ -36,7 +36,7 @@ try:
     from pythonfmu3 import Fmi3Slave
 
     from gpusim.cosim.fmu_slave import CheckpointSlave
-except Exception as error:  # an error of the import would crash the host, and one of the instance is logged
+except Exception as error:  # an import error would crash the host, but the host logs an error in __init__
     MISSING = "this FMU needs Python 3.10 or newer with gpusim {version}, and the host has Python %s in %s (%s)" % (
         sys.version.split()[0], sys.prefix, error)
 
@@ -51,7 +51,7 @@ class {identifier}(CheckpointSlave, Fmi3Slave):
     """The FMU."""
 '''
 _NEEDS = """This FMU needs Python 3.10 or newer with gpusim {version} and NumPy on the computer that runs it.
-The host must be a Python program (such as FMPy), or load the shared library of this Python before the FMU.
+The host must be a Python program (such as FMPy), or must load the shared library of this Python before the FMU.
 The FMU has binaries for Linux and Windows on x86-64. The backend is "{backend}"{compiler}.
 """
 _PAGE = """<!DOCTYPE html>
@@ -86,7 +86,7 @@ def write_fmu(
         parameters: names or wildcards of writable signals, such as ``body.load.mass``.
         step: default communication step (s), or None for the step size of the simulation.
         stop_time: default end time of a run (s).
-        description: description in one line.
+        description: one-line description.
 
     Raises:
         UnknownNameError: a signal or command does not exist.
@@ -96,7 +96,7 @@ def write_fmu(
     file = check_output_file(path, (".fmu",), "FMU")
     builder = _library()
     if sim.num_worlds != 1:
-        raise validate.fail("FMU", f"the simulation has {sim.num_worlds} worlds", "give one with one world")
+        raise validate.fail("FMU", f"the simulation has {sim.num_worlds} worlds", "give a simulation with one world")
     size = sim.config.dt if step is None else validate.positive("FMU", "step", step)
     plan: dict[str, Any] = {
         "name": file.stem, "description": description, "tool": f"gpusim {version()}", "step": size,
@@ -104,11 +104,11 @@ def write_fmu(
     }  # fmt: skip
     plan["variables"] = [*_inputs(sim, inputs), *_signals(sim, parameters, "parameter"), *_outputs(sim, outputs)]
     _check_names(plan["variables"])
-    _take_units(plan)
+    _collect_units(plan)
     with tempfile.TemporaryDirectory() as folder:
-        made = _build(sim, plan, builder, Path(folder))
+        fmu = _build(sim, plan, builder, Path(folder))
         with atomic_file(file) as stream:
-            stream.write(made.read_bytes())
+            stream.write(fmu.read_bytes())
 
 
 def _library() -> Any:
@@ -123,10 +123,10 @@ def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) ->
     """Build the FMU in ``folder`` and return the path of the .fmu file."""
     checkpoint = folder / CHECKPOINT
     sim.save(checkpoint)
-    found = read_checkpoint(checkpoint)
-    if found.model_text is None:
+    stored = read_checkpoint(checkpoint)
+    if stored.model_text is None:
         raise ModelError(
-            f"FMU: the model cannot be stored, since {found.header['unstored']}; use blocks without Python"
+            f"FMU: the model cannot be stored, since {stored.header['unstored']}; use blocks without Python"
         )
     digest = hashlib.sha256(checkpoint.read_bytes() + json.dumps(plan).encode()).hexdigest()
     plan["token"] = digest
@@ -137,15 +137,15 @@ def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) ->
     script = folder / f"{identifier}_{digest[:12]}.py"
     text = _SCRIPT.format(name=plan["name"], version=version(), identifier=identifier)
     script.write_text(text, encoding="utf-8")
-    documents = _documents(sim, plan, folder)
-    made: Path = builder.build_FMU(
+    documents = _write_documents(sim, plan, folder)
+    fmu: Path = builder.build_FMU(
         script, dest=folder / "made", project_files=[checkpoint, folder / PLAN], documentation_folder=documents,
         canGetAndSetFMUState=True, canSerializeFMUState=True, canHandleVariableCommunicationStepSize=True,
     )  # fmt: skip
-    return made
+    return fmu
 
 
-def _documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Path:
+def _write_documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Path:
     """Write the FMU's documentation, and return its folder."""
     compiler = ", which also needs a C++ compiler" if sim.backend_name == "native" else ""
     needs = _NEEDS.format(version=version(), backend=sim.backend_name, compiler=compiler)
@@ -160,30 +160,33 @@ def _documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Path:
 # Variables.
 
 
-def _inputs(sim: Simulation, given: str | Sequence[str] | None) -> list[dict[str, Any]]:
+def _inputs(sim: Simulation, inputs: str | Sequence[str] | None) -> list[dict[str, Any]]:
     """Return the variables of the inputs (commands or writable signals)."""
-    names = list(sim.model.operator_commands) if given is None else [given] if isinstance(given, str) else list(given)
-    hints, signals, found = _hints(sim.model), sim.signals(), []
+    if inputs is None:
+        names = list(sim.model.operator_commands)
+    else:
+        names = [inputs] if isinstance(inputs, str) else list(inputs)
+    hints, signals, variables = _hints(sim.model), sim.signals(), []
     for name in names:
         if fnmatch.filter([name, *sim.model.controls], name)[1:]:
             labels = chosen_commands(sim.runtime, name)
             for label in labels:
                 check_free(sim.runtime, label)
-            found += [_command(label, hints.get(label)) for label in labels]
+            variables += [_command(label, hints.get(label)) for label in labels]
         elif fnmatch.filter([name, *signals], name)[1:]:
-            found += _signals(sim, [name], "input")
+            variables += _signals(sim, [name], "input")
         else:
             raise unknown_name("command or signal", name, [*sim.model.controls, *signals])
-    return found
+    return variables
 
 
 def _hints(model: Model) -> dict[str, UiHints]:
     """Return the ranges and units of commands and diagram inputs."""
-    found = dict(command_hints(model))
+    hints = dict(command_hints(model))
     for diagram in model.diagrams:
         for item in diagram.operator_inputs:
-            found[item.label] = UiHints(item.lower, item.upper, unit=item.unit or "-", limited=False)
-    return found
+            hints[item.label] = UiHints(item.lower, item.upper, unit=item.unit or "-", limited=False)
+    return hints
 
 
 def _command(label: str, hints: UiHints | None) -> dict[str, Any]:
@@ -198,7 +201,7 @@ def _signals(sim: Simulation, names: str | Sequence[str], causality: str) -> lis
     found = matching("signal", names, known) if names else []
     for name in found:
         if not known[name].writable:
-            raise validate.fail(f"FMU {causality} '{name}'", "the signal cannot be written", "give a writable one")
+            raise validate.fail(f"FMU {causality} '{name}'", "the signal cannot be written", "give a writable signal")
     return [variable for name in found for variable in _components(known[name], causality)]
 
 
@@ -229,12 +232,12 @@ def _check_names(variables: Sequence[dict[str, Any]]) -> None:
     seen = {"time"}
     for name in (variable["name"] for variable in variables):
         if name in seen:
-            raise validate.fail("FMU", f"two variables have the name '{name}'", "give each of them once")
+            raise validate.fail("FMU", f"two variables have the name '{name}'", "give each name once")
         seen.add(name)
 
 
-def _take_units(plan: dict[str, Any]) -> None:
-    """Define the units of all variables."""
+def _collect_units(plan: dict[str, Any]) -> None:
+    """Add the FMI units of all variables to the plan. A unit that FMI lacks becomes part of the description."""
     for variable in plan["variables"]:
         base = fmi_unit(variable["unit"])
         if base is None:

@@ -1,6 +1,6 @@
 """Code that runs in an FMU.
 
-The FMU contains a checkpoint, from which this code loads a simulation. pythonfmu3 calls the code.
+The code loads a simulation from the checkpoint in the FMU. pythonfmu3 calls the code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHECKPOINT, PLAN = "checkpoint.npz", "fmu.json"
 _TIME = "fmu/time"
 
 
-class KeptState:
+class SavedState:
     """Saved state of an FMU in memory. :meth:`to_bytes` converts the state only once."""
 
     def __init__(self, snapshot: Snapshot, time: float, pack: Callable[[Snapshot, float], bytes]) -> None:
@@ -62,7 +62,7 @@ class CheckpointSlave:
         self._commands: dict[str, float] = {}
         self._failure: str | None = None
         outputs = list(dict.fromkeys(v["source"] for v in self.plan["variables"] if v["causality"] == "output"))
-        self._seen = self.sim.observe(outputs) if outputs else None
+        self._observation = self.sim.observe(outputs) if outputs else None
         self._fresh = False
         self._describe()
         self._register()
@@ -85,11 +85,11 @@ class CheckpointSlave:
             causality = Fmi3Causality[variable["causality"]]
             tunable = causality == Fmi3Causality.parameter
             read, write = self._access(variable)
-            made = Float64(
+            fmu_variable = Float64(
                 variable["name"], causality=causality, unit=variable["unit"], description=variable["description"],
                 variability=Fmi3Variability.tunable if tunable else continuous, getter=read, setter=write,
             )  # fmt: skip
-            self.register_variable(made, nested=False)
+            self.register_variable(fmu_variable, nested=False)
 
     def _access(self, variable: dict[str, Any]) -> tuple[Callable[[], float], Callable[[float], None] | None]:
         """Return two functions that read and write a variable."""
@@ -98,12 +98,12 @@ class CheckpointSlave:
             return self._reader(partial(self._command, source)), partial(self._set_command, source)
         if variable["causality"] != "output":
             return self._reader(partial(self._value, source, component)), partial(self._set, source, component)
-        assert self._seen is not None
-        return self._reader(partial(self._output, self._seen.slices[source].start + component)), None
+        assert self._observation is not None
+        return self._reader(partial(self._output, self._observation.slices[source].start + component)), None
 
-    # Values that the host sets. ``_write`` writes all values together before the next step or reading, because a vector
-    # with only some new components may be invalid. An uncaught error would crash the host, so the code catches all
-    # errors.
+    # The host sets the components of a vector one by one. A vector with only some new components may be invalid, so
+    # ``_write`` writes all values together before the next step or read. The code catches all errors, because an
+    # uncaught error would crash the host.
 
     def _set_command(self, label: str, value: float) -> None:
         self._commands[label] = value
@@ -147,11 +147,11 @@ class CheckpointSlave:
         return float(self.sim.read(name, numpy=True)[0].reshape(-1)[component])
 
     def _output(self, column: int) -> float:
-        assert self._seen is not None
+        assert self._observation is not None
         if not self._fresh:
-            self._seen.read()
+            self._observation.read()
             self._fresh = True
-        return float(on_host(self._seen.array)[0, column])
+        return float(on_host(self._observation.array)[0, column])
 
     def do_step(self, current_time: float, step_size: float) -> Any:
         """Advance to the next communication point, with steps of at most ``config.dt`` seconds."""
@@ -178,7 +178,7 @@ class CheckpointSlave:
             self._fail(self.sim.health_report())
 
     def to_xml(self, *options: Any) -> Element:
-        """Return the model description, and add the ranges, names and digits that pythonfmu3 omits."""
+        """Return the model description, with the names, ranges and exact numbers that pythonfmu3 omits."""
         root: Element = super().to_xml(*options)  # type: ignore[misc]
         root.set("modelName", self.plan["name"])
         root.set("generationTool", self.plan["tool"])
@@ -191,36 +191,39 @@ class CheckpointSlave:
                 element.set("start", repr(self.vars[number].getter()))
         return root
 
-    def _get_fmu_state(self) -> KeptState:
+    def _get_fmu_state(self) -> SavedState:
         try:
             self._write()
         except Exception as error:
             self._fail(error)
-        return KeptState(self.sim.snapshot(), self.time, self._packed)
+        return SavedState(self.sim.snapshot(), self.time, self._pack_state)
 
-    def _set_fmu_state(self, kept: KeptState | bytes) -> None:
+    def _set_fmu_state(self, state: SavedState | bytes) -> None:
         self._values, self._commands, self._fresh = {}, {}, False
         try:
-            snapshot, self.time = self._unpacked(kept) if isinstance(kept, bytes) else (kept.snapshot, kept.time)
+            if isinstance(state, bytes):
+                snapshot, self.time = self._unpack_state(state)
+            else:
+                snapshot, self.time = state.snapshot, state.time
             self.sim.restore(snapshot)
             self._failure = None
         except Exception as error:
             self._fail(error)
 
-    def _unpacked(self, kept: bytes) -> tuple[Snapshot, float]:
-        found, model = unpacked_checkpoint("FMU state", kept), self.sim.runtime.built
-        check_model("FMU state", model, found.header["digest"])
-        return found.snapshot(model.groups), float(found.arrays[_TIME])
+    def _unpack_state(self, state: bytes) -> tuple[Snapshot, float]:
+        checkpoint, model = unpacked_checkpoint("FMU state", state), self.sim.runtime.built
+        check_model("FMU state", model, checkpoint.header["digest"])
+        return checkpoint.snapshot(model.groups), float(checkpoint.arrays[_TIME])
 
-    def _packed(self, snapshot: Snapshot, time: float) -> bytes:
+    def _pack_state(self, snapshot: Snapshot, time: float) -> bytes:
         sim = self.sim
         settings = Settings(sim.backend_name, sim.dtype, sim.fast, sim.config)
         return packed_checkpoint(snapshot, sim.runtime.built, settings, {_TIME: np.array(time)})
 
     @staticmethod
-    def _fmu_state_to_bytes(kept: KeptState | bytes) -> bytes:
-        return kept if isinstance(kept, bytes) else kept.to_bytes()
+    def _fmu_state_to_bytes(state: SavedState | bytes) -> bytes:
+        return state if isinstance(state, bytes) else state.to_bytes()
 
     @staticmethod
-    def _fmu_state_from_bytes(kept: bytes) -> bytes:
-        return kept
+    def _fmu_state_from_bytes(state: bytes) -> bytes:
+        return state

@@ -18,10 +18,10 @@ _HEADER = struct.Struct("<4sBBBBIHHHHId")
 
 The fields are magic, version, kind, frame, bytes per number, sequence, first, count, total, world, 0, time.
 """
-_MOST = 1400
-"""Maximum size of a packet in bytes, such that a packet fits into one Ethernet frame."""
+_MAX_SIZE = 1400
+"""Maximum size of a packet in bytes. A packet of this size fits into one Ethernet frame."""
 _LENGTH = struct.Struct("<H")
-_LONGEST_LABEL = _MOST - _HEADER.size - _LENGTH.size
+_LONGEST_LABEL = _MAX_SIZE - _HEADER.size - _LENGTH.size
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Frame:
     Attributes:
         number: number of the frame in the header of packets.
         axes: rotation or reflection to the axes of the program (3, 3). ``axes @ p`` converts the point p.
-        unit: length units of the program in one meter.
+        unit: number of the program's length units in one meter.
     """
 
     number: int
@@ -41,8 +41,8 @@ class Frame:
     def converted(self, poses: Array) -> Array:
         """Convert poses (n, 7) to the axes of the program. A pose is a position and a quaternion xyzw.
 
-        In left-handed axes, rotation angles have the opposite sign. The vector part of the quaternion is therefore
-        converted as an axial vector.
+        In left-handed axes, rotation angles have the opposite sign. Therefore, the vector part of the quaternion is an
+        axial vector.
         """
         sign = round(float(np.linalg.det(self.axes)))
         positions, vectors = (poses[:, k : k + 3] @ self.axes.T for k in (0, 3))
@@ -59,7 +59,7 @@ FRAMES = {
 
 @dataclass(frozen=True)
 class PacketFormat:
-    """Data that is equal in all packets of a stream.
+    """Header fields that are the same in all packets of a stream.
 
     Attributes:
         frame: number of the frame.
@@ -76,9 +76,9 @@ class PacketFormat:
     def poses(self, poses: Array, sequence: int, time: float) -> Iterator[bytes]:
         """Yield the packets for one sample of poses (total, 7)."""
         numbers = poses.astype(self.dtype)
-        most = (_MOST - _HEADER.size) // (7 * numbers.itemsize)
-        for first in range(0, self.total, most):
-            part = numbers[first : first + most]
+        bodies_per_packet = (_MAX_SIZE - _HEADER.size) // (7 * numbers.itemsize)
+        for first in range(0, self.total, bodies_per_packet):
+            part = numbers[first : first + bodies_per_packet]
             yield self._header(POSES, sequence, first, len(part), time) + part.tobytes()
 
     def labels(self, labels: Sequence[str], sequence: int, time: float) -> Iterator[bytes]:
@@ -87,7 +87,7 @@ class PacketFormat:
         for number, label in enumerate(labels):
             text = label.encode()[:_LONGEST_LABEL]
             entry = _LENGTH.pack(len(text)) + text
-            if _HEADER.size + len(packed) + len(entry) > _MOST:
+            if _HEADER.size + len(packed) + len(entry) > _MAX_SIZE:
                 yield self._header(LABELS, sequence, first, count, time) + packed
                 packed, first, count = b"", number, 0
             packed, count = packed + entry, count + 1

@@ -28,9 +28,9 @@ _CLOCK, _TRANSFORMS, _JOINTS = "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessag
 _COMMANDS, _TICK = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Empty"
 _NS = 1_000_000_000
 _POLL = 1e-3
-"""Interval between two checks for a controller, s."""
-_CONNECTS_WITHIN = 1.0
-"""A bridge warns if it finds no router within this time, s."""
+"""Time between two checks for a controller or a router, s."""
+_CONNECT_TIMEOUT = 1.0
+"""Time after which the bridge warns that no router answers, s."""
 _MAX_WAITING = 1000
 """Maximum number of messages in the queue."""
 
@@ -38,8 +38,8 @@ _MAX_WAITING = 1000
 class RosBridge(Closing):
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
-    To run a bridge, call ``bridge(sim, sim.time)`` before each cycle, or call :meth:`run`, or pass the bridge to
-    :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and
+    To run a bridge, call ``bridge(sim, sim.time)`` before each cycle, or call :meth:`run`. You can also pass the bridge
+    to :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and
     subscribes to ``commands``. Use the bridge in a ``with`` statement, or call :meth:`close`.
 
     Args:
@@ -48,10 +48,10 @@ class RosBridge(Closing):
         bodies: labels or wildcards of bodies in ``/tf``.
         namespace: the ROS namespace of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
         domain: value of ROS_DOMAIN_ID.
-        lockstep: whether each cycle waits for commands or for a message on ``tick``.
+        lockstep: True makes each cycle wait for commands or for a message on ``tick``.
         timeout: maximum wait in a cycle (s).
         connect: Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
-        session: an open ``zenoh.Session`` to use instead of ``connect``. The bridge does not close a given session.
+        session: an open ``zenoh.Session`` to use instead of ``connect``. The bridge does not close this session.
         world: index of the world.
 
     Attributes:
@@ -61,7 +61,7 @@ class RosBridge(Closing):
 
     Raises:
         UnknownNameError: a command or body does not exist.
-        ModelError: a library is missing, or an argument breaks a rule.
+        ModelError: a library is missing, or an argument is invalid.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class RosBridge(Closing):
     ) -> None:
         self._types = _message_types()
         self._sim, self._world = sim, int(chosen_worlds("RosBridge", [world], sim.num_worlds)[0])
-        self._met = False
+        self._is_connected = False
         self._lockstep, self._timeout = lockstep, validate.positive("RosBridge", "timeout", timeout)
-        self._choose(sim, commands, bodies)
+        self._select_signals(sim, commands, bodies)
         self._received: queue.Queue[bytes | None] = queue.Queue(_MAX_WAITING)
         namespace = checked_namespace(namespace)
         if isinstance(domain, bool) or not isinstance(domain, int) or not 0 <= domain <= 232:
             raise validate.fail("RosBridge", f"domain = {domain!r} is not within 0 to 232", "give ROS_DOMAIN_ID")
-        self._session, self._owned = (_opened(connect), True) if session is None else (session, False)
+        self._session, self._owned = (_open_session(connect), True) if session is None else (session, False)
         self._node = Node(domain, str(self._session.zid()), namespace, "gpusim")
         self._declared: list[Any] = [self._session.liveliness().declare_token(self._node.token())]
         self._clock, self._tf, self._states = (
@@ -97,7 +97,7 @@ class RosBridge(Closing):
         self._subscribe(f"{namespace}/commands", _COMMANDS, lambda payload: payload)
         self._subscribe(f"{namespace}/tick", _TICK, lambda payload: None)
 
-    def _choose(self, sim: Simulation, commands: Any, bodies: Any) -> None:
+    def _select_signals(self, sim: Simulation, commands: Any, bodies: Any) -> None:
         """Select the signals and commands of the messages."""
         chosen = sim.model.operator_commands if commands is None else commands
         self.commands = sim.command(chosen).names if len(chosen) else []
@@ -108,7 +108,7 @@ class RosBridge(Closing):
         names = ["sim.time"]
         names += [f"joint.{joint}.{part}" for part in ("position", "velocity") for joint in self.joints]
         names += [f"body.{body}.{part}" for body in self.bodies for part in ("position", "orientation")]
-        self._seen = sim.observe(names)
+        self._observation = sim.observe(names)
 
     # Messages.
 
@@ -117,21 +117,21 @@ class RosBridge(Closing):
 
         Raises:
             SimulationError: with ``lockstep``, no message arrived in time.
-            ModelError: a message is damaged, or has the wrong number of commands, or values that are not finite.
+            ModelError: a message cannot be decoded, has the wrong number of commands, or has non-finite values.
         """
         if self._lockstep:
-            self._meet()
+            self._wait_for_controller()
         self.publish()
         if self._lockstep:
-            self._take(self._next())
+            self._apply_commands(self._next_message())
             return
         newest: bytes | None = None
         while not self._received.empty():
             newest = self._received.get_nowait() or newest
-        self._take(newest)
+        self._apply_commands(newest)
 
     def run(self, duration: float, rate: float | None = None) -> None:
-        """Alternately exchange messages and step. The method does not synchronize with real time.
+        """Exchange messages before each cycle, and step. The method does not synchronize with real time.
 
         Args:
             duration: simulated time (s).
@@ -139,7 +139,7 @@ class RosBridge(Closing):
 
         Raises:
             SimulationError: with ``lockstep``, no message arrived in time.
-            ModelError: an argument breaks a rule, or a message has wrong commands.
+            ModelError: an argument is invalid, or a message has wrong commands.
         """
         steps = steps_in_cycle("RosBridge.run", self._sim, rate)
         period = steps * self._sim.config.dt
@@ -149,12 +149,12 @@ class RosBridge(Closing):
 
     def publish(self) -> None:
         """Publish the current state."""
-        seen = on_host(self._seen.read())[self._world]
+        state = on_host(self._observation.read())[self._world]
         count, types = len(self.joints), self._types.types
-        stamp = self._stamp(float(seen[0]))
+        stamp = self._stamp(float(state[0]))
         self._clock.put(types[_CLOCK](stamp))
-        self._tf.put(types[_TRANSFORMS](self._transforms(stamp, seen[1 + 2 * count :].reshape(-1, 7))))
-        positions, velocities = np.array(seen[1 : 1 + 2 * count]).reshape(2, -1)
+        self._tf.put(types[_TRANSFORMS](self._transforms(stamp, state[1 + 2 * count :].reshape(-1, 7))))
+        positions, velocities = np.array(state[1 : 1 + 2 * count]).reshape(2, -1)
         header = types["std_msgs/msg/Header"](stamp, "")
         self._states.put(types[_JOINTS](header, self.joints, positions, velocities, np.zeros(0)))
 
@@ -173,30 +173,30 @@ class RosBridge(Closing):
             for body, pose in zip(self.bodies, poses.tolist(), strict=True)
         ]
 
-    def _meet(self) -> None:
+    def _wait_for_controller(self) -> None:
         """In the first cycle, wait until a controller is connected."""
         end = wall.monotonic() + self._timeout
-        while not self._met:
-            heard = any(one.declared.matching_status.matching for one in (self._states, self._clock))
-            self._met = heard or not self._received.empty()
-            if not self._met and wall.monotonic() > end:
-                raise self._silence()
-            if not self._met:
+        while not self._is_connected:
+            has_subscriber = any(one.declared.matching_status.matching for one in (self._states, self._clock))
+            self._is_connected = has_subscriber or not self._received.empty()
+            if not self._is_connected and wall.monotonic() > end:
+                raise self._timeout_error()
+            if not self._is_connected:
                 wall.sleep(_POLL)
 
-    def _next(self) -> bytes | None:
+    def _next_message(self) -> bytes | None:
         """Return the next commands, or None for a message on ``tick``."""
         try:
             return self._received.get(timeout=self._timeout)
         except queue.Empty:
-            raise self._silence() from None
+            raise self._timeout_error() from None
 
-    def _silence(self) -> SimulationError:
+    def _timeout_error(self) -> SimulationError:
         topics = f"{self._node.namespace}/commands or {self._node.namespace}/tick"
         rule = f"no message on {topics} for {self._timeout:g} s"
         return SimulationError(f"RosBridge: {rule}; start the controller, and check domain, namespace and router")
 
-    def _take(self, message: bytes | None) -> None:
+    def _apply_commands(self, message: bytes | None) -> None:
         if message is None:
             return
         from rosbags.serde import SerdeError
@@ -221,21 +221,21 @@ class RosBridge(Closing):
         topic = Topic(name, kind, self._types.hash_rihs01(kind))
         token = self._node.endpoint(len(self._declared), PUBLISHER, topic)
         self._declared.append(self._session.liveliness().declare_token(token))
-        made = _Publisher(self._session, topic, self._node.domain, gid_of(token), self._types)
-        self._declared.append(made.declared)
-        return made
+        publisher = _Publisher(self._session, topic, self._node.domain, gid_of(token), self._types)
+        self._declared.append(publisher.declared)
+        return publisher
 
-    def _subscribe(self, name: str, kind: str, taken: Any) -> None:
+    def _subscribe(self, name: str, kind: str, convert: Any) -> None:
         topic = Topic(name, kind, self._types.hash_rihs01(kind))
 
-        def hear(sample: Any) -> None:
+        def receive(sample: Any) -> None:
             while True:
                 try:
-                    return self._received.put_nowait(taken(sample.payload.to_bytes()))
+                    return self._received.put_nowait(convert(sample.payload.to_bytes()))
                 except queue.Full:
                     self._received.get_nowait()
 
-        self._declared.append(self._session.declare_subscriber(topic.key(self._node.domain, any_hash=True), hear))
+        self._declared.append(self._session.declare_subscriber(topic.key(self._node.domain, any_hash=True), receive))
         token = self._node.endpoint(len(self._declared), SUBSCRIPTION, topic)
         self._declared.append(self._session.liveliness().declare_token(token))
 
@@ -275,7 +275,7 @@ def _message_types() -> Any:
     return get_typestore(Stores.ROS2_JAZZY)
 
 
-def _opened(connect: str) -> Any:
+def _open_session(connect: str) -> Any:
     """Open a Zenoh session with rmw_zenoh's default settings."""
     import zenoh
 
@@ -288,7 +288,7 @@ def _opened(connect: str) -> Any:
     except zenoh.ZError as error:
         rule = f"connect = {connect!r} is not a Zenoh endpoint ({error})"
         raise validate.fail("RosBridge", rule, "give e.g. 'tcp/localhost:7447'") from None
-    end = wall.monotonic() + _CONNECTS_WITHIN
+    end = wall.monotonic() + _CONNECT_TIMEOUT
     while not (session.info.routers_zid() or session.info.peers_zid()):
         if wall.monotonic() > end:
             fix = "start one with 'ros2 run rmw_zenoh_cpp rmw_zenohd'"

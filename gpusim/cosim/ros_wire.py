@@ -62,17 +62,17 @@ class Node:
 
     def token(self) -> str:
         """Return the liveliness token of the node."""
-        return f"{self._start(0, 'NN')}"
+        return f"{self._token_prefix(0, 'NN')}"
 
     def endpoint(self, number: int, kind: str, topic: Topic) -> str:
         """Return the liveliness token of a publisher or subscription. ``number`` must be unique in the session."""
-        return f"{self._start(number, kind)}/{_mangled(topic.name)}/{topic.dds_type}/{topic.hash}/{_QOS}"
+        return f"{self._token_prefix(number, kind)}/{_escape(topic.name)}/{topic.dds_type}/{topic.hash}/{_QOS}"
 
-    def _start(self, number: int, kind: str) -> str:
-        return f"@ros2_lv/{self.domain}/{self.session}/0/{number}/{kind}/%/{_mangled(self.namespace)}/{self.name}"
+    def _token_prefix(self, number: int, kind: str) -> str:
+        return f"@ros2_lv/{self.domain}/{self.session}/0/{number}/{kind}/%/{_escape(self.namespace)}/{self.name}"
 
 
-def _mangled(name: str) -> str:
+def _escape(name: str) -> str:
     return name.replace("/", "%") or "%"
 
 
@@ -82,7 +82,7 @@ def gid_of(token: str) -> bytes:
 
 
 def attachment(sequence: int, time: int, gid: bytes) -> Any:
-    """Return the attachment of a message (number, time in ns, publisher) for rmw_zenoh_cpp 0.2.4 and later."""
+    """Return a message attachment: sequence number, time (ns) and publisher, as in rmw_zenoh_cpp 0.2.4 or later."""
     from zenoh.ext import Int64, z_serialize
 
     return z_serialize((Int64(sequence), Int64(time), gid))

@@ -35,7 +35,7 @@ class UdpPoses(Closing):
     Args:
         sim: the simulation.
         address: address of the receiver, "HOST:PORT".
-        bodies: labels or wildcards of bodies. The packets contain the bodies in the given order.
+        bodies: labels or wildcards of bodies, in the order of the packets.
         rate: samples per second of simulated time, or None for a sample at every step. If a sample is due between two
             steps, the sender uses the nearer step.
         frame: axes and length unit: "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up,
@@ -71,24 +71,26 @@ class UdpPoses(Closing):
         self._world = int(chosen_worlds("UDP", [world], sim.num_worlds)[0])
         self.labels = matching("body", bodies, [body.label for body in sim.model.bodies])
         if max(self._world, len(self.labels)) > _MAX_NUMBER:
-            raise validate.fail("UDP", f"a packet counts up to {_MAX_NUMBER} bodies and worlds", "choose fewer bodies")
-        self._seen = sim.observe(["sim.time", *(f"body.{body}.{x}" for body in self.labels for x in _PARTS)])
+            raise validate.fail(
+                "UDP", f"a packet supports up to {_MAX_NUMBER} bodies and worlds", "choose fewer bodies"
+            )
+        self._observation = sim.observe(["sim.time", *(f"body.{body}.{x}" for body in self.labels for x in _PARTS)])
         self._frame = FRAMES[frame]
         self._format = PacketFormat(self._frame.number, _DTYPES[dtype], self._world, len(self.labels))
-        self._socket, self._address = _connected(address)
+        self._socket, self._address = _open_socket(address)
         self.sent = self.dropped = 0
-        self._labeled = -np.inf
+        self._last_labels = -np.inf
         self._samplers = sim.runtime.samplers
         self.sample()
         self._samplers.append(self._sampler)
 
     def sample(self) -> None:
         """Send the current poses. If the network rejects a packet, drop the sample and continue."""
-        seen = on_host(self._seen.read())[self._world]
-        time, poses = float(seen[0]), self._frame.converted(seen[1:].reshape(-1, 7))
+        state = on_host(self._observation.read())[self._world]
+        time, poses = float(state[0]), self._frame.converted(state[1:].reshape(-1, 7))
         packets = list(self._format.poses(poses, self.sent, time))
-        if not self._labeled <= time < self._labeled + _LABELS_EVERY:  # a reset decreases the time
-            self._labeled = time
+        if not self._last_labels <= time < self._last_labels + _LABELS_EVERY:  # a reset decreases the time
+            self._last_labels = time
             packets = [*self._format.labels(self.labels, self.sent, time), *packets]
         self.sent += 1
         try:
@@ -107,15 +109,15 @@ class UdpPoses(Closing):
 _PARTS = ("position", "orientation")
 
 
-def _connected(address: str) -> tuple[socket.socket, tuple[object, ...]]:
+def _open_socket(address: str) -> tuple[socket.socket, tuple[object, ...]]:
     """Return a socket and the address of the receiver."""
     host, colon, port = address.rpartition(":") if isinstance(address, str) else ("", "", "")
     if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise ModelError(f"UDP: address {address!r} is not HOST:PORT; give e.g. '127.0.0.1:9870'")
     try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+        info = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
     except OSError as error:
         raise ModelError(f"UDP: host {host!r} is not known ({error.strerror}); check the name") from None
-    sender = socket.socket(found[0], found[1])
+    sender = socket.socket(info[0], info[1])
     sender.setblocking(False)  # a full buffer drops a sample instead of delaying the simulation
-    return sender, found[4]
+    return sender, info[4]

@@ -20,8 +20,8 @@ from gpusim.exporters.mjcf_joints import (
     add_closures,
     add_coupling,
     add_tree_joint,
-    closable,
-    start_of,
+    has_closure,
+    start_pose,
 )
 from gpusim.exporters.mjcf_shapes import add_geoms
 from gpusim.exporters.report import ExportReport, check_model_name
@@ -56,7 +56,7 @@ def to_mjcf(
         The MJCF text, and the report.
 
     Raises:
-        ModelError: the model breaks a rule, the name is empty, or the path is not writable.
+        ModelError: the model is invalid, the name is empty, or the path is not writable.
     """
     if not isinstance(model, ModelBuilder | Model):
         raise ModelError(f"to_mjcf: {type(model).__name__} is not a model; give a ModelBuilder or a Model")
@@ -75,7 +75,7 @@ def to_mjcf(
         doc.site(site.body, site.xform, site.label)
     add_actuators(doc)
     _add_start(doc)
-    _report_rest(doc)
+    _report_omissions(doc)
     for name in ("tendon", "equality", "actuator", "contact", "asset"):  # sections without content
         for empty in [e for e in doc.root.findall(name) if not len(e)]:
             doc.root.remove(empty)
@@ -97,13 +97,13 @@ def _add_head(doc: Document, name: str) -> None:
 
 
 def _add_bodies(doc: Document) -> list[int]:
-    """Add all bodies with their joints, and return the joints that close loops."""
+    """Add all bodies with their joints, and return the indices of the joints that close loops."""
     model = doc.model
     carrier: dict[int, tuple[int, int]] = {}
     closing = []
     # Joints that no equality can replace come first.
-    for index, joint in sorted(enumerate(model.joints), key=lambda pair: closable(pair[1])):
-        if joint.kind in CARRIERS and joint.child not in carrier and _is_new(carrier, joint.child, joint.parent):
+    for index, joint in sorted(enumerate(model.joints), key=lambda pair: has_closure(pair[1])):
+        if joint.kind in CARRIERS and joint.child not in carrier and _can_nest(carrier, joint.child, joint.parent):
             carrier[joint.child] = index, joint.parent
         else:
             closing.append(index)
@@ -112,11 +112,11 @@ def _add_bodies(doc: Document) -> list[int]:
     for body in range(len(model.bodies)):
         children.setdefault(carrier[body][1] if body in carrier else WORLD, []).append(body)
     # Depth first, because qpos must be in the order of the file.
-    waiting = list(reversed(children.get(WORLD, [])))
-    while waiting:
-        body = waiting.pop()
+    stack = list(reversed(children.get(WORLD, [])))
+    while stack:
+        body = stack.pop()
         _add_body(doc, body, carrier.get(body))
-        waiting += reversed(children.get(body, []))
+        stack += reversed(children.get(body, []))
     scales = [spec.gravity_scale for spec in model.bodies]
     if scales and max(scales) > 1.0 and min(scales) >= 1.0:  # MuJoCo ignores gravcomp if no body has gravcomp > 0
         doc.add(doc.bodies[WORLD], "body", name="gravity_scale", gravcomp=1)
@@ -124,7 +124,7 @@ def _add_bodies(doc: Document) -> list[int]:
     return closing
 
 
-def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
+def _can_nest(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
     """Return whether body ``child`` can be nested in ``parent``."""
     if child == WORLD:
         return False
@@ -138,13 +138,13 @@ def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> boo
 def _add_body(doc: Document, index: int, carrier: tuple[int, int] | None) -> None:
     spec, parent = doc.model.bodies[index], WORLD if carrier is None else carrier[1]
     base = Transform() if parent == WORLD else doc.model.bodies[parent].xform
-    here = base.inverse() * spec.xform if parent != WORLD else spec.xform
-    still = carrier is None and spec.kinematic
-    weightless = 1.0 - spec.gravity_scale
-    more = {"mocap": True if still else None, "gravcomp": weightless or None}
-    body = doc.add(doc.bodies[parent], "body", name=spec.label, **pose(here), **more)
+    local_pose = base.inverse() * spec.xform if parent != WORLD else spec.xform
+    is_mocap = carrier is None and spec.kinematic
+    gravcomp = 1.0 - spec.gravity_scale
+    attributes = {"mocap": True if is_mocap else None, "gravcomp": gravcomp or None}
+    body = doc.add(doc.bodies[parent], "body", name=spec.label, **pose(local_pose), **attributes)
     if spec.conveyor:
-        doc.lost(spec.element, "its surface moves as a conveyor")
+        doc.report_loss(spec.element, "its surface moves as a conveyor")
     doc.bodies[index] = body
     inertia = repair_inertia(np.asarray(spec.inertia), spec.mass)
     six = (*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2])
@@ -154,30 +154,30 @@ def _add_body(doc: Document, index: int, carrier: tuple[int, int] | None) -> Non
         add_tree_joint(doc, body, carrier[0])
     elif spec.kinematic:
         if moving:
-            doc.lost(spec.element, "moves by its velocity", "move its mocap body in MuJoCo")
+            doc.report_loss(spec.element, "moves by its velocity", "move its mocap body in MuJoCo")
     else:
         _add_free_joint(doc, index, body)
 
 
 def _add_free_joint(doc: Document, index: int, body: ElementTree.Element) -> None:
     spec = doc.model.bodies[index]
-    own = [j for j in doc.model.joints if j.child == index and j.kind in FREE and "damping" in j.params]
+    free_joints = [j for j in doc.model.joints if j.child == index and j.kind in FREE and "damping" in j.params]
     values: dict[str, float] = {}
-    for joint in own:
+    for joint in free_joints:
         for name, attribute in (("damping", "damping"), ("friction", "frictionloss"), ("armature", "armature")):
             numbers = np.asarray(joint.params[name])
             values[attribute] = float(numbers.mean())
             if np.ptp(numbers) > 0.0 or (numbers.any() and np.any(joint.child_xform.position)):
                 what = f"its {name} differs by axis, or acts at a point"
-                doc.report.add("motion", joint.element, what, "its mean acts on all six in the file")
-    given = {name: value for name, value in values.items() if value}
-    if given:
-        doc.add(body, "joint", name=f"{spec.label}_free", type="free", **given)
+                doc.report.add("motion", joint.element, what, "the file has its mean for all six coordinates")
+    nonzero = {name: value for name, value in values.items() if value}
+    if nonzero:
+        doc.add(body, "joint", name=f"{spec.label}_free", type="free", **nonzero)
     else:
         doc.add(body, "freejoint", name=f"{spec.label}_free")
-    doc.places["body", spec.label] = len(doc.qpos)
+    doc.qpos_index["body", spec.label] = len(doc.qpos)
     doc.qpos += _free_qpos(spec.xform)
-    # qvel of a free joint: velocity of the frame's origin in world axes, and angular velocity in body axes
+    # qvel of a free joint: linear velocity of the frame's origin in world axes, and angular velocity in body axes.
     arm = spec.xform.rotate(spec.com)
     origin = spec.linear_velocity - np.cross(spec.angular_velocity, arm)
     doc.qvel += [*map(float, origin), *map(float, spec.xform.inverse().rotate(spec.angular_velocity))]
@@ -191,13 +191,13 @@ def _add_start(doc: Document) -> None:
     for posture in doc.model.poses:
         qpos, ctrl, act = list(doc.qpos), list(doc.ctrl), list(doc.act)
         for label, numbers in posture.joints.items():
-            if ("joint", label) in doc.places:
-                first = doc.places["joint", label]
+            if ("joint", label) in doc.qpos_index:
+                first = doc.qpos_index["joint", label]
                 values = _joint_qpos(doc, label, numbers)
                 qpos[first : first + len(values)] = values
         for label, xform in posture.bodies.items():
-            if ("body", label) in doc.places:
-                first = doc.places["body", label]
+            if ("body", label) in doc.qpos_index:
+                first = doc.qpos_index["body", label]
                 qpos[first : first + 7] = _free_qpos(xform)
         for command, value in posture.commands.items():
             if command in doc.inputs:
@@ -220,17 +220,18 @@ def _joint_qpos(doc: Document, label: str, numbers: Any) -> list[float]:
     values = [float(v) for v in np.ravel(numbers)]
     if joint.kind in SINGLE_COORDINATES:
         return values
-    turn = Transform((0, 0, 0), joint.child_xform.rotation)
-    start = Transform((0, 0, 0), start_of(doc, joint).rotation)
-    return _free_qpos(turn * start.inverse() * Transform((0, 0, 0), values) * turn.inverse())[3:]
+    child_rotation = Transform((0, 0, 0), joint.child_xform.rotation)
+    start_rotation = Transform((0, 0, 0), start_pose(doc, joint).rotation)
+    rotation = child_rotation * start_rotation.inverse() * Transform((0, 0, 0), values) * child_rotation.inverse()
+    return _free_qpos(rotation)[3:]
 
 
-def _report_rest(doc: Document) -> None:
+def _report_omissions(doc: Document) -> None:
     model, report = doc.model, doc.report
     report.counts |= {"actuators": len(doc.root.findall("actuator/*")), "visuals": len(model.visuals)}
     if model.diagrams:
         names = ", ".join(diagram.label for diagram in model.diagrams)
-        doc.lost(f"diagram '{names}'", "MJCF has no block diagrams", "compute the commands in your own loop")
+        doc.report_loss(f"diagram '{names}'", "MJCF has no block diagrams", "compute the commands in your own loop")
     if model.sensors:
         names = ", ".join(sensor.label for sensor in model.sensors)
         report.add("info", f"sensor '{names}'", "sensors are not in the file", "", "add MuJoCo's own sensors")

@@ -14,12 +14,12 @@ from gpusim.exporters.report import ExportReport
 from gpusim.model.model import Model
 from gpusim.transform import Transform
 
-# MuJoCo needs both ends of a range. No coordinate reaches these values.
-FAR = 1e10
+# MuJoCo needs both ends of a range. This number replaces an infinite limit.
+MAX_LIMIT = 1e10
 
 
 def text(value: Any) -> str:
-    """Convert numbers to text from which MuJoCo reads exactly the same numbers."""
+    """Convert a value to XML text. MuJoCo reads exactly the same numbers from the text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -43,7 +43,7 @@ def pose(transform: Transform) -> dict[str, Any]:
 
 @dataclass
 class Coordinate:
-    """A joint coordinate in the file: name of the hinge, slide or tendon, and the position in the starting posture.
+    """A joint coordinate in the file: name of its hinge, slide or tendon, and its starting position.
 
     ``rope`` is True for a spatial tendon.
     """
@@ -64,7 +64,7 @@ class Document:
         coordinates: (joint index, axis) -> coordinate in the file.
         qpos, qvel: initial positions and velocities of all coordinates, in the order of the file.
         ctrl: initial commands of the actuators.
-        places: ("joint" or "body", label) -> first index in ``qpos``, for joints and floating bodies.
+        qpos_index: ("joint" or "body", label) -> first index in ``qpos``, for joints and floating bodies.
         inputs: command -> index of the actuator that receives the command.
         act: initial activations.
         activations: command -> index in ``act``.
@@ -79,7 +79,7 @@ class Document:
     qpos: list[float] = field(default_factory=list)
     qvel: list[float] = field(default_factory=list)
     ctrl: list[float] = field(default_factory=list)
-    places: dict[tuple[str, str], int] = field(default_factory=dict)
+    qpos_index: dict[tuple[str, str], int] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)
     act: list[float] = field(default_factory=list)
     activations: dict[str, int] = field(default_factory=dict)
@@ -93,25 +93,25 @@ class Document:
 
     def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
         """Add an element without the attributes that are None, and change its name if the name is already used."""
-        given = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
-        if "name" in given:
-            given["name"] = self.name(_SPACES.get(tag, tag), given["name"])
-        return ElementTree.SubElement(parent, tag, {name: text(value) for name, value in given.items()})
+        present = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
+        if "name" in present:
+            present["name"] = self.name(_SPACES.get(tag, tag), present["name"])
+        return ElementTree.SubElement(parent, tag, {name: text(value) for name, value in present.items()})
 
-    def name(self, space: str, wanted: str) -> str:
-        """Return an unused name in a name space, similar to ``wanted``."""
-        while (space, wanted) in self._names:
-            wanted += "_"
-        self._names.add((space, wanted))
-        return wanted
+    def name(self, space: str, name: str) -> str:
+        """Return ``name``, with underscores at the end if the name space already contains the name."""
+        while (space, name) in self._names:
+            name += "_"
+        self._names.add((space, name))
+        return name
 
     def site(self, body: int, frame: Transform, name: str) -> str:
         """Add a site and return its name."""
-        made = self.add(self.bodies[body], "site", name=name, **pose(frame))
-        return str(made.get("name"))
+        element = self.add(self.bodies[body], "site", name=name, **pose(frame))
+        return str(element.get("name"))
 
-    def lost(self, element: str, what: str, fix: str = "") -> None:
-        """Report something that affects the motion and that MJCF cannot represent."""
+    def report_loss(self, element: str, what: str, fix: str = "") -> None:
+        """Report a feature that affects the motion and that MJCF lacks."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 
@@ -126,8 +126,8 @@ _SPACES = {
 }
 
 
-def limits(lower: float, upper: float) -> tuple[float, float] | None:
+def finite_limits(lower: float, upper: float) -> tuple[float, float] | None:
     """Return a range with finite ends, or None if both limits are infinite."""
     if math.isinf(lower) and math.isinf(upper):
         return None
-    return max(lower, -FAR), min(upper, FAR)
+    return max(lower, -MAX_LIMIT), min(upper, MAX_LIMIT)

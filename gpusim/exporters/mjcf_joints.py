@@ -12,21 +12,21 @@ from numpy.polynomial import Polynomial
 
 from gpusim.description.specs import WORLD, CouplingSpec, JointSpec
 from gpusim.description.wraps import CYLINDER, WrappedPath
-from gpusim.exporters.mjcf_document import Coordinate, Document, limits, pose, text
+from gpusim.exporters.mjcf_document import Coordinate, Document, finite_limits, pose, text
 from gpusim.importers.usd_parts.usd_joints import gimbal_angles, twist
 from gpusim.model.sensors import BREAKS
 from gpusim.reference.joints.wrapping import start_length
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-# MuJoCo closes loops by soft constraints. These parameters make the loops stiff, and stable at the file's step size.
+# MuJoCo closes loops by soft constraints. These parameters make them stiff, but stable at the file's time step.
 STIFF = {"solref": (0.004, 1.0), "solimp": (0.99, 0.999, 0.001)}
 
 Axis = tuple[bool, Array, float]
 """(True for a slide or False for a hinge, axis in the joint frame, start position)."""
 
 
-def start_of(doc: Document, joint: JointSpec) -> Transform:
+def start_pose(doc: Document, joint: JointSpec) -> Transform:
     """Return the starting pose of the child's joint frame in the parent's joint frame."""
     first, second = (
         (Transform() if body == WORLD else doc.model.bodies[body].xform) * frame
@@ -55,7 +55,7 @@ def _planar(joint: JointSpec, start: Transform) -> list[Axis]:
     return [*slides, *_revolute(joint, start)]
 
 
-def _turns(columns: Array, axes: list[Array], start: Transform) -> list[Axis]:
+def _rotations(columns: Array, axes: list[Array], start: Transform) -> list[Axis]:
     if len(axes) == 1:
         return [(False, axes[0], twist(start, axes[0]))]
     angles = list(gimbal_angles(columns.T @ start.matrix() @ columns))[: len(axes)]
@@ -66,13 +66,13 @@ def _turns(columns: Array, axes: list[Array], start: Transform) -> list[Axis]:
 
 def _universal(joint: JointSpec, start: Transform) -> list[Axis]:
     columns = joint.params["columns"]
-    return _turns(columns, [columns[:, 0], columns[:, 1]], start)
+    return _rotations(columns, [columns[:, 0], columns[:, 1]], start)
 
 
 def _d6(joint: JointSpec, start: Transform) -> list[Axis]:
     slides: list[Axis] = [(True, axis, float(start.position @ axis)) for axis in joint.params["linear"]]
     angular = list(joint.params["angular"])
-    return slides + (_turns(joint.params["columns"], angular, start) if angular else [])
+    return slides + (_rotations(joint.params["columns"], angular, start) if angular else [])
 
 
 _AXES: dict[str, Callable[[JointSpec, Transform], list[Axis]]] = {
@@ -90,12 +90,12 @@ CARRIERS = frozenset((*_AXES, "fixed", "ball"))
 """Joint types that can connect a nested body to its parent in MJCF."""
 
 
-def closable(joint: JointSpec) -> bool:
+def has_closure(joint: JointSpec) -> bool:
     """Return whether equality constraints or tendons can replace the joint."""
     return joint.kind in _CLOSURES
 
 
-def _chosen(joint: JointSpec, *names: str) -> bool:
+def _has_kind(joint: JointSpec, *names: str) -> bool:
     return joint.kind in frozenset(names)
 
 
@@ -105,44 +105,44 @@ def add_tree_joint(doc: Document, body: ElementTree.Element, index: int) -> None
     doc.report.joints[joint.label] = []
     if joint.kind in _AXES:
         _add_axes(doc, body, index, joint)
-    elif _chosen(joint, "ball"):
+    elif _has_kind(joint, "ball"):
         _add_ball(doc, body, index, joint)
 
 
 def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: JointSpec) -> None:
-    start, params = start_of(doc, joint), joint.params
+    start, params = start_pose(doc, joint), joint.params
     axes = _AXES[joint.kind](joint, start)
     child = doc.model.bodies[joint.child].xform
     rates = _Rates(doc, joint)
-    doc.places["joint", joint.label] = len(doc.qpos)
-    turned = Transform()
+    doc.qpos_index["joint", joint.label] = len(doc.qpos)
+    rotation = Transform()
     for k, (slide, axis, position) in enumerate(axes):
-        # ``local``: axis in the child's axes at the start. The preceding rotations of the joint rotate a hinge axis.
-        local = joint.child_xform.rotate(start.inverse().rotate(axis if slide else turned.rotate(axis)))
+        # Convert the axis to the child's starting frame. The joint's preceding rotations also rotate a hinge axis.
+        local_axis = joint.child_xform.rotate(start.inverse().rotate(axis if slide else rotation.rotate(axis)))
         if not slide:
-            turned = turned * Transform.from_axis_angle((0, 0, 0), axis, position)
+            rotation = rotation * Transform.from_axis_angle((0, 0, 0), axis, position)
         lower, upper = float(params["limit_lower"][k]), float(params["limit_upper"][k])
         name = joint.label if len(axes) == 1 else f"{joint.label}_{k}"
-        span = None if lower == upper else limits(lower, upper)
-        made = doc.add(
+        limit_range = None if lower == upper else finite_limits(lower, upper)
+        element = doc.add(
             body,
             "joint",
             name=name,
             type="slide" if slide else "hinge",
             pos=joint.child_xform.position if np.any(joint.child_xform.position) else None,
-            axis=local,
+            axis=local_axis,
             ref=position or None,
-            range=span,
+            range=limit_range,
             **_nonzero(params, k),
         )
-        name = str(made.get("name"))
+        name = str(element.get("name"))
         doc.coordinates[index, k] = Coordinate(name, position)
         doc.report.joints[joint.label].append(name)
         doc.qpos.append(position)
-        rates.add(slide, child.rotate(local))
+        rates.add(slide, child.rotate(local_axis))
         if lower == upper:  # MuJoCo does not support equal limits
             doc.add(doc.section("equality"), "joint", joint1=name, polycoef=(lower - position, 0, 0, 0, 0), **STIFF)
-    doc.qvel += rates.solved()
+    doc.qvel += rates.solve()
     if np.any(params["limit_restitution"] > 0.0):
         doc.report.add("contact", joint.element, "bounces off its limits", "it does not bounce in the file")
 
@@ -168,51 +168,53 @@ class _Rates:
         """Add a coordinate along or about ``axis`` (world frame)."""
         self.columns.append(np.concatenate([np.zeros(3), axis] if slide else [axis, np.zeros(3)]))
 
-    def solved(self) -> list[float]:
-        """Return the rates of the coordinates, and report velocities that the joint does not allow."""
+    def solve(self) -> list[float]:
+        """Return the rates of the coordinates, and report body velocities that the joint does not allow."""
         if not np.any(self.relative):
             return [0.0] * len(self.columns)
         matrix = np.stack(self.columns, axis=1)
         rates = np.linalg.lstsq(matrix, self.relative, rcond=None)[0]
         if np.abs(matrix @ rates - self.relative).max() > 1e-6 * max(1.0, float(np.abs(self.relative).max())):
             what = "its bodies start with velocities that it does not allow"
-            self.doc.report.add("motion", self.joint.element, what, "the file has the nearest ones")
+            self.doc.report.add("motion", self.joint.element, what, "the file has the closest velocities")
         return [float(rate) for rate in rates]
 
 
 def _nonzero(params: dict[str, Any], k: int) -> dict[str, float]:
     names = {"damping": "damping", "friction": "frictionloss", "armature": "armature"}
-    values = {name: float(params[own][k]) for own, name in names.items() if own in params}
-    return {name: value for name, value in values.items() if value}
+    values = {attribute: float(params[name][k]) for name, attribute in names.items() if name in params}
+    return {attribute: value for attribute, value in values.items() if value}
 
 
 def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: JointSpec) -> None:
-    params, start = joint.params, start_of(doc, joint)
-    own = _nonzero(params, 0)
+    params, start = joint.params, start_pose(doc, joint)
+    properties = _nonzero(params, 0)
     for name in ("damping", "friction", "armature"):
         if name in params and np.ptp(params[name][:3]) > 0.0:
             doc.report.add("motion", joint.element, f"its {name} differs by axis", "the first one applies to all")
     limit = float(params["limit_upper"][3]) if len(params["limit_upper"]) > 3 else math.inf
     if "cone_axis" in params:
-        doc.lost(joint.element, "its cone limit", "use limit, which bounds the whole rotation")
+        doc.report_loss(joint.element, "its cone limit", "use limit, which bounds the whole rotation")
     if math.isfinite(limit) and abs(start.rotation[3]) < 1.0 - 1e-12:
-        doc.report.add("motion", joint.element, "starts turned and has a limit", "its limit counts from the start")
-    made = doc.add(
+        doc.report.add(
+            "motion", joint.element, "starts rotated and has a limit", "the limit applies relative to the start"
+        )
+    element = doc.add(
         body, "joint", name=joint.label, type="ball", pos=joint.child_xform.position,
-        range=(0.0, limit) if limit < FULL_ROTATION else None, **own,
+        range=(0.0, limit) if limit < FULL_ROTATION else None, **properties,
     )  # fmt: skip
-    doc.report.joints[joint.label].append(str(made.get("name")))
-    doc.places["joint", joint.label] = len(doc.qpos)
+    doc.report.joints[joint.label].append(str(element.get("name")))
+    doc.qpos_index["joint", joint.label] = len(doc.qpos)
     doc.qpos += [1.0, 0.0, 0.0, 0.0]
     child = doc.model.bodies[joint.child].xform
     rates = _Rates(doc, joint)
     for axis in np.eye(3):  # a ball's velocity is in the axes of the child
         rates.add(False, child.rotate(axis))
-    doc.qvel += rates.solved()
+    doc.qvel += rates.solve()
 
 
 FULL_ROTATION = math.pi
-HIDDEN = 3
+HIDDEN_GROUP = 3
 """Group of geoms that MuJoCo's viewer does not draw."""
 
 
@@ -224,7 +226,7 @@ def add_closures(doc: Document, closing: list[int]) -> None:
         maker = _CLOSURES.get(joint.kind)
         if maker is None:
             what = f"a {joint.kind} joint closes a loop" if joint.kind in CARRIERS else f"MJCF has no {joint.kind}"
-            doc.lost(joint.element, what, "use a ball or fixed joint")
+            doc.report_loss(joint.element, what, "use a ball or fixed joint")
         else:
             maker(doc, joint, index)
 
@@ -237,17 +239,17 @@ def _sites(doc: Document, joint: JointSpec, shift: Array | None = None, mark: st
     return {"site1": names[0], "site2": names[1]}
 
 
-def _check_law(doc: Document, joint: JointSpec) -> None:
-    """Report the limits, damping and friction that are lost if a joint becomes an equality."""
+def _report_lost_properties(doc: Document, joint: JointSpec) -> None:
+    """Report limits, damping, friction and armature of a joint that becomes an equality constraint."""
     params = joint.params
     lossy = any(np.any(params[name]) for name in ("damping", "friction", "armature") if name in params)
     bounded = any(np.any(np.isfinite(params[name])) for name in ("limit_lower", "limit_upper") if name in params)
     if lossy or bounded:
-        doc.lost(joint.element, "limits, damping, friction and armature of a joint that closes a loop")
+        doc.report_loss(joint.element, "limits, damping, friction and armature of a joint that closes a loop")
 
 
 def _ball_closure(doc: Document, joint: JointSpec, index: int) -> None:
-    _check_law(doc, joint)
+    _report_lost_properties(doc, joint)
     doc.add(doc.section("equality"), "connect", name=joint.label, **_sites(doc, joint), **STIFF)
 
 
@@ -259,7 +261,7 @@ def _latch(doc: Document, joint: JointSpec, index: int) -> None:
     """Add a weld or connect that is active if the latch is attached."""
     params = joint.params
     if any(name in params for name in BREAKS):
-        doc.lost(joint.element, "its break force or break torque")
+        doc.report_loss(joint.element, "its break force or break torque")
     active = None if params["limit_upper"][0] == 0.0 else False
     tag = "weld" if params.get("rotation", True) else "connect"
     doc.add(doc.section("equality"), tag, name=joint.label, active=active, **_sites(doc, joint), **STIFF)
@@ -270,7 +272,7 @@ def _latch(doc: Document, joint: JointSpec, index: int) -> None:
 
 def _hinge_closure(doc: Document, joint: JointSpec, index: int) -> None:
     """Add two connect constraints on the hinge axis."""
-    _check_law(doc, joint)
+    _report_lost_properties(doc, joint)
     axis = joint.params["columns"][:, 2]
     for mark, side in (("_1", -0.5), ("_2", 0.5)):
         sites = _sites(doc, joint, 0.1 * side * axis, mark)
@@ -281,7 +283,7 @@ def _distance(doc: Document, joint: JointSpec, index: int) -> None:
     doc.paths[index] = [("site", {"site": site}) for site in _sites(doc, joint).values()]
     rod = joint.params["rod"]
     name = _spatial(doc, joint, doc.paths[index], rod is None)
-    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_of(doc, joint).position)), rope=True)
+    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_pose(doc, joint).position)), rope=True)
     if rod is not None:
         change = float(rod) - doc.coordinates[index, 0].start
         doc.add(doc.section("equality"), "tendon", tendon1=name, polycoef=(change, 0, 0, 0, 0), **STIFF)
@@ -290,25 +292,25 @@ def _distance(doc: Document, joint: JointSpec, index: int) -> None:
 def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, str]]], limited: bool = True) -> str:
     """Add a spatial tendon, and return its name."""
     lower, upper = (float(joint.params[f"limit_{side}"][0]) for side in ("lower", "upper"))
-    span = limits(max(lower, 0.0), upper) if limited else None
-    made = doc.add(doc.section("tendon"), "spatial", name=joint.label, range=span, **_nonzero(joint.params, 0))
+    limit_range = finite_limits(max(lower, 0.0), upper) if limited else None
+    tendon = doc.add(doc.section("tendon"), "spatial", name=joint.label, range=limit_range, **_nonzero(joint.params, 0))
     for tag, attributes in path:
-        doc.add(made, tag, **attributes)
-    _check_armature(doc, joint, made)
-    return str(made.get("name"))
+        doc.add(tendon, tag, **attributes)
+    _report_tendon_armature(doc, joint, tendon)
+    return str(tendon.get("name"))
 
 
-def _check_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
-    """Report the armature of a tendon if the tendon spans several branches of the kinematic tree."""
+def _report_tendon_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
+    """Report a tendon with armature that spans several branches of the kinematic tree."""
     if not np.any(joint.params.get("armature", 0.0)):
         return
-    above = {child: element for element in doc.root.iter() for child in element}
+    parents = {child: element for element in doc.root.iter() for child in element}
     ends = {(step.tag, step.get(step.tag)) for step in tendon}
     branches = []
-    for element in (e for e in above if (e.tag, e.get("name")) in ends):
+    for element in (e for e in parents if (e.tag, e.get("name")) in ends):
         branches.append(set[ElementTree.Element]())
-        while element in above:
-            element = above[element]
+        while element in parents:
+            element = parents[element]
             if any(child.tag in ("joint", "freejoint") for child in element):
                 branches[-1].add(element)
     longest = max(branches, key=len)
@@ -323,17 +325,18 @@ def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
     wrap = path.wrap
     geom = doc.add(
         doc.bodies[wrap.body], "geom", name=f"{joint.label}_wrap", type=wrap.shape, mass=0, contype=0, conaffinity=0,
-        group=HIDDEN, size=(wrap.radius, wrap.radius) if wrap.shape == CYLINDER else wrap.radius, **pose(wrap.xform),
+        group=HIDDEN_GROUP, size=(wrap.radius, wrap.radius) if wrap.shape == CYLINDER else wrap.radius,
+        **pose(wrap.xform),
     )  # fmt: skip
-    around = {"geom": str(geom.get("name"))}
+    attributes = {"geom": str(geom.get("name"))}
     if wrap.side is not None:
-        sided = wrap.body if wrap.side_body is None else wrap.side_body
-        around["sidesite"] = doc.site(sided, Transform(wrap.side), f"{joint.label}_side")
+        side_body = wrap.body if wrap.side_body is None else wrap.side_body
+        attributes["sidesite"] = doc.site(side_body, Transform(wrap.side), f"{joint.label}_side")
     a, b = (
         ("site", {"site": doc.site(body, Transform(point), f"{joint.label}_{end}")})
         for end, body, point in (("a", path.body_a, path.point_a), ("b", path.body_b, path.point_b))
     )
-    doc.paths[index] = [a, ("geom", around), b]
+    doc.paths[index] = [a, ("geom", attributes), b]
     name, start = _spatial(doc, joint, doc.paths[index]), start_length(path, doc.model.bodies)
     doc.coordinates[index, 0] = Coordinate(name, start, rope=True)
 
@@ -345,14 +348,14 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
         return
     terms = [(doc.coordinates.get((j, axis)), factor) for j, axis, factor in params["terms"]]
     if any(one is None for one, _ in terms):
-        doc.lost(joint.element, "a coordinate of it is not a hinge or slide")
+        doc.report_loss(joint.element, "a coordinate of it is not a hinge or slide")
         return
-    span = limits(float(params["limit_lower"][0]), float(params["limit_upper"][0]))
-    made = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=span, **_nonzero(params, 0))
+    limit_range = finite_limits(float(params["limit_lower"][0]), float(params["limit_upper"][0]))
+    tendon = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=limit_range, **_nonzero(params, 0))
     for one, factor in terms:
-        doc.add(made, "joint", joint=one.name if one else "", coef=factor)
-    _check_armature(doc, joint, made)
-    name = str(made.get("name"))
+        doc.add(tendon, "joint", joint=one.name if one else "", coef=factor)
+    _report_tendon_armature(doc, joint, tendon)
+    name = str(tendon.get("name"))
     doc.coordinates[index, 0] = Coordinate(name, sum(one.start * factor for one, factor in terms if one is not None))
     doc.report.joints[joint.label].append(name)
 
@@ -361,7 +364,7 @@ def _spatial_tendon(doc: Document, joint: JointSpec, index: int) -> None:
     """Add one spatial tendon for several ropes."""
     terms = joint.params["terms"]
     if not all(j in doc.paths and factor > 0.0 for j, _, factor in terms):
-        doc.lost(joint.element, "it adds lengths and other coordinates, or subtracts lengths")
+        doc.report_loss(joint.element, "it adds lengths and other coordinates, or subtracts lengths")
         return
     path: list[tuple[str, dict[str, str]]] = []
     for j, _, factor in terms:
@@ -393,26 +396,26 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
     """Add an equality constraint for a gear, a mimic or a differential."""
     terms = [(doc.coordinates.get((joint, axis)), factor) for joint, axis, factor in coupling.terms]
     if any(one is None for one, _ in terms):
-        doc.lost(coupling.element, "a coordinate of it is not a hinge or slide of the tree")
+        doc.report_loss(coupling.element, "a coordinate of it is not a hinge or slide of the tree")
         return
     known = [(one, factor) for one, factor in terms if one is not None]
-    here = sum(factor * one.start for one, factor in known)
-    change = (coupling.offset - here) if coupling.offset is not None else 0.0
+    start = sum(factor * one.start for one, factor in known)
+    shift = (coupling.offset - start) if coupling.offset is not None else 0.0
     equality = doc.section("equality")
     (first, a), (second, b) = known[0], known[-1]
     if not coupling.curve:
-        poly = (change / a, -b / a if len(known) == 2 else 0, 0, 0, 0)
-    else:  # in MuJoCo, the first joint follows the second
+        poly = (shift / a, -b / a if len(known) == 2 else 0, 0, 0, 0)
+    else:  # in MuJoCo, the first joint follows the second joint
         (first, a), (second, b) = (second, b), (first, a)
         rule = Polynomial([coupling.offset or 0.0, -b, *(-c for c in coupling.curve)]) / a
-        found = (rule(Polynomial([second.start, 1.0])) - first.start).coef
-        poly = (*found, *np.zeros(5 - len(found)))
+        coefficients = (rule(Polynomial([second.start, 1.0])) - first.start).coef
+        poly = (*coefficients, *np.zeros(5 - len(coefficients)))
         if len(known) > 2 or first.rope or second.rope:
-            doc.lost(coupling.element, "it follows a curve, and a coordinate is not a hinge or slide")
+            doc.report_loss(coupling.element, "it follows a curve, and a coordinate is not a hinge or slide")
             return
     if any(one.rope for one, _ in known):
         if len(known) > 2:
-            doc.lost(coupling.element, "it adds more than two coordinates, and one is a rope")
+            doc.report_loss(coupling.element, "it adds more than two coordinates, and one is a rope")
             return
         names = {
             f"tendon{k + 1}": one.name if one.rope else _fixed(doc, coupling.label, [(one, 1.0)])
@@ -423,13 +426,13 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
     if len(known) == 2:
         doc.add(equality, "joint", name=coupling.label, joint1=first.name, joint2=second.name, polycoef=poly, **STIFF)
         return
-    made = _fixed(doc, coupling.label, known)
-    doc.add(equality, "tendon", tendon1=made, polycoef=(change, 0, 0, 0, 0), **STIFF)
+    tendon = _fixed(doc, coupling.label, known)
+    doc.add(equality, "tendon", tendon1=tendon, polycoef=(shift, 0, 0, 0, 0), **STIFF)
 
 
 def _fixed(doc: Document, label: str, terms: list[tuple[Coordinate, float]]) -> str:
     """Add a fixed tendon, and return its name."""
-    made = doc.add(doc.section("tendon"), "fixed", name=label)
+    tendon = doc.add(doc.section("tendon"), "fixed", name=label)
     for one, factor in terms:
-        doc.add(made, "joint", joint=one.name, coef=factor)
-    return str(made.get("name"))
+        doc.add(tendon, "joint", joint=one.name, coef=factor)
+    return str(tendon.get("name"))

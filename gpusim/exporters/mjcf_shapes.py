@@ -18,7 +18,7 @@ from gpusim.meshes.polytope import hull_points
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-GREATEST_CLASSES = 31
+MAX_CLASSES = 31
 VISUAL_GROUP, COLLISION_GROUP = 2, 3
 _GRAY = (0.5, 0.5, 0.5)
 """MuJoCo's default color."""
@@ -48,8 +48,8 @@ def add_geoms(doc: Document) -> None:
             doc.bodies[shape.body],
             "geom",
             name=shape.label,
-            **_form(doc, shape),
-            **pose(shape.xform * Transform((0.0, 0.0, _lift(shape)))),
+            **_geometry(doc, shape),
+            **pose(shape.xform * Transform((0.0, 0.0, _min_height(shape)))),
             **_surface(shape),
             **classes[index],
             rgba=None if shape.color is None else (*shape.color, 1),
@@ -58,10 +58,10 @@ def add_geoms(doc: Document) -> None:
     _report_materials(doc)
     for visual in model.visuals:
         _add_visual(doc, visual)
-    _exclude(doc)
+    _add_collision_rules(doc)
 
 
-def _form(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
+def _geometry(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
     if shape.kind in _PRIMITIVES:
         kind, size = _PRIMITIVES[shape.kind]
         return {"type": kind, "size": size(shape.params)}
@@ -73,35 +73,35 @@ def _form(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
     if not len(points):
         points = np.asarray(type_.mesh(shape.params, 48)[0])
         what = f"is a {shape.kind}"
-        doc.report.add("contact", shape.element, what, "it is a polyhedron of 48 sides in the file")
+        doc.report.add("contact", shape.element, what, "the file has a polyhedron with 48 sides")
     return {"type": "mesh", "mesh": _mesh(doc, shape.label, hull_points(points), None)}
 
 
 def _mesh(doc: Document, name: str, points: Array, triangles: Array | None) -> str:
     faces = None if triangles is None else np.asarray(triangles).reshape(-1)
-    made = doc.add(doc.section("asset"), "mesh", name=name, vertex=np.asarray(points).reshape(-1), face=faces)
-    return str(made.get("name"))
+    asset = doc.add(doc.section("asset"), "mesh", name=name, vertex=np.asarray(points).reshape(-1), face=faces)
+    return str(asset.get("name"))
 
 
 def _height_field(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
     heights, (dx, dy) = np.asarray(shape.params["heights"]), shape.params["spacing"]
     rows, columns = heights.shape
     low, high = float(heights.min()), float(heights.max())
-    span = max(high - low, 1e-6)
-    below = max(low - float(shape.params["base"]), 1e-3)
-    size = (0.5 * dx * (columns - 1), 0.5 * dy * (rows - 1), span, below)
+    height_range = max(high - low, 1e-6)
+    base_depth = max(low - float(shape.params["base"]), 1e-3)
+    size = (0.5 * dx * (columns - 1), 0.5 * dy * (rows - 1), height_range, base_depth)
     # MuJoCo's ``elevation`` starts with the last row
-    made = doc.add(
+    asset = doc.add(
         doc.section("asset"), "hfield", name=shape.label, nrow=rows, ncol=columns, size=size,
-        elevation=((heights[::-1] - low) / span).reshape(-1),
+        elevation=((heights[::-1] - low) / height_range).reshape(-1),
     )  # fmt: skip
-    return {"type": "hfield", "hfield": str(made.get("name"))}
+    return {"type": "hfield", "hfield": str(asset.get("name"))}
 
 
 _FIELDS: dict[str, Any] = {"height_field": _height_field}
 
 
-def _lift(shape: ShapeSpec) -> float:
+def _min_height(shape: ShapeSpec) -> float:
     """Return the lowest height (m) of a height field, and 0 for other shapes."""
     return float(np.min(shape.params["heights"])) if shape.kind in _FIELDS else 0.0
 
@@ -119,8 +119,8 @@ def _report_materials(doc: Document) -> None:
     frictions = {shape.material.friction for shape in shapes}
     rules = {shape.material.combine for shape in shapes}
     if len(frictions) > 1 and rules != {"max"}:
-        what = f"pairs of shapes take the {' or '.join(sorted(rules))} of their frictions"
-        report.add("contact", "", what, "MuJoCo takes the greater one")
+        what = f"shape pairs use the {' or '.join(sorted(rules))} of their frictions"
+        report.add("contact", "", what, "MuJoCo uses the maximum")
     for shape in shapes:
         if shape.material.law is not None:
             report.add("contact", shape.element, "has a contact law", "it has MuJoCo's contacts in the file")
@@ -143,16 +143,16 @@ def _add_visual(doc: Document, visual: VisualSpec) -> None:
         ]
     else:
         sheets = [(*shape_type(visual.kind).mesh(visual.params), rgba, None)]
-    for number, (points, triangles, own, corners) in enumerate(sheets):
+    for number, (points, triangles, piece_rgba, corners) in enumerate(sheets):
         if len(points) < 4:
-            doc.report.add("look", visual.element, "has less than four points", "it is not in the file")
+            doc.report.add("look", visual.element, "has fewer than four points", "it is not in the file")
             continue
-        points, triangles, normals = _split(np.asarray(points), np.asarray(triangles), corners)
+        points, triangles, normals = _split_vertices(np.asarray(points), np.asarray(triangles), corners)
         mesh = _mesh(doc, f"{visual.label}_{number}" if number else f"{visual.label}_look", points, triangles)
         asset = doc.section("asset").find(f"mesh[@name='{mesh}']")
         asset.set("inertia", "shell")  # type: ignore[union-attr]
         asset.set("normal", text(normals.reshape(-1)))  # type: ignore[union-attr]
-        doc.add(doc.bodies[visual.body], "geom", type="mesh", mesh=mesh, rgba=own, **common)
+        doc.add(doc.bodies[visual.body], "geom", type="mesh", mesh=mesh, rgba=piece_rgba, **common)
 
 
 def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None:
@@ -162,63 +162,63 @@ def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None
     return *(_GRAY if color is None else color[:3]), 1 if look.alpha is None else look.alpha
 
 
-def _split(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
-    """Return points, triangles and normals, after duplicating points with several normals.
+def _split_vertices(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
+    """Duplicate points that have several normals. Return the new points, triangles and normals.
 
     Args:
         points: vertices (n, 3).
         triangles: indices (m, 3) into ``points``.
         corners: normals (m, 3, 3) at the corners of the triangles, or None to compute them from the faces.
     """
-    given = corner_normals(points, triangles) if corners is None else corners
-    normals = np.round(np.reshape(given, (-1, 3)), 4) + 0.0
-    normals[~normals.any(axis=1)] = 0.0, 0.0, 1.0  # triangles without an area
-    names = np.column_stack([triangles.reshape(-1), np.round(normals * 1e4)]).astype(int)
-    _, kept, back = np.unique(names, axis=0, return_index=True, return_inverse=True)
-    return points[triangles.reshape(-1)[kept]], back.reshape(-1, 3), normals[kept]
+    all_normals = corner_normals(points, triangles) if corners is None else corners
+    normals = np.round(np.reshape(all_normals, (-1, 3)), 4) + 0.0
+    normals[~normals.any(axis=1)] = 0.0, 0.0, 1.0  # triangles with zero area
+    keys = np.column_stack([triangles.reshape(-1), np.round(normals * 1e4)]).astype(int)
+    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return points[triangles.reshape(-1)[first]], inverse.reshape(-1, 3), normals[first]
 
 
 def _classes(doc: Document) -> list[dict[str, int]]:
     """Return contype and conaffinity of all shapes."""
     shapes = doc.model.shapes
     kinds = sorted({(shape.group, shape.mask) for shape in shapes})
-    if len(kinds) <= 1 and all(_collide(a, a) for a in kinds):
+    if len(kinds) <= 1 and all(_can_collide(a, a) for a in kinds):
         return [{} for _ in shapes]
-    if len(kinds) > GREATEST_CLASSES:
-        what = f"has {len(kinds)} kinds of groups and masks, and MuJoCo has {GREATEST_CLASSES} bits"
+    if len(kinds) > MAX_CLASSES:
+        what = f"has {len(kinds)} kinds of groups and masks, and MuJoCo has {MAX_CLASSES} bits"
         doc.report.add("contact", "model", what, "all shapes collide in the file", "use fewer groups")
         return [{} for _ in shapes]
-    seen = {a: sum(1 << k for k, b in enumerate(kinds) if _collide(a, b)) for a in kinds}
-    bits = {a: {"contype": 1 << k, "conaffinity": seen[a]} for k, a in enumerate(kinds)}
+    affinities = {a: sum(1 << k for k, b in enumerate(kinds) if _can_collide(a, b)) for a in kinds}
+    bits = {a: {"contype": 1 << k, "conaffinity": affinities[a]} for k, a in enumerate(kinds)}
     return [bits[shape.group, shape.mask] for shape in shapes]  # type: ignore[index]
 
 
-def _collide(a: Sequence[Any], b: Sequence[Any]) -> bool:
+def _can_collide(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return bool(a[0] & b[1]) and bool(b[0] & a[1])
 
 
-def _exclude(doc: Document) -> None:
-    """Add <exclude> for bodies that do not collide, and <pair> for collision pairs."""
+def _add_collision_rules(doc: Document) -> None:
+    """Add <exclude> for each body pair that does not collide, and <pair> for each collision pair."""
     model = doc.model
     shapes = model.shapes
-    owned: dict[int, list[int]] = {}
+    shapes_of: dict[int, list[int]] = {}
     for index, shape in enumerate(shapes):
-        owned.setdefault(shape.body, []).append(index)
+        shapes_of.setdefault(shape.body, []).append(index)
     excluded = {frozenset((p.shape_a, p.shape_b)) for p in model.pairs if not p.collide}
-    adjacent = adjacent_bodies(model.joints, set(owned))
+    adjacent = adjacent_bodies(model.joints, set(shapes_of))
     contact = doc.root.find("contact")
-    for a, b in combinations(sorted(owned), 2):
-        apart = [frozenset((i, k)) in excluded for i in owned[a] for k in owned[b]]
-        if all(apart) or (a, b) in adjacent:
+    for a, b in combinations(sorted(shapes_of), 2):
+        is_excluded = [frozenset((i, k)) in excluded for i in shapes_of[a] for k in shapes_of[b]]
+        if all(is_excluded) or (a, b) in adjacent:
             if a >= 0:
                 contact = doc.section("contact")
                 doc.add(contact, "exclude", body1=model.bodies[a].label, body2=model.bodies[b].label)
-            elif all(apart):
+            elif all(is_excluded):
                 what = f"body '{model.bodies[b].label}' does not collide with the world"
-                doc.report.add("contact", "", what, "it does in the file")
-        elif any(apart):
+                doc.report.add("contact", "", what, "the file lets them collide")
+        elif any(is_excluded):
             what = f"some shapes of bodies '{model.body_label(a)}' and '{model.body_label(b)}' do not collide"
-            doc.report.add("contact", "", what, "they do in the file, since MuJoCo excludes whole bodies")
+            doc.report.add("contact", "", what, "the file lets them collide, since MuJoCo excludes whole bodies")
     for pair in model.pairs:
         if pair.collide:
             names = {"geom1": shapes[pair.shape_a].label, "geom2": shapes[pair.shape_b].label}

@@ -35,8 +35,8 @@ class ExportReport(Findings):
         Raises:
             ModelError: a finding has severity "motion".
         """
-        if lost := self.first_loss():
-            raise ModelError(f"{self.format}: {lost}; leave it out of the model, or accept the report")
+        if loss := self.first_loss():
+            raise ModelError(f"{self.format}: {loss}; leave it out of the model, or accept the report")
 
     def json(self) -> str:
         """Return the report as JSON text."""
@@ -49,13 +49,13 @@ class ExportReport(Findings):
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
 
     def add_look(self, visual: VisualSpec) -> None:
-        """Add a finding for a visual with a texture, vertex colors or a finish. Exports omit these properties."""
+        """Add findings if a visual has a texture, vertex colors or a finish, which exports omit."""
         pieces = visual.params.get("pieces", ())
         looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
         if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):
-            self.add("look", visual.element, "has a texture or colors of vertices", "it has one color in the file")
+            self.add("look", visual.element, "has a texture or vertex colors", "it has one color in the file")
         if any(look.roughness is not None or look.metallic is not None for look in looks):
-            self.add("look", visual.element, "has a finish", "the file has the color alone")
+            self.add("look", visual.element, "has a finish", "the file has only its color")
 
 
 def check_model_name(element: str, name: str) -> None:

@@ -46,7 +46,7 @@ def to_usd(
         The file as text (USDA), and the report.
 
     Raises:
-        ModelError: usd-core is missing, the model breaks a rule, the name is empty, or the path is not writable.
+        ModelError: usd-core is missing, the model is invalid, the name is empty, or the path is not writable.
     """
     import_pxr()
     if not isinstance(model, ModelBuilder | Model):
@@ -66,7 +66,7 @@ def to_usd(
         add_coupling(doc, coupling)
     add_shapes(doc)
     _add_sites(doc)
-    _report_rest(doc)
+    _report_omissions(doc)
     layer = doc.stage.GetRootLayer()
     if file is not None:
         _write(layer, file)
@@ -117,9 +117,9 @@ def _add_body(doc: UsdDocument, index: int, spec: BodySpec) -> None:
     if scale == 0.0:
         set_custom(prim, "PhysxRigidBodyAPI", physxRigidBody__disableGravity=True)
     elif scale != 1.0:
-        doc.lost(spec.element, f"takes {scale:g} of gravity")
+        doc.report_loss(spec.element, f"has a gravity scale of {scale:g}")
     if getattr(spec, "conveyor", False):
-        doc.lost(spec.element, "its surface moves as a conveyor")
+        doc.report_loss(spec.element, "its surface moves as a conveyor")
 
 
 def _add_sites(doc: UsdDocument) -> None:
@@ -131,13 +131,13 @@ def _add_sites(doc: UsdDocument) -> None:
         set_custom(prim, "MjcSiteAPI")
 
 
-def _report_rest(doc: UsdDocument) -> None:
+def _report_omissions(doc: UsdDocument) -> None:
     model, report = doc.model, doc.report
     counts = {"bodies": model.bodies, "joints": doc.joints, "shapes": model.shapes, "visuals": model.visuals}
-    report.counts = {name: len(found) for name, found in counts.items()}
+    report.counts = {name: len(elements) for name, elements in counts.items()}
     if model.diagrams:
         names = ", ".join(diagram.label for diagram in model.diagrams)
-        doc.lost(f"diagram '{names}'", "USD has no block diagrams", "compute the commands in your own loop")
+        doc.report_loss(f"diagram '{names}'", "USD has no block diagrams", "compute the commands in your own loop")
     if model.sensors:
         names = ", ".join(sensor.label for sensor in model.sensors)
         report.add("info", f"sensor '{names}'", "sensors are not in the file")

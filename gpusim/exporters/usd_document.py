@@ -51,13 +51,13 @@ class UsdDocument:
             name += "_"
         return f"{parent}/{name}"
 
-    def lost(self, element: str, what: str, fix: str = "") -> None:
-        """Report something that affects the motion and that USD cannot represent."""
+    def report_loss(self, element: str, what: str, fix: str = "") -> None:
+        """Report a feature that affects the motion and that USD lacks."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 
 def set_pose(prim: Any, pose: Transform, scale: Any = None) -> None:
-    """Set the pose of a prim relative to its parent, in double precision."""
+    """Set the pose and the scale of a prim relative to its parent, in double precision."""
     from pxr import Gf, UsdGeom
 
     precise = UsdGeom.XformOp.PrecisionDouble

@@ -30,11 +30,11 @@ def add_joints(doc: UsdDocument) -> None:
     from pxr import UsdGeom
 
     UsdGeom.Scope.Define(doc.stage, FOLDER)
-    closing = _closing(doc.model.joints)
+    closing = _closing_joints(doc.model.joints)
     for index, joint in enumerate(doc.model.joints):
         maker = _MAKERS.get(joint.kind)
         if maker is None:
-            doc.lost(joint.element, f"USD has no {joint.kind} joint")
+            doc.report_loss(joint.element, f"USD has no {joint.kind} joint")
             continue
         prim = maker(doc, index, joint)
         if prim is not None:
@@ -45,8 +45,8 @@ def add_joints(doc: UsdDocument) -> None:
     _add_articulations(doc, closing)
 
 
-def _closing(joints: list[JointSpec]) -> set[int]:
-    """Return the joints that close loops: joints whose bodies are already connected by earlier joints."""
+def _closing_joints(joints: list[JointSpec]) -> set[int]:
+    """Return the indices of the joints that close loops, where earlier joints already connect both bodies."""
     part: dict[int, int] = {}
 
     def root(body: int) -> int:
@@ -57,7 +57,7 @@ def _closing(joints: list[JointSpec]) -> set[int]:
     closing = set()
     for index, joint in enumerate(joints):
         open_latch = joint.kind == "latch" and not np.isfinite(joint.params["limit_lower"][0])
-        if joint.kind in _MAKERS and _MAKERS[joint.kind] is not _no_prim and not open_latch:
+        if joint.kind in _MAKERS and _MAKERS[joint.kind] is not _free and not open_latch:
             a, b = root(joint.parent), root(joint.child)
             if a == b:
                 closing.add(index)
@@ -79,16 +79,16 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
 
 
 def _define(doc: UsdDocument, joint: JointSpec, schema: Any, columns: Array) -> Any:
-    """Define a joint prim."""
-    turn = Transform.from_matrix(columns)
-    made = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
+    """Define a joint prim. The rotation ``columns`` (3, 3) gives the axes of the joint in the joint frames."""
+    rotation = Transform.from_matrix(columns)
+    usd_joint = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
     for end, (body, frame) in enumerate(((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))):
-        own = frame * turn
+        joint_frame = frame * rotation
         if body != WORLD:
-            getattr(made, f"CreateBody{end}Rel")().SetTargets([doc.bodies[body]])
-        getattr(made, f"CreateLocalPos{end}Attr")(vec3f(own.position))
-        getattr(made, f"CreateLocalRot{end}Attr")(quatf(own))
-    return made
+            getattr(usd_joint, f"CreateBody{end}Rel")().SetTargets([doc.bodies[body]])
+        getattr(usd_joint, f"CreateLocalPos{end}Attr")(vec3f(joint_frame.position))
+        getattr(usd_joint, f"CreateLocalRot{end}Attr")(quatf(joint_frame))
+    return usd_joint
 
 
 def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
@@ -102,30 +102,30 @@ def _latch(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     from pxr import UsdPhysics
 
     if not np.isfinite(joint.params["limit_lower"][0]):
-        doc.lost(joint.element, "an open latch")
+        doc.report_loss(joint.element, "an open latch")
         return None
     kind = UsdPhysics.FixedJoint if joint.params.get("rotation", True) else UsdPhysics.SphericalJoint
-    made = _define(doc, joint, kind, np.eye(3))
+    usd_joint = _define(doc, joint, kind, np.eye(3))
     force, torque = (joint.params.get(name, math.inf) for name in BREAKS)
     if math.isfinite(force):
-        made.CreateBreakForceAttr(force)
+        usd_joint.CreateBreakForceAttr(force)
     if math.isfinite(torque):
-        made.CreateBreakTorqueAttr(torque)
-    return made.GetPrim()
+        usd_joint.CreateBreakTorqueAttr(torque)
+    return usd_joint.GetPrim()
 
 
 def _ball(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     from pxr import UsdPhysics
 
     cone, axis = cone_of(joint)
-    made = _define(doc, joint, UsdPhysics.SphericalJoint, triad(axis))
+    usd_joint = _define(doc, joint, UsdPhysics.SphericalJoint, triad(axis))
     if math.isfinite(cone):
-        made.CreateAxisAttr("Z")
-        made.CreateConeAngle0LimitAttr(cone * DEGREES)
-        made.CreateConeAngle1LimitAttr(cone * DEGREES)
-    prim = made.GetPrim()
+        usd_joint.CreateAxisAttr("Z")
+        usd_joint.CreateConeAngle0LimitAttr(cone * DEGREES)
+        usd_joint.CreateConeAngle1LimitAttr(cone * DEGREES)
+    prim = usd_joint.GetPrim()
     if np.isfinite(joint.params["limit_upper"][3]):
-        doc.lost(joint.element, "its limit of the whole rotation")
+        doc.report_loss(joint.element, "its limit of the whole rotation")
     _set_passive(doc, prim, joint)
     if math.isfinite(cone) and np.any(joint.params["friction"]) and abs(axis[2]) < 1.0:
         what, effect = "has dry friction about each axis", "it acts about the axes of the cone"
@@ -137,17 +137,17 @@ def _single(doc: UsdDocument, index: int, joint: JointSpec, linear: bool) -> Any
     from pxr import UsdPhysics
 
     schema = UsdPhysics.PrismaticJoint if linear else UsdPhysics.RevoluteJoint
-    made = _define(doc, joint, schema, joint.params["columns"])
-    made.CreateAxisAttr("Z")
+    usd_joint = _define(doc, joint, schema, joint.params["columns"])
+    usd_joint.CreateAxisAttr("Z")
     unit = 1.0 if linear else DEGREES
     lower, upper = (float(joint.params[f"limit_{end}"][0]) * unit for end in ("lower", "upper"))
     if math.isfinite(lower):
-        made.CreateLowerLimitAttr(lower)
+        usd_joint.CreateLowerLimitAttr(lower)
     if math.isfinite(upper):
-        made.CreateUpperLimitAttr(upper)
+        usd_joint.CreateUpperLimitAttr(upper)
     doc.axes[index, 0] = ("linear" if linear else "angular", 1.0)
-    _set_passive(doc, made.GetPrim(), joint)
-    return made.GetPrim()
+    _set_passive(doc, usd_joint.GetPrim(), joint)
+    return usd_joint.GetPrim()
 
 
 def _revolute(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
@@ -178,12 +178,12 @@ def _d6(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
         columns = _axes_of([*angular, *linear])
     motions: list[Motion] = []
     for is_linear, axis in [(True, axis) for axis in linear] + [(False, axis) for axis in angular]:
-        shares = columns.T @ axis
-        number = int(np.argmax(np.abs(shares)))
-        if abs(shares[number]) < 1.0 - 1e-9:
-            doc.lost(joint.element, "translations that are not along its axes of rotation")
+        components = columns.T @ axis
+        number = int(np.argmax(np.abs(components)))
+        if abs(components[number]) < 1.0 - 1e-9:
+            doc.report_loss(joint.element, "translations that are not along its axes of rotation")
             return None
-        motions.append((is_linear, number, float(np.sign(shares[number]))))
+        motions.append((is_linear, number, float(np.sign(components[number]))))
     return _generic(doc, index, joint, columns, motions)
 
 
@@ -191,9 +191,9 @@ def _axes_of(directions: list[Array]) -> Array:
     """Return right-handed orthogonal axes that start with the given directions."""
     axes: list[Array] = []
     for direction in (*directions, *np.eye(3)):
-        rest = direction - sum((axis * (axis @ direction) for axis in axes), np.zeros(3))
-        if np.linalg.norm(rest) > 0.1 and len(axes) < 3:
-            axes.append(rest / np.linalg.norm(rest))
+        remainder = direction - sum((axis * (axis @ direction) for axis in axes), np.zeros(3))
+        if np.linalg.norm(remainder) > 0.1 and len(axes) < 3:
+            axes.append(remainder / np.linalg.norm(remainder))
     columns = np.stack(axes, axis=1)
     if np.linalg.det(columns) < 0.0:
         columns[:, 2] *= -1.0
@@ -213,8 +213,8 @@ def _generic(doc: UsdDocument, index: int, joint: JointSpec, columns: Array, mot
         doc.axes[index, k] = (name, sign)
         if sign < 0.0:  # USD axes are right-handed, so this axis is reversed
             set_custom(prim, "GpusimJointAPI", **{f"gpusim__{name}__factor": sign})
-            what = f"its coordinate {k} counts as -{name} in the file"
-            doc.report.add("info", joint.element, what, "its limits, targets and efforts have the other sign there")
+            what = f"its coordinate {k} is -{name} in the file"
+            doc.report.add("info", joint.element, what, "its limits, targets and efforts have the opposite sign there")
     for name in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
         lower, upper = free.get(name, (1.0, -1.0))  # lower > upper locks an axis in USD
         if math.isinf(lower) and math.isinf(upper):
@@ -229,22 +229,22 @@ def _generic(doc: UsdDocument, index: int, joint: JointSpec, columns: Array, mot
 def _distance(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     from pxr import UsdPhysics
 
-    made = _define(doc, joint, UsdPhysics.DistanceJoint, np.eye(3))
+    usd_joint = _define(doc, joint, UsdPhysics.DistanceJoint, np.eye(3))
     rod = joint.params["rod"]
     lower, upper = (float(joint.params[f"limit_{end}"][0]) if rod is None else float(rod) for end in ("lower", "upper"))
     if math.isfinite(lower) and lower > 0.0:
-        made.CreateMinDistanceAttr(lower)
+        usd_joint.CreateMinDistanceAttr(lower)
     if math.isfinite(upper):
-        made.CreateMaxDistanceAttr(upper)
+        usd_joint.CreateMaxDistanceAttr(upper)
     if float(joint.params["damping"][0]) > 0.0:
-        doc.lost(joint.element, "its damping")
-    return made.GetPrim()
+        doc.report_loss(joint.element, "its damping")
+    return usd_joint.GetPrim()
 
 
-def _no_prim(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+def _free(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     """Add nothing, because USD bodies without a joint are free."""
     if any(np.any(joint.params.get(name, 0.0)) for name in ("damping", "friction", "armature")):
-        doc.lost(joint.element, "damping, friction and armature of a free joint")
+        doc.report_loss(joint.element, "damping, friction and armature of a free joint")
 
 
 _MAKERS: dict[str, Callable[[UsdDocument, int, JointSpec], Any]] = {
@@ -258,7 +258,7 @@ _MAKERS: dict[str, Callable[[UsdDocument, int, JointSpec], Any]] = {
     "universal": _universal,
     "d6": _d6,
     "distance": _distance,
-    "free": _no_prim,
+    "free": _free,
 }
 
 
@@ -266,12 +266,12 @@ def _set_passive(doc: UsdDocument, prim: Any, joint: JointSpec) -> None:
     """Write damping, friction and armature as attributes of MuJoCo's schema, in SI units."""
     names = {"damping": "mjc__damping", "friction": "mjc__frictionloss", "armature": "mjc__armature"}
     values = {}
-    for own, name in names.items():
-        numbers = np.ravel(joint.params.get(own, 0.0))
+    for name, attribute in names.items():
+        numbers = np.ravel(joint.params.get(name, 0.0))
         if np.any(numbers):
-            values[name] = float(numbers[0])
+            values[attribute] = float(numbers[0])
             if np.ptp(numbers[:3]) > 0.0:
-                doc.report.add("motion", joint.element, f"its {own} differs by axis", "the first one applies to all")
+                doc.report.add("motion", joint.element, f"its {name} differs by axis", "the first one applies to all")
     if values:
         set_custom(prim, "MjcJointAPI", **values)
         what = "damping, friction and armature"
@@ -286,51 +286,59 @@ def add_drives(doc: UsdDocument) -> None:
     """Add drives for servos, torque motors and joint forces, and attributes for springs. Report other actuators."""
     for spec in doc.model.actuators:
         maker = _DRIVES.get(spec.kind)
-        place = (spec.params.get("joint", -1), spec.params.get("axis", 0))
+        coordinate = (spec.params.get("joint", -1), spec.params.get("axis", 0))
         if maker is None:
-            doc.lost(spec.element, f"USD has no {spec.kind.replace('_', ' ')}", "compute its force in your own loop")
-        elif place not in doc.axes:
-            doc.lost(spec.element, "it acts on a coordinate that USD does not have")
+            doc.report_loss(
+                spec.element, f"USD has no {spec.kind.replace('_', ' ')}", "compute its force in your own loop"
+            )
+        elif coordinate not in doc.axes:
+            doc.report_loss(spec.element, "it acts on a coordinate that USD does not have")
         else:
-            maker(doc, spec, *doc.axes[place])
+            maker(doc, spec, *doc.axes[coordinate])
             _report_maps(doc, spec)
 
 
 def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
     """Report command maps, which USD drives do not support."""
     for command, label in zip(actuator_type(spec.kind).commands, command_names(spec), strict=True):
-        own = map_of(spec, command)
-        if own is None:
+        command_map = map_of(spec, command)
+        if command_map is None:
             continue
-        scaled = (own.factor, own.offset) != (1.0, 0.0)
-        limited = spec.kind != "joint_force" and (math.isfinite(own.lower) or math.isfinite(own.upper))
-        parts = [f"has factor {own.factor:g} and offset {own.offset:g}"] if scaled else []
-        parts += [f"is clipped to {own.lower:g} to {own.upper:g}"] if limited else []
-        parts += [f"has a lag of {own.time_constant:g} s"] if own.time_constant else []
-        parts += ["is a rate that is integrated"] if own.integrate else []
+        scaled = (command_map.factor, command_map.offset) != (1.0, 0.0)
+        limited = spec.kind != "joint_force" and (math.isfinite(command_map.lower) or math.isfinite(command_map.upper))
+        parts = [f"has factor {command_map.factor:g} and offset {command_map.offset:g}"] if scaled else []
+        parts += [f"is clipped to {command_map.lower:g} to {command_map.upper:g}"] if limited else []
+        parts += [f"has a lag of {command_map.time_constant:g} s"] if command_map.time_constant else []
+        parts += ["is a rate that is integrated"] if command_map.integrate else []
         if parts:
-            severity = "motion" if limited or own.has_activation else "info"
+            severity = "motion" if limited or command_map.has_activation else "info"
             what = f"its command '{label}' {' and '.join(parts)}"
-            doc.report.add(severity, spec.element, what, "the drive takes the actuator's own units", "map it yourself")
+            doc.report.add(
+                severity,
+                spec.element,
+                what,
+                "the drive uses the actuator's units without the map",
+                "apply the map in your program",
+            )
 
 
 def _mapped_limits(spec: ActuatorSpec, lower: float, upper: float) -> tuple[float, float]:
     """Return the minimum and maximum effort within the range of the command."""
-    own = map_of(spec, actuator_type(spec.kind).commands[0])
-    if own is None:
+    command_map = map_of(spec, actuator_type(spec.kind).commands[0])
+    if command_map is None:
         return lower, upper
-    ends = sorted(own.factor * end + own.offset for end in (own.lower, own.upper))
+    ends = sorted(command_map.factor * end + command_map.offset for end in (command_map.lower, command_map.upper))
     return max(lower, ends[0]), min(upper, ends[1])
 
 
-def _drive(
-    doc: UsdDocument, spec: ActuatorSpec, axis: str, gains: tuple[float, float], most: tuple[float, float]
+def _add_drive(
+    doc: UsdDocument, spec: ActuatorSpec, axis: str, gains: tuple[float, float], effort_limits: tuple[float, float]
 ) -> Any:
     from pxr import UsdPhysics
 
     prim = doc.stage.GetPrimAtPath(doc.joints[spec.params["joint"]])
     if UsdPhysics.DriveAPI.Get(prim, axis):
-        doc.lost(spec.element, "a second actuator on its coordinate")
+        doc.report_loss(spec.element, "a second actuator on its coordinate")
         return None
     drive = UsdPhysics.DriveAPI.Apply(prim, axis)
     if axis not in _SINGLE:
@@ -338,11 +346,11 @@ def _drive(
     unit = 1.0 if axis.startswith(("linear", "trans")) else 1.0 / DEGREES
     drive.CreateStiffnessAttr(gains[0] * unit)
     drive.CreateDampingAttr(gains[1] * unit)
-    if most[1] < math.inf or most[0] > -math.inf:
-        drive.CreateMaxForceAttr(float(max(-most[0], most[1])))
-        if most[0] != -most[1]:
+    if effort_limits[1] < math.inf or effort_limits[0] > -math.inf:
+        drive.CreateMaxForceAttr(float(max(-effort_limits[0], effort_limits[1])))
+        if effort_limits[0] != -effort_limits[1]:
             doc.report.add(
-                "motion", spec.element, "its least and greatest effort differ", "the greater one is the limit"
+                "motion", spec.element, "its minimum and maximum effort differ", "the larger one is the limit"
             )
     return drive
 
@@ -352,57 +360,65 @@ def _start(doc: UsdDocument, spec: ActuatorSpec, command: str) -> float:
     commands = actuator_type(spec.kind).commands
     column = doc.model.controls.get(command_names(spec)[commands.index(command)])
     value = 0.0 if column is None else float(np.ravel(doc.model.default_controls)[column])
-    own = map_of(spec, command)
-    return value if own is None else own.factor * min(max(value, own.lower), own.upper) + own.offset
+    command_map = map_of(spec, command)
+    return (
+        value
+        if command_map is None
+        else command_map.factor * min(max(value, command_map.lower), command_map.upper) + command_map.offset
+    )
 
 
 def _scaled(axis: str, sign: float, value: float) -> float:
     return sign * value * (1.0 if axis.startswith(("linear", "trans")) else DEGREES)
 
 
-def _tracking(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+def _add_tracking(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
     p = spec.params
-    drive = _drive(doc, spec, axis, (float(p["stiffness"]), float(p["damping"])), (p["lower"], p["upper"]))
+    drive = _add_drive(doc, spec, axis, (float(p["stiffness"]), float(p["damping"])), (p["lower"], p["upper"]))
     if drive is not None:
         drive.CreateTargetPositionAttr(_scaled(axis, sign, _start(doc, spec, "target")))
         drive.CreateTargetVelocityAttr(_scaled(axis, sign, _start(doc, spec, "velocity")))
         if _start(doc, spec, "effort"):
-            doc.lost(spec.element, "starts with a feed-forward effort")
+            doc.report_loss(spec.element, "starts with a feed-forward effort")
 
 
-def _servo(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
-    p, most = spec.params, float(spec.params["effort_limit"])
+def _add_servo(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+    p, max_effort = spec.params, float(spec.params["effort_limit"])
     follows = p["follows_velocity"] > 0.5
     gains = (0.0 if follows else float(p["stiffness"]), float(p["damping"]))
-    drive = _drive(doc, spec, axis, gains, (-most, most))
+    drive = _add_drive(doc, spec, axis, gains, (-max_effort, max_effort))
     if drive is not None:
         create = drive.CreateTargetVelocityAttr if follows else drive.CreateTargetPositionAttr
         create(_scaled(axis, sign, _start(doc, spec, "target")))
 
 
-def _effort(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
-    most = _mapped_limits(spec, float(spec.params["lower"]), float(spec.params["upper"]))
-    if _drive(doc, spec, axis, (0.0, 0.0), most) is not None:
-        doc.report.add("info", spec.element, "takes efforts", "it is a drive without gains")
+def _add_effort(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+    effort_limits = _mapped_limits(spec, float(spec.params["lower"]), float(spec.params["upper"]))
+    if _add_drive(doc, spec, axis, (0.0, 0.0), effort_limits) is not None:
+        doc.report.add("info", spec.element, "is commanded by effort", "it is a drive without gains")
         if _start(doc, spec, "effort"):
-            doc.lost(spec.element, "starts with an effort")
+            doc.report_loss(spec.element, "starts with an effort")
 
 
-def _motor(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+def _add_motor(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
     p = spec.params
     if math.isfinite(p["no_load_speed"]):
-        doc.lost(spec.element, "a DC motor, whose torque falls with the speed", "use add_torque_motor or a servo")
+        doc.report_loss(
+            spec.element, "a DC motor, whose torque falls with the speed", "use add_torque_motor or a servo"
+        )
         return
-    most = float(p["stall_torque"]) * float(p["gear_ratio"])
-    if _drive(doc, spec, axis, (0.0, 0.0), (-most, most)) is not None:
-        doc.report.add("info", spec.element, f"takes shares of {most:g} N m", "it is a drive without gains, in N m")
+    max_effort = float(p["stall_torque"]) * float(p["gear_ratio"])
+    if _add_drive(doc, spec, axis, (0.0, 0.0), (-max_effort, max_effort)) is not None:
+        doc.report.add(
+            "info", spec.element, f"has commands relative to {max_effort:g} N m", "it is a drive without gains, in N m"
+        )
 
 
-def _spring(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+def _add_spring(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
     p = spec.params
     prim = doc.stage.GetPrimAtPath(doc.joints[p["joint"]])
     if axis not in _SINGLE or prim.GetAttribute("mjc:stiffness"):
-        doc.lost(spec.element, "a spring on one of several axes, or a second one")
+        doc.report_loss(spec.element, "a spring on one of several axes, or a second one")
         return
     before = prim.GetAttribute("mjc:damping")
     damping = float(p["damping"]) + (float(before.Get()) if before else 0.0)
@@ -413,28 +429,28 @@ def _spring(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> Non
 
 _SINGLE = frozenset({"linear", "angular"})
 _DRIVES: dict[str, Callable[[UsdDocument, ActuatorSpec, str, float], None]] = {
-    "tracking_servo": _tracking,
-    "servo": _servo,
-    "joint_force": _effort,
-    "motor": _motor,
-    "torsion_spring": _spring,
+    "tracking_servo": _add_tracking,
+    "servo": _add_servo,
+    "joint_force": _add_effort,
+    "motor": _add_motor,
+    "torsion_spring": _add_spring,
 }
 
 
 def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
     """Write a gear or a mimic of two hinges or slides with Newton's schema."""
-    places = [doc.axes.get((joint, axis), ("", 1.0))[0] for joint, axis, _ in coupling.terms]
-    if len(coupling.terms) != 2 or not all(place in _SINGLE for place in places):
-        doc.lost(coupling.element, "couples more than two coordinates, or joints of several axes")
+    axis_names = [doc.axes.get((joint, axis), ("", 1.0))[0] for joint, axis, _ in coupling.terms]
+    if len(coupling.terms) != 2 or not all(name in _SINGLE for name in axis_names):
+        doc.report_loss(coupling.element, "couples more than two coordinates, or joints of several axes")
         return
     if coupling.offset is None:
-        doc.lost(coupling.element, "its offset is that of the start", "give it an offset")
+        doc.report_loss(coupling.element, "its offset comes from the starting positions", "give it an offset")
         return
     if coupling.curve:
         _add_curve(doc, coupling)
         return
     (first, _, a), (second, _, b) = coupling.terms
-    units = [1.0 if place == "linear" else DEGREES for place in places]
+    units = [1.0 if name == "linear" else DEGREES for name in axis_names]
     prim = doc.stage.GetPrimAtPath(doc.joints[first])
     values = {"newton__mimicCoef0": coupling.offset / a * units[0], "newton__mimicCoef1": -b / a * units[0] / units[1]}
     set_custom(prim, "NewtonMimicAPI", **values)

@@ -20,7 +20,7 @@ Color = tuple[float, float, float]
 
 
 def add_shapes(doc: UsdDocument) -> None:
-    """Add a collider for every shape, with its material and its group, and all visuals."""
+    """Add a collider with material and collision group for every shape, and add all visuals."""
     from pxr import UsdGeom, UsdPhysics
 
     model = doc.model
@@ -43,7 +43,7 @@ def add_shapes(doc: UsdDocument) -> None:
             what = (
                 f"shapes '{model.shapes[pair.shape_a].label}' and '{model.shapes[pair.shape_b].label}' always collide"
             )
-            doc.report.add("contact", "", what, "their groups and joints decide in the file")
+            doc.report.add("contact", "", what, "in the file, their groups and joints decide")
         else:
             api = UsdPhysics.FilteredPairsAPI.Apply(doc.stage.GetPrimAtPath(paths[pair.shape_a]))
             api.CreateFilteredPairsRel().AddTarget(paths[pair.shape_b])
@@ -52,22 +52,22 @@ def add_shapes(doc: UsdDocument) -> None:
 def _sphere(doc: UsdDocument, path: str, pose: Transform, p: Params) -> Any:
     from pxr import UsdGeom
 
-    made = UsdGeom.Sphere.Define(doc.stage, path)
-    made.CreateRadiusAttr(float(p["radius"]))
-    set_pose(made, pose)
-    return made.GetPrim()
+    geom = UsdGeom.Sphere.Define(doc.stage, path)
+    geom.CreateRadiusAttr(float(p["radius"]))
+    set_pose(geom, pose)
+    return geom.GetPrim()
 
 
 def _round(schema: str) -> Callable[[UsdDocument, str, Transform, Params], Any]:
     def add(doc: UsdDocument, path: str, pose: Transform, p: Params) -> Any:
         from pxr import UsdGeom
 
-        made = getattr(UsdGeom, schema).Define(doc.stage, path)
-        made.CreateAxisAttr("Z")
-        made.CreateRadiusAttr(float(p["radius"]))
-        made.CreateHeightAttr(2.0 * float(p["half_length"]))
-        set_pose(made, pose)
-        return made.GetPrim()
+        geom = getattr(UsdGeom, schema).Define(doc.stage, path)
+        geom.CreateAxisAttr("Z")
+        geom.CreateRadiusAttr(float(p["radius"]))
+        geom.CreateHeightAttr(2.0 * float(p["half_length"]))
+        set_pose(geom, pose)
+        return geom.GetPrim()
 
     return add
 
@@ -75,21 +75,21 @@ def _round(schema: str) -> Callable[[UsdDocument, str, Transform, Params], Any]:
 def _box(doc: UsdDocument, path: str, pose: Transform, p: Params) -> Any:
     from pxr import UsdGeom
 
-    made = UsdGeom.Cube.Define(doc.stage, path)
-    made.CreateSizeAttr(2.0)
-    set_pose(made, pose, p["half_extents"])
-    return made.GetPrim()
+    geom = UsdGeom.Cube.Define(doc.stage, path)
+    geom.CreateSizeAttr(2.0)
+    set_pose(geom, pose, p["half_extents"])
+    return geom.GetPrim()
 
 
 def _plane(doc: UsdDocument, path: str, pose: Transform, p: Params) -> Any:
     from pxr import UsdGeom
 
-    made = UsdGeom.Plane.Define(doc.stage, path)
-    made.CreateAxisAttr("Z")
-    made.CreateWidthAttr(100.0)
-    made.CreateLengthAttr(100.0)
-    set_pose(made, pose)
-    return made.GetPrim()
+    geom = UsdGeom.Plane.Define(doc.stage, path)
+    geom.CreateAxisAttr("Z")
+    geom.CreateWidthAttr(100.0)
+    geom.CreateLengthAttr(100.0)
+    set_pose(geom, pose)
+    return geom.GetPrim()
 
 
 _BASIC: dict[str, Callable[[UsdDocument, str, Transform, Params], Any]] = {
@@ -105,14 +105,14 @@ _BASIC: dict[str, Callable[[UsdDocument, str, Transform, Params], Any]] = {
 def _mesh(doc: UsdDocument, path: str, pose: Transform, points: Array, triangles: Array) -> Any:
     from pxr import UsdGeom, Vt
 
-    made = UsdGeom.Mesh.Define(doc.stage, path)
+    geom = UsdGeom.Mesh.Define(doc.stage, path)
     corners = np.ascontiguousarray(triangles, np.int32).reshape(-1, 3)
-    made.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(points, np.float32)))
-    made.CreateFaceVertexCountsAttr(Vt.IntArray(len(corners), 3))
-    made.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(corners.reshape(-1)))
-    made.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
-    set_pose(made, pose)
-    return made.GetPrim()
+    geom.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(points, np.float32)))
+    geom.CreateFaceVertexCountsAttr(Vt.IntArray(len(corners), 3))
+    geom.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(corners.reshape(-1)))
+    geom.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+    set_pose(geom, pose)
+    return geom.GetPrim()
 
 
 def _collider(doc: UsdDocument, path: str, shape: ShapeSpec) -> Any:
@@ -129,7 +129,7 @@ def _collider(doc: UsdDocument, path: str, shape: ShapeSpec) -> Any:
         if not len(points):
             points = np.asarray(type_.mesh(shape.params, 48)[0])
             what = f"is a {shape.kind}"
-            doc.report.add("contact", shape.element, what, "it is a polyhedron of 48 sides in the file")
+            doc.report.add("contact", shape.element, what, "the file has a polyhedron with 48 sides")
         points, faces = convex_hull(np.asarray(points))
         triangles, how = faces.triangles(), UsdPhysics.Tokens.convexHull
     prim = _mesh(doc, path, shape.xform, np.asarray(points), np.asarray(triangles))
@@ -145,20 +145,20 @@ def _bind(doc: UsdDocument, prim: Any, material: Material) -> None:
     path = f"{ROOT}/PhysicsMaterials/{name}"
     if not doc.stage.GetPrimAtPath(path):
         UsdGeom.Scope.Define(doc.stage, f"{ROOT}/PhysicsMaterials")
-        made = UsdShade.Material.Define(doc.stage, path)
-        api = UsdPhysics.MaterialAPI.Apply(made.GetPrim())
+        usd_material = UsdShade.Material.Define(doc.stage, path)
+        api = UsdPhysics.MaterialAPI.Apply(usd_material.GetPrim())
         api.CreateStaticFrictionAttr(material.friction)
         api.CreateDynamicFrictionAttr(material.friction)
         api.CreateRestitutionAttr(material.restitution)
         api.CreateDensityAttr(material.density)
         mode = "average" if material.combine == "mean" else material.combine
-        set_custom(made.GetPrim(), "PhysxMaterialAPI", physxMaterial__frictionCombineMode=mode)
+        set_custom(usd_material.GetPrim(), "PhysxMaterialAPI", physxMaterial__frictionCombineMode=mode)
         if material.spinning_friction or material.rolling_friction:
             arms = {"newton__torsionalFriction": material.spinning_friction}
             arms["newton__rollingFriction"] = material.rolling_friction
-            set_custom(made.GetPrim(), "NewtonMaterialAPI", **arms)
+            set_custom(usd_material.GetPrim(), "NewtonMaterialAPI", **arms)
         if material.priority:
-            set_custom(made.GetPrim(), "MjcMaterialAPI", mjc__priority=int(material.priority))
+            set_custom(usd_material.GetPrim(), "MjcMaterialAPI", mjc__priority=int(material.priority))
         if material.law is not None:
             doc.report.add("contact", f"material '{name}'", "has a contact law", "USD has no contact laws")
     binding = UsdShade.MaterialBindingAPI.Apply(prim)
@@ -202,19 +202,19 @@ def _add_groups(doc: UsdDocument, paths: list[str]) -> None:
     shapes = doc.model.shapes
     kinds = sorted({(shape.group, shape.mask) for shape in shapes}, key=str)
 
-    def collide(a: Any, b: Any) -> bool:
+    def can_collide(a: Any, b: Any) -> bool:
         return bool(a[0] & b[1]) and bool(b[0] & a[1])
 
-    if all(collide(a, b) for a in kinds for b in kinds):
+    if all(can_collide(a, b) for a in kinds for b in kinds):
         return
     UsdGeom.Scope.Define(doc.stage, f"{ROOT}/CollisionGroups")
-    made = {}
+    groups = {}
     for number, kind in enumerate(kinds):
         group = UsdPhysics.CollisionGroup.Define(doc.stage, f"{ROOT}/CollisionGroups/group{number}")
         members = [p for p, shape in zip(paths, shapes, strict=True) if (shape.group, shape.mask) == kind]
         group.GetCollidersCollectionAPI().CreateIncludesRel().SetTargets(members)
-        made[kind] = group
+        groups[kind] = group
     for a in kinds:
-        apart = [made[b].GetPath() for b in kinds if not collide(a, b)]
-        if apart:
-            made[a].CreateFilteredGroupsRel().SetTargets(apart)
+        filtered = [groups[b].GetPath() for b in kinds if not can_collide(a, b)]
+        if filtered:
+            groups[a].CreateFilteredGroupsRel().SetTargets(filtered)

@@ -23,8 +23,8 @@ def add_holding_servos(
 ) -> list[str]:
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
-    The servo's gains scale with the load. The stiffness is ``I w^2`` and the damping is ``2 z I w``, with w = 2 pi
-    ``frequency`` and z = ``damping_ratio``. I is the inertia of all bodies that the joint and its followers
+    The servo's gains scale with the load. The stiffness is ``I w^2`` and the damping is ``2 z I w``. Here, w is
+    2 pi ``frequency``, and z is ``damping_ratio``. I is the inertia of all bodies that the joint and its followers
     (``<mimic>``) move. The first target is the joint's position in the imported pose. After a reset to a named posture,
     the target is the joint's position in that posture. Joints that follow another joint (``<mimic>``) get no servo.
 
@@ -43,8 +43,8 @@ def add_holding_servos(
     """
     if not 0.0 < frequency < math.inf or not 0.0 <= damping_ratio < math.inf:
         raise ModelError(
-            f"add_holding_servos: frequency {frequency:g} Hz must be positive and damping_ratio {damping_ratio:g} "
-            "not negative; give such numbers"
+            f"add_holding_servos: frequency = {frequency:g} Hz must be positive, and damping_ratio = {damping_ratio:g} "
+            "must not be negative; give e.g. 10 and 1"
         )
     rate = 2.0 * math.pi * frequency
     labels = []

@@ -21,7 +21,7 @@ TRIANGLE_TOLERANCE = 5e-7
 # Principal moments below this fraction of the largest moment count as zero.
 POSITIVE_TOLERANCE = 1e-12
 # Repairs raise principal moments to at least this fraction of the largest moment.
-REPAIRED_SHARE = 1e-3
+REPAIRED_FRACTION = 1e-3
 # Repairs keep this relative margin to the limit of the triangle inequality, because of round-off.
 TRIANGLE_MARGIN = 1e-6
 # Tensors below this value (kg m2) count as zero, since their products underflow.
@@ -29,10 +29,10 @@ TINY = 1e-200
 # Tensors at or above this value (kg m2) count as infinite, since their products overflow.
 HUGE = 1e200
 WATER_DENSITY = 1000.0
-MASSLESS_SHARE = 0.01
+MASSLESS_FRACTION = 0.01
 """Mass that a massless body gets, as a fraction of the mean mass of all bodies with mass."""
-LIGHT = 2e-7
-"""Mass of a light link (a link between two joints), as a fraction of the mass of the next body in the tree."""
+LIGHT_FRACTION = 2e-7
+"""Mass of a light link between two joints, as a fraction of the mass of the next body in the tree."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
     """
     if not np.all(np.abs(inertia) < HUGE):  # also for NaN
         return "not finite"
-    least, scale = min_moment(mass), float(np.abs(inertia).max())
-    if scale < max(TINY, least):
+    min_principal, scale = min_moment(mass), float(np.abs(inertia).max())
+    if scale < max(TINY, min_principal):
         if allow_zero:
             return None
         return "zero" if scale < TINY else f"zero except for round-off ({scale:.2g} kg m2 for {mass:.3g} kg)"
@@ -77,7 +77,7 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
         return f"not positive definite (principal moments {_numbers(moments)})"
     if largest > (smallest + middle) * (1.0 + TRIANGLE_TOLERANCE):
         return f"breaks the triangle rule (principal moments {_numbers(moments)}, the largest exceeds the others' sum)"
-    if smallest < least and not allow_zero:
+    if smallest < min_principal and not allow_zero:
         return f"with a principal moment that is round-off (principal moments {_numbers(moments)}, {mass:.3g} kg)"
     return None
 
@@ -96,11 +96,11 @@ def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     moments, axes = np.linalg.eigh(inertia / scale)
     if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < max(10.0 * TINY, min_moment(mass)):
         return sphere_inertia(mass)
-    # Twice the least moment, so that round-off in rotations cannot lower a moment below the limit.
-    moments = np.maximum(moments, max(REPAIRED_SHARE * moments[2], 2.0 * min_moment(mass) / scale))
-    lacking = moments[2] * (1.0 + TRIANGLE_MARGIN) - moments[0] - moments[1]
-    if lacking > 0.0:
-        moments[:2] += 0.5 * lacking
+    # Twice the minimum moment, so that round-off in rotations cannot lower a moment below the limit.
+    moments = np.maximum(moments, max(REPAIRED_FRACTION * moments[2], 2.0 * min_moment(mass) / scale))
+    deficit = moments[2] * (1.0 + TRIANGLE_MARGIN) - moments[0] - moments[1]
+    if deficit > 0.0:
+        moments[:2] += 0.5 * deficit
     repaired = (axes * moments) @ axes.T * scale
     return 0.5 * (repaired + repaired.T)
 
@@ -116,23 +116,23 @@ def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
 
     ``mass`` (kg) and ``inertia`` (kg m2) are the properties of the bodies after the link in the kinematic chain.
     """
-    light = LIGHT * mass
-    return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * min_moment(light))
+    light = LIGHT_FRACTION * mass
+    return light, max(LIGHT_FRACTION * float(np.trace(inertia)) / 3.0, 4.0 * min_moment(light))
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
     """Combine mass properties of rigidly connected ``parts``, given in one frame, by the parallel axis theorem."""
-    everything = list(parts)
-    weighty = [part for part in everything if part.mass > 0.0 or np.any(part.inertia)]
-    if len(weighty) == 1:
-        return weighty[0]
-    mass = math.fsum(part.mass for part in weighty)
+    all_parts = list(parts)
+    heavy = [part for part in all_parts if part.mass > 0.0 or np.any(part.inertia)]
+    if len(heavy) == 1:
+        return heavy[0]
+    mass = math.fsum(part.mass for part in heavy)
     if mass == 0.0:
-        first = everything[0].com if everything else np.zeros(3)
-        return MassProperties(0.0, first, sum((part.inertia for part in weighty), np.zeros((3, 3))))
-    com = sum((part.mass * part.com for part in weighty), np.zeros(3)) / mass
+        first = all_parts[0].com if all_parts else np.zeros(3)
+        return MassProperties(0.0, first, sum((part.inertia for part in heavy), np.zeros((3, 3))))
+    com = sum((part.mass * part.com for part in heavy), np.zeros(3)) / mass
     inertia = np.zeros((3, 3))
-    for part in weighty:
+    for part in heavy:
         inertia += part.inertia + part.mass * parallel_axis(part.com - com)
     return MassProperties(mass, com, inertia)
 

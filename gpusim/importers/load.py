@@ -61,10 +61,10 @@ def format_of(where: str, source: Any) -> str:
     """
     if not isinstance(source, str | os.PathLike):
         package = type(source).__module__.partition(".")[0]
-        found = {"mujoco": "mjcf", "pxr": "usd"}.get(package)
-        if found is None:
+        kind = {"mujoco": "mjcf", "pxr": "usd"}.get(package)
+        if kind is None:
             raise ModelError(f"{where}: {type(source).__name__} is not a model; give a path or text")
-        return found
+        return kind
     text = source.lstrip("\ufeff \t\r\n") if isinstance(source, str) else ""
     if text.startswith(("<", "#usda")):
         return _format_of_content(f"{where}: the text", text.encode(errors="replace"))
@@ -155,7 +155,7 @@ def add_model(
     """
     where = "ModelBuilder.add_model"
     validate.transform(where, "xform", xform)
-    body, mount = _mount(self, where, parent)
+    body, mount = _mount_frame(self, where, parent)
     xform = mount if xform is None else mount * xform
     other, report = _loader(where, source, body != WORLD)(source, {"gravity": tuple(self.gravity), **arguments})
     for shape in other.shapes:
@@ -164,22 +164,22 @@ def add_model(
             raise ModelError(f"{rule}; give collisions=False, or mount the model on the world")
     first = {"joint": len(self.joints), "shape": len(self.shapes), "visual": len(self.visuals)}
     self.add_builder(other, xform, label_prefix, body)
-    _move(report, label_prefix, first, self.body_label(body), xform or Transform())
+    _update_report(report, label_prefix, first, self.body_label(body), xform or Transform())
     return report
 
 
-def _mount(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple[int, Transform]:
+def _mount_frame(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple[int, Transform]:
     """Return the body for ``parent``, and the mounting frame in the body's frame."""
     if not isinstance(parent, str):
         return builder.check_body(where, "parent", WORLD if parent is None else parent), Transform()
     bodies = {body.label: (index, Transform()) for index, body in enumerate(builder.bodies)}
-    places = {site.label: (site.body, site.xform) for site in builder.sites} | bodies
-    if parent not in places:
-        raise unknown_name("body or site", parent, places)
-    return places[parent]
+    frames = {site.label: (site.body, site.xform) for site in builder.sites} | bodies
+    if parent not in frames:
+        raise unknown_name("body or site", parent, frames)
+    return frames[parent]
 
 
-def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: str, pose: Transform) -> None:
+def _update_report(report: ImportReport, prefix: str, first: Mapping[str, int], parent: str, pose: Transform) -> None:
     """Update a report after the builder mounted the model on body ``parent`` at ``pose``."""
 
     def named(label: str) -> str:
@@ -191,7 +191,9 @@ def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: s
     report.cameras = [prefix + name for name in report.cameras]
     report.merged = {prefix + link: named(body) for link, body in report.merged.items()}
     for attribute, kind in (("shapes", "shape"), ("visuals", "visual")):
-        shifted = {prefix + link: [i + first[kind] for i in own] for link, own in getattr(report, attribute).items()}
+        shifted = {
+            prefix + link: [i + first[kind] for i in indices] for link, indices in getattr(report, attribute).items()
+        }
         setattr(report, attribute, shifted)
     report.joints = {
         prefix + label: dataclasses.replace(

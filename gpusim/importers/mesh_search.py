@@ -31,30 +31,30 @@ class Search:
         self.folder, self.packages = folder, list(packages)
         self.guessed: dict[str, Path] = {}
         """Name in the robot file -> path of a file that matches only the end of the name."""
-        self._lost: set[tuple[str, Path]] = set()
-        self._inside: dict[Path, list[Path]] = {}
+        self._missing: set[tuple[str, Path]] = set()
+        self._subfolders: dict[Path, list[Path]] = {}
 
     def find(self, name: str, folder: Path | None = None) -> Path | None:
         """Return the file or folder for a name (``package://name/...``, ``file://...``, a path), or None.
 
         Relative names start in ``folder``, by default ``self.folder``.
         """
-        scheme, _, rest = name.strip().partition("://") if "://" in name else ("", "", name.strip())
+        scheme, _, path_text = name.strip().partition("://") if "://" in name else ("", "", name.strip())
         here = self.folder if folder is None else folder
-        rest = rest.replace("\\", "/")
-        package, _, inside = rest.partition("/")
+        path_text = path_text.replace("\\", "/")
+        package, _, rest = path_text.partition("/")
         if scheme in _SCHEMES:
-            places = self._in_packages(package, inside, here)
+            candidates = self._in_packages(package, rest, here)
         else:
-            places = (start / rest for start in (here, *self.packages))
-        found = next((path for path in places if rest and os.path.exists(path)), None)
-        if found is None and (name, here) not in self._lost:
-            found = self._guess(name, rest, here)
+            candidates = (start / path_text for start in (here, *self.packages))
+        found = next((path for path in candidates if path_text and os.path.exists(path)), None)
+        if found is None and (name, here) not in self._missing:
+            found = self._guess(name, path_text, here)
             if found is None:
-                self._lost.add((name, here))
+                self._missing.add((name, here))
         return found
 
-    def need(self, name: str, folder: Path | None = None) -> str:
+    def require(self, name: str, folder: Path | None = None) -> str:
         """Return the path of a file.
 
         Raises:
@@ -65,43 +65,43 @@ class Search:
             raise ModelError(f"no file {name!r}; give its folder or that of its package with asset_dirs=[...]")
         return str(path)
 
-    def _in_packages(self, package: str, rest: str, here: Path) -> Iterator[Path]:
+    def _in_packages(self, package: str, path: str, here: Path) -> Iterator[Path]:
         listed = [Path(p) for name in _ROOTS for p in os.environ.get(name, "").split(os.pathsep) if p]
-        shared = [Path(p) / "share" for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
-        for folder in (*self.packages, *listed, *shared, here, *here.parents):
-            yield folder / package / rest
+        ament = [Path(p) / "share" for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+        for folder in (*self.packages, *listed, *ament, here, *here.parents):
+            yield folder / package / path
             if folder.name == package:
-                yield folder / rest
+                yield folder / path
 
-    def _guess(self, name: str, rest: str, here: Path) -> Path | None:
-        """Return the file whose path shares the most components at the end with ``rest``, or None."""
-        parts = [part for part in PurePosixPath(rest).parts if part not in ("/", "..", ".")]
+    def _guess(self, name: str, path_text: str, here: Path) -> Path | None:
+        """Return the file whose path has the most trailing components in common with ``path_text``, or None."""
+        parts = [part for part in PurePosixPath(path_text).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None
-        above = [here, *here.parents][:FOLDERS_ABOVE]
-        above = [folder for folder in above if folder != folder.parent]  # skip the root folder
+        parents = [here, *here.parents][:FOLDERS_ABOVE]
+        parents = [folder for folder in parents if folder != folder.parent]  # skip the root folder
         for start in range(len(parts) - 1):
             tail = Path(*parts[start:])
-            for folder in (*self.packages, *above):
-                found = next((path for path in self._near(folder, tail) if os.path.isfile(path)), None)
+            for folder in (*self.packages, *parents):
+                found = next((path for path in self._paths_below(folder, tail) if os.path.isfile(path)), None)
                 if found:
                     self.guessed[name] = found
                     return found
         for folder in (here, *self.packages):  # search fewer folders, since a bare name is ambiguous
-            found = next((path for path in self._near(folder, Path(parts[-1])) if os.path.isfile(path)), None)
+            found = next((path for path in self._paths_below(folder, Path(parts[-1])) if os.path.isfile(path)), None)
             if found:
                 self.guessed[name] = found
                 return found
         return None
 
-    def _near(self, folder: Path, tail: Path) -> Iterator[Path]:
+    def _paths_below(self, folder: Path, tail: Path) -> Iterator[Path]:
         yield folder / tail
-        if folder not in self._inside:
+        if folder not in self._subfolders:
             try:
-                self._inside[folder] = sorted(path for path in folder.iterdir() if os.path.isdir(path))
+                self._subfolders[folder] = sorted(path for path in folder.iterdir() if os.path.isdir(path))
             except OSError:  # no permission, or the folder is missing
-                self._inside[folder] = []
-        for child in self._inside[folder]:
+                self._subfolders[folder] = []
+        for child in self._subfolders[folder]:
             yield child / tail
 
 

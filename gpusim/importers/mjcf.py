@@ -19,7 +19,7 @@ from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.mjcf_parts.mjcf_actuators import add_actuators
 from gpusim.importers.mjcf_parts.mjcf_bodies import add_bodies
 from gpusim.importers.mjcf_parts.mjcf_constraints import add_equalities
-from gpusim.importers.mjcf_parts.mjcf_context import Context, Options, word
+from gpusim.importers.mjcf_parts.mjcf_context import Context, Options, clean_label
 from gpusim.importers.mjcf_parts.mjcf_drag import add_drag
 from gpusim.importers.mjcf_parts.mjcf_filters import Filters
 from gpusim.importers.mjcf_parts.mjcf_joints import add_joints
@@ -150,12 +150,12 @@ def _options(
 
 def _groups(groups: Any) -> tuple[int, ...]:
     try:
-        found = tuple(operator.index(group) for group in groups)
+        numbers = tuple(operator.index(group) for group in groups)
     except TypeError:
-        found = (-1,)
-    if not all(0 <= group <= _LAST_GROUP for group in found):
+        numbers = (-1,)
+    if not all(0 <= group <= _LAST_GROUP for group in numbers):
         raise ModelError(f"load_mjcf: visual_groups = {groups!r} are not whole numbers from 0 to 5; give (0, 1, 2)")
-    return found
+    return numbers
 
 
 def _load(
@@ -168,7 +168,7 @@ def _load(
         report.raise_if_not_exact()
     if xform is not None:
         report.displace(xform)
-    return displaced(builder, xform), report
+    return move_builder(builder, xform), report
 
 
 def import_model(
@@ -194,7 +194,7 @@ def import_model(
     if options.actuators:
         add_actuators(context)
     add_poses(context)
-    if options.collisions and not context.off("CONTACT", "CONSTRAINT"):
+    if options.collisions and not context.is_disabled("CONTACT", "CONSTRAINT"):
         filters = Filters(context)
         add_shapes(context, filters.group_of)
         filters.write()
@@ -212,7 +212,7 @@ def import_model(
     return context.builder, context.report
 
 
-def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
+def move_builder(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
     """Move everything in the builder by ``xform``, and return the builder."""
     if xform is None:
         return builder
@@ -221,18 +221,18 @@ def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
     return moved
 
 
-def _patterns(name: str, given: Sequence[str]) -> Sequence[str]:
-    if not isinstance(given, list | tuple | set) or not all(isinstance(pattern, str) for pattern in given):
-        raise ModelError(f"load_mjcf: {name} = {given!r} is not a list of names; give a list such as ['camera*']")
-    return tuple(given)
+def _patterns(name: str, patterns: Sequence[str]) -> Sequence[str]:
+    if not isinstance(patterns, list | tuple | set) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise ModelError(f"load_mjcf: {name} = {patterns!r} is not a list of names; give a list such as ['camera*']")
+    return tuple(patterns)
 
 
 def _context(compiled: Compiled, options: Options) -> Context:
     mj: ModuleType = compiled.mujoco
     gravity = compiled.model.opt.gravity if options.gravity is None else options.gravity
-    off = int(compiled.model.opt.disableflags) & int(mj.mjtDisableBit.mjDSBL_GRAVITY)
-    builder = ModelBuilder(gravity=(0.0, 0.0, 0.0) if off and options.gravity is None else gravity)
-    name = word(model_name(compiled.model), "model")
+    gravity_off = int(compiled.model.opt.disableflags) & int(mj.mjtDisableBit.mjDSBL_GRAVITY)
+    builder = ModelBuilder(gravity=(0.0, 0.0, 0.0) if gravity_off and options.gravity is None else gravity)
+    name = clean_label(model_name(compiled.model), "model")
     report = ImportReport(compiled.source, name, "world", None, True)
     context = Context(mj, compiled.model, options, builder, report)
     return context
@@ -242,7 +242,7 @@ def _start(context: Context, pose: str | None, posture: tuple[Any, Any] | None) 
     """Set the starting posture and compute the kinematics."""
     mj, m = context.mj, context.m
     if pose is not None:
-        names = [word(context.name("KEY", k), "pose") for k in range(m.nkey)]
+        names = [clean_label(context.name("KEY", k), "pose") for k in range(m.nkey)]
         if pose not in names:
             raise unknown_name("pose", pose, names)
         mj.mj_resetDataKeyframe(m, context.now, names.index(pose))

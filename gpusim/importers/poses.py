@@ -33,14 +33,14 @@ def add_poses(
             joints[label] = min(max(position, info.lower), info.upper)
             if joints[label] != position:
                 limits = f"puts joint {label!r} at {position:g}, outside its limits {info.lower:g} to {info.upper:g}"
-                report.add("info", f"pose {name!r}", limits, f"{joints[label]:g} put instead")
+                report.add("info", f"pose {name!r}", limits, f"{joints[label]:g} used instead")
         for label, info in report.joints.items():
             if info.mimic is not None and info.mimic.leader in joints:
                 joints[label] = info.mimic.multiplier * joints[info.mimic.leader] + info.mimic.offset
         label = label_of(name)
-        placed = {report.base_joint: base} if base is not None and report.base_joint else {}
-        if placed or joints:
-            builder.add_pose(label, joints={**placed, **joints})
+        base_pose = {report.base_joint: base} if base is not None and report.base_joint else {}
+        if base_pose or joints:
+            builder.add_pose(label, joints={**base_pose, **joints})
             report.poses.append(label)
 
 

@@ -25,12 +25,12 @@ class Finding:
     """A difference between file and model: an element that the import changed, repaired or omitted.
 
     Attributes:
-        severity: what the difference affects. "motion" (also without contacts), "contact" (only with contacts), "look"
-            (only the appearance) or "info" (no effect, for example a corrected typo).
+        severity: "motion" (changes the motion even without contacts), "contact" (changes only contacts), "look"
+            (changes only the appearance) or "info" (no effect, for example a corrected typo).
         element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
-        what: what the file contains.
-        effect: what the model contains instead, or empty.
-        fix: what the user can do to remove the difference, or empty.
+        what: the content of the file.
+        effect: the content of the model, if it differs, or empty.
+        fix: how the user can remove the difference, or empty.
     """
 
     severity: str
@@ -110,8 +110,8 @@ class JointInfo:
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
         load_inertia: load of the joint in the imported pose, to scale gains. For a revolute joint, the load is the
-            inertia about the axis of all bodies that the joint moves (kg m2). For a prismatic joint, the load is the
-            mass of all bodies that the joint moves (kg).
+            inertia (kg m2) of all bodies that the joint moves, about the joint axis. For a prismatic joint, the load is
+            the mass (kg) of all bodies that the joint moves.
         axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
             joint with several coordinates.
     """
@@ -151,12 +151,12 @@ class Findings:
     @property
     def warnings(self) -> list[str]:
         """Return one sentence for each group of similar findings. Each sentence names up to four elements."""
-        return one_for_each_fact(finding.sentence for finding in self.findings)
+        return merge_similar_sentences(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
         """Return the first finding of severity "motion" and the number of other "motion" findings, or an empty text."""
-        lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
-        return lost[0] + (f" (and {len(lost) - 1} more)" if len(lost) > 1 else "") if lost else ""
+        losses = merge_similar_sentences(finding.sentence for finding in self.findings if finding.severity == "motion")
+        return losses[0] + (f" (and {len(losses) - 1} more)" if len(losses) > 1 else "") if losses else ""
 
 
 @dataclass(repr=False)
@@ -215,9 +215,9 @@ class ImportReport(Findings):
 
     def displace(self, pose: Transform) -> None:
         """Move sensors and links by ``pose`` if the file attaches them to the world."""
-        place = homogeneous_matrix(pose)
+        matrix = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
-            self.link_frames[link] = place @ self.link_frames[link]
+            self.link_frames[link] = matrix @ self.link_frames[link]
         self.sensors = {name: sensor.moved("", pose) for name, sensor in self.sensors.items()}
 
     def add_mimic(
@@ -234,16 +234,16 @@ class ImportReport(Findings):
         movable = sum(joint.kind != "fixed" for joint in self.joints.values())
         parts = [_count(len(self.link_frames) - len(self.merged), "body", "bodies"), _count(movable, "movable joint")]
         counts = Counter(finding.severity for finding in self.findings)
-        found = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
-        parts.append(_count(len(self.findings), "finding") + (f" ({found})" if found else ""))
+        severities = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
+        parts.append(_count(len(self.findings), "finding") + (f" ({severities})" if severities else ""))
         return f"<ImportReport of {self.source}: {', '.join(parts)}>"
 
     def warn(self, text: str, severity: str = "info") -> None:
         """Add a finding from a sentence "element: what; effect; fix"."""
-        element, colon, rest = text.partition(": ")
+        element, colon, message = text.partition(": ")
         if not colon or ";" in element:
-            element, rest = "", text
-        self.add(severity, element, *rest.split("; ", 2))
+            element, message = "", text
+        self.add(severity, element, *message.split("; ", 2))
 
     def raise_if_not_exact(self) -> None:
         """Raise an error that describes the first finding of severity "motion", for ``strict=True``.
@@ -251,8 +251,8 @@ class ImportReport(Findings):
         Raises:
             ModelError: a finding has severity "motion".
         """
-        if lost := self.first_loss():
-            raise ModelError(f"{self.source}: {lost}; leave out strict=True to import it in spite of that")
+        if loss := self.first_loss():
+            raise ModelError(f"{self.source}: {loss}; omit strict=True to import it anyway")
 
     def json(self) -> str:
         """Return the report as JSON text, with null instead of infinite numbers."""
@@ -282,13 +282,13 @@ class ImportReport(Findings):
             f"{self.robot_name} from {self.source}: {_count(bodies, 'body', 'bodies')}, "
             f"{_count(len(movable), 'movable joint')}, {self.total_mass:.6g} kg, base {self.base_link!r} {base}"
         ]
-        for found, what, more in (
+        for indices, what, more in (
             (self.shapes, "collision shape", ""),
             (self.visuals, "visual", f", {_count(self.triangles, 'triangle')}"),
         ):
-            if found:
-                number = sum(map(len, found.values()))
-                lines.append(f"  {_count(number, what)} on {_count(len(found), 'link')}{more}")
+            if indices:
+                number = sum(map(len, indices.values()))
+                lines.append(f"  {_count(number, what)} on {_count(len(indices), 'link')}{more}")
         if self.merged:
             lines.append(f"  {_count(len(self.merged), 'link')} merged: {_merged_line(self.merged)}")
         if self.ignored:
@@ -302,27 +302,27 @@ def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
     """Combine reports about the models of one file into one report."""
     if len(reports) < 2:
         return reports[0] if reports else None
-    made = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
+    result = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
     for name in ("source", "robot_name", "base_link"):
-        setattr(made, name, ", ".join(dict.fromkeys(getattr(report, name) for report in reports)))
-    for part in fields(made):
+        setattr(result, name, ", ".join(dict.fromkeys(getattr(report, name) for report in reports)))
+    for part in fields(result):
         values = [getattr(report, part.name) for report in reports]
         if part.name == "ignored":
-            made.ignored = dict(sum((Counter(value) for value in values), Counter()))
+            result.ignored = dict(sum((Counter(value) for value in values), Counter()))
         elif isinstance(values[0], Mapping):
-            setattr(made, part.name, {key: item for value in values for key, item in value.items()})
+            setattr(result, part.name, {key: item for value in values for key, item in value.items()})
         elif isinstance(values[0], list):
-            setattr(made, part.name, [item for value in values for item in value])
+            setattr(result, part.name, [item for value in values for item in value])
         elif isinstance(values[0], int | float) and part.name != "fixed_base":
-            setattr(made, part.name, sum(values))
-    return made
+            setattr(result, part.name, sum(values))
+    return result
 
 
 # Text that may differ between sentences about the same fact: names, numbers, and text in brackets.
 _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|nan)\b""")
 
 
-def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
+def merge_similar_sentences(sentences: Iterable[str], shown: int = 3) -> list[str]:
     """Merge sentences that differ only in names and numbers, and list up to ``shown`` other names."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:

@@ -12,9 +12,9 @@ from gpusim.importers.mesh_search import Search, asset_folder
 from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_parts.sdf_assembly import Assembly
-from gpusim.importers.sdf_parts.sdf_bodies import add_bodies, add_weightless, complete_masses, read_links
+from gpusim.importers.sdf_parts.sdf_bodies import add_bodies, complete_masses, disable_gravity, read_links
 from gpusim.importers.sdf_parts.sdf_frames import Scope, file_in, read_scopes
-from gpusim.importers.sdf_parts.sdf_shapes import add_collisions, add_ground, add_visuals, keep_apart
+from gpusim.importers.sdf_parts.sdf_shapes import add_collisions, add_ground, add_visuals, exclude_self_collisions
 from gpusim.importers.sdf_parts.sdf_unread import report_unread
 from gpusim.importers.sdf_parts.sdf_views import add_lights
 from gpusim.importers.sdf_parts.sdf_xml import read_sdf
@@ -87,14 +87,14 @@ def load_sdf(
     if pose is not None:
         raise unknown_name("pose", pose, ())
     with asset_folder(assets) as folders:
-        path = _located(path_or_string, folders)
+        path = _resolve_source(path_or_string, folders)
         root = read_sdf(path, os.fspath(path_or_string))
         folder = Path.cwd() if is_xml_text(path) else Path(path).resolve().parent
         search = Search(folder, [*folders, *map(Path, asset_dirs)])
         report = ImportReport(root.source, "", "", None, bool(fixed_base))
         world = read_scopes(root, folder, search, xform or Transform(), report)
         if not world.models:
-            raise root.error("it holds no model; add one <model> with links")
+            raise root.error("it contains no model; add one <model> with links")
         builder = ModelBuilder(gravity=_gravity(world, gravity))
         report_unread(root, world, report)
         assembly = Assembly(builder, report, read_links(world, report), world)
@@ -104,41 +104,41 @@ def load_sdf(
         links = list(assembly.links.values())
         add_bodies(builder, links, report)
         assembly.add_joints(fixed_base)
-        add_weightless(builder, links, report)
+        disable_gravity(builder, links, report)
         assembly.add_sensors()
         add_lights(builder, root, world, links, report)
         if collisions:
             add_collisions(builder, links, search, meshes, report)
-            keep_apart(builder, links, self_collisions, report)
+            exclude_self_collisions(builder, links, self_collisions, report)
             if world.needs_ground:
                 add_ground(builder, xform)
         complete_masses(builder, links, report)
-        assembly.weigh()
+        assembly.add_load_inertias()
         if visuals:
             add_visuals(builder, links, search, report)
-        for name, found in search.guessed.items():
-            effect = f"the file with the same end of its path, {found}, is used"
-            report.add("info", f"file {name!r}", "is not there", effect)
+        for name, file in search.guessed.items():
+            effect = f"{file} is used, since its path has the same end"
+            report.add("info", f"file {name!r}", "is not found", effect)
     if strict:
         report.raise_if_not_exact()
     return builder, report
 
 
-def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
+def _resolve_source(source: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
     """Return the SDF text or the path of the SDF file."""
-    if not isinstance(given, str | os.PathLike):
-        raise ModelError(f"load_sdf: {type(given).__name__} is not a path; give a path or SDF text")
-    if is_xml_text(given):
-        return given
-    if not os.fspath(given).strip():
+    if not isinstance(source, str | os.PathLike):
+        raise ModelError(f"load_sdf: {type(source).__name__} is not a path; give a path or SDF text")
+    if is_xml_text(source):
+        return source
+    if not os.fspath(source).strip():
         raise ModelError("load_sdf: the path is empty; give a path or SDF text")
     for folder in folders:
-        if not Path(given).is_absolute() and os.path.isfile(folder / given):
-            return folder / given
-    return (file_in(Path(given)) or given) if os.path.isdir(given) else given
+        if not Path(source).is_absolute() and os.path.isfile(folder / source):
+            return folder / source
+    return (file_in(Path(source)) or source) if os.path.isdir(source) else source
 
 
-def _gravity(world: Scope, given: Vector | None) -> Vector:
-    if given is not None:
-        return given
+def _gravity(world: Scope, gravity: Vector | None) -> Vector:
+    if gravity is not None:
+        return gravity
     return world.node.vector("gravity", (0.0, 0.0, -9.8)) if not world.is_model else (0.0, 0.0, -9.8)

@@ -67,7 +67,7 @@ class SensorInfo:
         if self.form == "wxyz":
             return value[:, [3, 0, 1, 2]]
         if self.form == "local":
-            return _back(_read(sim, self.axes), value)
+            return _to_local(_read(sim, self.axes), value)
         if self.form in ("x", "y", "z"):
             return rotations.matrix_from_quaternion(value)[..., "xyz".index(self.form)]
         return np.asarray(np.linalg.norm(value, axis=-1)) if self.form == "size" else value
@@ -79,14 +79,14 @@ class SensorInfo:
         def of_reference(name: str) -> Array:
             return _read(sim, f"site.{self.reference}.{name}")
 
-        turn = of_reference("orientation")
+        orientation = of_reference("orientation")
         if quantity == "orientation":
-            return rotations.quaternion_product(rotations.quaternion_conjugate(turn), value)
-        apart = value - of_reference(quantity)
+            return rotations.quaternion_product(rotations.quaternion_conjugate(orientation), value)
+        difference = value - of_reference(quantity)
         if quantity == "linear_velocity":
-            way = _read(sim, f"{site}.position") - of_reference("position")
-            apart = apart - rotations.cross(of_reference("angular_velocity"), way)
-        return _back(turn, apart)
+            arm = _read(sim, f"{site}.position") - of_reference("position")
+            difference = difference - rotations.cross(of_reference("angular_velocity"), arm)
+        return _to_local(orientation, difference)
 
 
 @dataclass(frozen=True)
@@ -135,16 +135,16 @@ class SubtreeInfo(SensorInfo):
     def _value(self, sim: Any) -> Array:
         states = [_state(sim, part) for part in self.parts]
         mass = math.fsum(part.mass for part in self.parts)
-        place, velocity = (
+        center, velocity = (
             np.sum([part.mass * state[k] for part, state in zip(self.parts, states, strict=True)], axis=0) / mass
             for k in (0, 1)
         )
         if self.quantity != "angular_momentum":
-            return np.asarray(place if self.quantity == "center_of_mass" else velocity)
-        total = np.zeros_like(place)
-        for part, (at, speed, turn, rate) in zip(self.parts, states, strict=True):
-            own = rotations.matvec(np.array(part.inertia), rotations.matvec(turn.swapaxes(-1, -2), rate))
-            total += rotations.matvec(turn, own) + part.mass * rotations.cross(at - place, speed - velocity)
+            return np.asarray(center if self.quantity == "center_of_mass" else velocity)
+        total = np.zeros_like(center)
+        for part, (position, speed, rotation, rate) in zip(self.parts, states, strict=True):
+            spin = rotations.matvec(np.array(part.inertia), rotations.matvec(rotation.swapaxes(-1, -2), rate))
+            total += rotations.matvec(rotation, spin) + part.mass * rotations.cross(position - center, speed - velocity)
         return total
 
 
@@ -152,15 +152,15 @@ def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
     """Return a body's center of mass, linear velocity, rotation matrix and angular velocity (world frame)."""
     center = np.array(part.center)
     if not part.body:
-        still = np.zeros((sim.num_worlds, 3))
-        return still + center, still, np.broadcast_to(np.eye(3), (sim.num_worlds, 3, 3)), still
+        zeros = np.zeros((sim.num_worlds, 3))
+        return zeros + center, zeros, np.broadcast_to(np.eye(3), (sim.num_worlds, 3, 3)), zeros
     position, orientation, velocity, rate = (
         _read(sim, f"body.{part.body}.{name}")
         for name in ("position", "orientation", "linear_velocity", "angular_velocity")
     )
-    turn = rotations.matrix_from_quaternion(orientation)
-    arm = rotations.matvec(turn, center - np.array(part.com))
-    return position + rotations.matvec(turn, center), velocity + rotations.cross(rate, arm), turn, rate
+    rotation = rotations.matrix_from_quaternion(orientation)
+    arm = rotations.matvec(rotation, center - np.array(part.com))
+    return position + rotations.matvec(rotation, center), velocity + rotations.cross(rate, arm), rotation, rate
 
 
 def _named(prefix: str, signal: str) -> str:
@@ -173,7 +173,7 @@ def _read(sim: Any, signal: str) -> Array:
     return np.asarray(sim.read(signal, numpy=True))
 
 
-def _back(orientation: Array, vector: Array) -> Array:
+def _to_local(orientation: Array, vector: Array) -> Array:
     """Convert world vectors to the axes of ``orientation``."""
-    turn = rotations.matrix_from_quaternion(orientation)
-    return np.asarray(rotations.matvec(turn.swapaxes(-1, -2), vector))
+    rotation = rotations.matrix_from_quaternion(orientation)
+    return np.asarray(rotations.matvec(rotation.swapaxes(-1, -2), vector))

@@ -20,7 +20,7 @@ from gpusim.importers.urdf_parts.urdf_check import check_document
 from gpusim.importers.urdf_parts.urdf_drives import add_drives, read_drives
 from gpusim.importers.urdf_parts.urdf_extras import read_extras
 from gpusim.importers.urdf_parts.urdf_geometry import Placement
-from gpusim.importers.urdf_parts.urdf_joints import emit
+from gpusim.importers.urdf_parts.urdf_joints import add_bodies_and_joints
 from gpusim.importers.urdf_parts.urdf_shapes import CollisionRules, add_shapes, read_collisions
 from gpusim.importers.urdf_parts.urdf_srdf import Semantics, read_srdf
 from gpusim.importers.urdf_parts.urdf_tree import read_tree
@@ -119,18 +119,18 @@ def load_urdf(
         UnknownNameError: ``pose`` names an unknown posture or joint, or ``mappings`` names an unknown argument.
     """
     yourdfpy = _import_yourdfpy()
-    given = _checked_argument(path_or_string)
+    source = _checked_argument(path_or_string)
     check_meshes(meshes)
     with asset_folder(assets) as folders:
-        search = Search(_folder(given), [*folders, *map(Path, asset_dirs)])
-        located = _located(given, folders)
-        document = read_document(located, lambda is_text: expand(located, mappings, search, is_text), given)
+        search = Search(_folder(source), [*folders, *map(Path, asset_dirs)])
+        resolved = _resolve_source(source, folders)
+        document = read_document(resolved, lambda is_text: expand(resolved, mappings, search, is_text), source)
         check_document(document)
         extras = read_extras(document)
-        semantics = read_srdf(_located(srdf, folders), document, srdf) if srdf is not None else Semantics()
+        semantics = read_srdf(_resolve_source(srdf, folders), document, srdf) if srdf is not None else Semantics()
         if isinstance(pose, str):  # accepts the posture's label, too
             pose = next((name for name in semantics.poses if label_of(name) == pose), pose)
-        tree = read_tree(document, yourdfpy, _start(pose, semantics))
+        tree = read_tree(document, yourdfpy, _start_positions(pose, semantics))
         drives = read_drives(document, tree)
         groups = group_links(tree, fixed_base=fixed_base is not False, merge_fixed=merge_fixed, keep=keep)
         builder = ModelBuilder() if gravity is None else ModelBuilder(gravity=gravity)
@@ -139,18 +139,22 @@ def load_urdf(
         origin = xform or Transform()
         root = semantics.roots.get(pose) if isinstance(pose, str) and not report.fixed_base else None
         base = homogeneous_matrix(origin if root is None else origin * root)
-        bodies = emit(tree, groups, builder, base, report)
+        bodies = add_bodies_and_joints(tree, groups, builder, base, report)
         _add_sites(builder, report)
-        found = read_collisions(document) if collisions else []
+        shapes = read_collisions(document) if collisions else []
         looks = read_visuals(document) if visuals else []
         add_poses(builder, report, semantics.poses, {name: origin * root for name, root in semantics.roots.items()})
         for text, severity in document.warnings + tree.warnings:
             report.warn(text, severity)
         placement = Placement(groups, bodies, base)
-        together = extras.self_colliding if self_collisions is None else set(tree.links) if self_collisions else set()
-        rules = CollisionRules(meshes, together, extras.apart | semantics.apart, extras.material)
+        self_colliding = (
+            extras.self_colliding if self_collisions is None else set(tree.links) if self_collisions else set()
+        )
+        rules = CollisionRules(
+            meshes, self_colliding, extras.excluded_pairs | semantics.excluded_pairs, extras.material
+        )
         search.packages += [search.folder / name for name in extras.mesh_folders]
-        add_shapes(found, placement, builder, search, rules, report)
+        add_shapes(shapes, placement, builder, search, rules, report)
         add_visuals(looks, placement, builder, search, extras.colors, report)
         add_forces(document, tree, groups, builder, extras, report)
         if actuators:
@@ -171,7 +175,7 @@ def _add_sites(builder: ModelBuilder, report: ImportReport) -> None:
         builder.add_site(index[body], Transform.from_matrix(frame), label=link)
 
 
-def _start(pose: str | Mapping[str, float] | None, semantics: Semantics) -> Mapping[str, float]:
+def _start_positions(pose: str | Mapping[str, float] | None, semantics: Semantics) -> Mapping[str, float]:
     if pose is None or isinstance(pose, Mapping):
         return pose or {}
     if pose not in semantics.poses:
@@ -181,7 +185,7 @@ def _start(pose: str | Mapping[str, float] | None, semantics: Semantics) -> Mapp
 
 def _report_guesses(search: Search, report: ImportReport) -> None:
     for name, path in search.guessed.items():
-        report.add("info", f"mesh {name!r}", "is not there", f"the file with the same end of its path, {path}, is used")
+        report.add("info", f"mesh {name!r}", "is not found", f"{path} is used, since its path has the same end")
 
 
 def _import_yourdfpy() -> ModuleType:
@@ -201,16 +205,18 @@ def _checked_argument(path_or_string: object) -> str | os.PathLike[str]:
     return path_or_string
 
 
-def _folder(given: str | os.PathLike[str]) -> Path:
+def _folder(source: str | os.PathLike[str]) -> Path:
     try:
-        return Path.cwd() if is_xml_text(given) else Path(given).resolve().parent
+        return Path.cwd() if is_xml_text(source) else Path(source).resolve().parent
     except (OSError, ValueError):  # for names with a NUL byte, the reader raises an error
         return Path.cwd()
 
 
-def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
+def _resolve_source(source: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
     """Return the URDF text or the path of the URDF file."""
-    if is_xml_text(given):
-        return given
-    inside = [folder / given for folder in folders if not Path(given).is_absolute() and os.path.isfile(folder / given)]
-    return inside[0] if inside else given
+    if is_xml_text(source):
+        return source
+    inside = [
+        folder / source for folder in folders if not Path(source).is_absolute() and os.path.isfile(folder / source)
+    ]
+    return inside[0] if inside else source

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.importers.report import ImportReport
-from gpusim.importers.sdf_parts.sdf_joints import JOINT_TYPES, Placed, clean, describe, emit, read_axes
+from gpusim.importers.sdf_parts.sdf_joints import JOINT_TYPES, BodyJoint, add_joint, clean_name, describe, read_axes
 from gpusim.importers.sdf_parts.sdf_views import add_sensor
 from gpusim.importers.sdf_parts.sdf_xml import Node
 from gpusim.importers.urdf_parts.urdf_bodies import Bodies
@@ -22,14 +22,14 @@ def add_forces(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, extras: Extras, report: ImportReport
 ) -> None:
     """Add springs, links without gravity, sensors, and loop-closing joints from the extensions of a file."""
-    for joint, (stiffness, rest) in extras.springs.items():
+    for joint, (stiffness, rest_position) in extras.springs.items():
         if joint not in report.joints or tree.joints[joint].kind not in ("revolute", "continuous", "prismatic"):
             report.warn(f"joint {joint!r}: springStiffness needs a joint with one axis; the spring is left out")
             continue
         label = f"{joint}_spring"
-        builder.add_torsion_spring(report.joints[joint].index, stiffness, rest_angle=rest, label=label)
+        builder.add_torsion_spring(report.joints[joint].index, stiffness, rest_angle=rest_position, label=label)
     for link in dict.fromkeys(extras.weightless):
-        _lift(tree, groups, builder, link, extras.weightless, report)
+        _disable_gravity(tree, groups, builder, link, extras.weightless, report)
     for link, sensor in extras.sensors:
         name = groups.body_of.get(link)
         frame = Transform() if name is None else Transform.from_matrix(groups.bodies[name].frames[link])
@@ -49,7 +49,7 @@ def _close_loop(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, node: Node, report: ImportReport
 ) -> None:
     """Add an SDF joint between two links."""
-    label, kind = clean(node.get("name")) or "gazebo_joint", node.get("type")
+    label, kind = clean_name(node.get("name")) or "gazebo_joint", node.get("type")
     ends = [document.link_labels.get(node.words(end)) for end in ("parent", "child")]
     parent, child = ends
     if parent is None or child is None or kind not in JOINT_TYPES or kind == "gearbox" or label in report.joints:
@@ -64,22 +64,24 @@ def _close_loop(
         frame = np.eye(4) if name == "__model__" else poses.get(document.link_labels.get(name, ""))
         if frame is None:
             raise node.error(f"joint {label!r}: its axis is in frame {name!r}, which is not a link")
-        turned: np.ndarray = at[:3, :3].T @ frame[:3, :3]
-        return turned
+        relative: np.ndarray = at[:3, :3].T @ frame[:3, :3]
+        return relative
 
     axes = read_axes(node, False, rotation, report)
     frames, bodies = [], []
     for link in (parent, child):
-        inside = np.linalg.inv(poses[link]) @ at
+        local_pose = np.linalg.inv(poses[link]) @ at
         body = groups.body_of.get(link)
-        frames.append(Transform.from_matrix(inside if body is None else groups.bodies[body].frames[link] @ inside))
+        frames.append(
+            Transform.from_matrix(local_pose if body is None else groups.bodies[body].frames[link] @ local_pose)
+        )
         bodies.append(-1 if body is None else _index(builder, body))
     if bodies[0] == bodies[1]:
         report.warn(f"joint {label!r} of <gazebo>: it joins links of one body; it is left out")
         return
-    joint = Placed(node, label, axes, bodies[0], bodies[1], frames[0], frames[1])
+    joint = BodyJoint(node, label, axes, bodies[0], bodies[1], frames[0], frames[1])
     names = [groups.body_of.get(link, "world") for link in (parent, child)]
-    index = emit(builder, joint, report)
+    index = add_joint(builder, joint, report)
     report.joints[label] = describe(joint, index, names[0], names[1], 0.0)
     if any(tree.positions.values()):
         report.warn(f"joint {label!r} of <gazebo>: it closes a loop, and other joints start off 0; call sim.assemble()")
@@ -89,7 +91,7 @@ def _index(builder: ModelBuilder, label: str) -> int:
     return next(index for index, spec in enumerate(builder.bodies) if spec.label == label)
 
 
-def _lift(
+def _disable_gravity(
     tree: Tree, groups: Bodies, builder: ModelBuilder, link: str, weightless: Sequence[str], report: ImportReport
 ) -> None:
     """Disable the gravity of a link."""
@@ -97,7 +99,9 @@ def _lift(
     if mass is None or mass.mass == 0.0 or link in groups.still or not np.any(gravity):
         return
     body = groups.bodies[groups.body_of[link]]
-    heavy = [name for name in body.frames if (own := tree.links[name].mass) is not None and own.mass > 0.0]
+    heavy = [
+        name for name in body.frames if (properties := tree.links[name].mass) is not None and properties.mass > 0.0
+    ]
     if set(heavy) <= set(weightless):
         builder.bodies[_index(builder, body.name)].gravity_scale = 0.0
         return
@@ -106,4 +110,4 @@ def _lift(
     builder.add_force(
         _index(builder, body.name), tuple(-mass.mass * gravity), point=tuple(point), label=f"{link}_no_gravity"
     )
-    report.warn(f"link {link!r}: gravity is off; a constant force cancels its weight, as it is a part of a body")
+    report.warn(f"link {link!r}: gravity is off; a constant force cancels its weight, since its body has gravity")

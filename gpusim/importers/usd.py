@@ -24,13 +24,13 @@ from gpusim.importers.usd_parts.usd_stage import DEGREE, UsdStage, import_pxr, o
 from gpusim.importers.usd_parts.usd_tree import (
     Tree,
     carried_masses,
+    connect_hosts,
     free_bases,
     load_of,
-    on_hosts,
-    place,
+    satisfy_joints,
     set_base,
     set_rates,
-    span,
+    spanning_tree,
 )
 from gpusim.importers.usd_parts.usd_views import add_cameras, add_lights, body_frame
 from gpusim.importers.usd_parts.usd_visuals import add_visuals
@@ -143,7 +143,7 @@ class _Import:
         bodies = read_bodies(stage, lambda path: measure(colliders[path]) if path in colliders else None)
         if not bodies and not colliders:
             raise ModelError(f"{report.source}: has no rigid body and no collider; apply PhysicsRigidBodyAPI to a prim")
-        joints = self._joined(bodies, merge, keep, fixed_base)
+        joints = self._merge_and_pose(bodies, merge, keep, fixed_base)
         self._add_bodies(bodies)
         self._add_joints(bodies, joints)
         add_damping(stage, self.builder, bodies, joints)
@@ -163,17 +163,17 @@ class _Import:
         add_mimics(stage, self.builder, joints, self.indices)
         report_unread(stage)
 
-    def _joined(
+    def _merge_and_pose(
         self, bodies: dict[str, UsdBody], merge: bool, keep: Sequence[str], fixed_base: bool | None
     ) -> list[UsdJoint]:
         """Merge bodies, set bases and poses, and return the joints between the resulting bodies."""
         stage = self.stage
-        joints = on_hosts(bodies, merge_fixed(bodies, read_joints(stage, set(bodies)), keep, merge))
+        joints = connect_hosts(bodies, merge_fixed(bodies, read_joints(stage, set(bodies)), keep, merge))
         roots = [str(p) for path, item in stage.of("Articulation") for p in (path, *item.rootPrims) if str(p) in bodies]
-        joints = set_base(bodies, joints, span(bodies, joints, roots), fixed_base)
-        joints += free_bases(bodies, joints, span(bodies, joints, roots))
-        self.tree = span(bodies, joints, roots)
-        place(bodies, joints, self.tree, self.report)
+        joints = set_base(bodies, joints, spanning_tree(bodies, joints, roots), fixed_base)
+        joints += free_bases(bodies, joints, spanning_tree(bodies, joints, roots))
+        self.tree = spanning_tree(bodies, joints, roots)
+        satisfy_joints(bodies, joints, self.tree, self.report)
         set_rates(bodies, self.tree)
         return joints
 
@@ -197,10 +197,10 @@ class _Import:
             for dof in joint.dofs:
                 self.passive[id(dof)] = read_passive(self.stage, joint, dof)
             passive = [self.passive[id(dof)] for dof in joint.dofs]
-            if joint.kind in _TURNING_FREELY:
+            if joint.kind in _FREE_ROTATION:
                 passive = [read_passive(self.stage, joint, Dof("angular", np.zeros(3), False, DEGREE, path=joint.path))]
             self.indices[id(joint)] = _add_joint(self.builder, bodies, joint, passive)
-            if joint.kind in _TURNING_FREELY and passive[0].stiffness > 0.0:
+            if joint.kind in _FREE_ROTATION and passive[0].stiffness > 0.0:
                 parent, child = (-1 if path == WORLD else bodies[path].index for path in joint.bodies)
                 springs = (*3 * (0.0,), *3 * (passive[0].stiffness,))
                 name = self.stage.label("joint", f"{joint.label}_spring")
@@ -210,15 +210,15 @@ class _Import:
                 if spring.stiffness > 0.0:
                     label = self.stage.label("actuator", f"{joint.label}_spring" + (f"{axis}" if axis else ""))
                     self.builder.add_torsion_spring(
-                        self.indices[id(joint)], spring.stiffness, 0.0, spring.rest, axis, label
+                        self.indices[id(joint)], spring.stiffness, 0.0, spring.rest_position, axis, label
                     )
 
     def _add_sites(self, bodies: dict[str, UsdBody]) -> None:
         for prim in self.stage.prims():
             if "MjcSiteAPI" in self.stage.schemas(prim):
                 path = str(prim.GetPath())
-                index, place = body_frame(self.stage, bodies, path)
-                self.builder.add_site(index, place, self.stage.label("site", path))
+                index, pose = body_frame(self.stage, bodies, path)
+                self.builder.add_site(index, pose, self.stage.label("site", path))
 
     def _describe(self, bodies: dict[str, UsdBody], joints: list[UsdJoint]) -> None:
         report, tree = self.report, self.tree
@@ -275,38 +275,42 @@ class _Import:
             )
 
 
-_TURNING_FREELY = frozenset({"ball"})
+_FREE_ROTATION = frozenset({"ball"})
 
 
 def _add_joint(builder: ModelBuilder, bodies: dict[str, UsdBody], joint: UsdJoint, passive: list[Passive]) -> int:
     parent, child = (-1 if path == WORLD else bodies[path].index for path in joint.bodies)
-    place = (parent, child, *joint.frames)
+    ends = (parent, child, *joint.frames)
     if joint.kind == "latch":
         force, torque = joint.breaks
-        return builder.add_latch(*place, attached=True, break_force=force, break_torque=torque, label=joint.label)
+        return builder.add_latch(*ends, attached=True, break_force=force, break_torque=torque, label=joint.label)
     add = getattr(builder, f"add_joint_{joint.kind}")
-    if joint.kind in _TURNING_FREELY:
-        one = passive[0]
-        laws: dict[str, Any] = {"damping": one.damping, "friction": one.friction, "armature": one.armature}
+    if joint.kind in _FREE_ROTATION:
+        properties = passive[0]
+        laws: dict[str, Any] = {
+            "damping": properties.damping,
+            "friction": properties.friction,
+            "armature": properties.armature,
+        }
         if joint.cone is not None:
             laws |= {"cone_limit": joint.cone[0], "cone_axis": joint.cone[1]}
-        return int(add(*place, label=joint.label, **laws))
+        return int(add(*ends, label=joint.label, **laws))
     if joint.kind in ("fixed", "free"):
-        index: int = add(*place, label=joint.label)
+        index: int = add(*ends, label=joint.label)
         return index
     if joint.kind == "distance":
         lower, upper = joint.distances
-        return builder.add_joint_distance(*place, min_distance=lower, max_distance=upper, label=joint.label)
+        return builder.add_joint_distance(*ends, min_distance=lower, max_distance=upper, label=joint.label)
     values: dict[str, Any] = {
         "limit_lower": [dof.lower for dof in joint.dofs],
         "limit_upper": [dof.upper for dof in joint.dofs],
-        "damping": [one.damping for one in passive],
-        "friction": [one.friction for one in passive],
-        "armature": [one.armature for one in passive],
+        "damping": [properties.damping for properties in passive],
+        "friction": [properties.friction for properties in passive],
+        "armature": [properties.armature for properties in passive],
     }
     if joint.kind == "d6":
-        slides = [tuple(dof.axis) for dof in joint.dofs if dof.linear]
-        turns = [tuple(dof.axis) for dof in joint.dofs if not dof.linear]
-        return builder.add_joint_d6(*place, linear_axes=slides, angular_axes=turns, label=joint.label, **values)
-    index = add(*place, axis=tuple(joint.dofs[0].axis), label=joint.label, **{k: v[0] for k, v in values.items()})
+        linear = [tuple(dof.axis) for dof in joint.dofs if dof.linear]
+        angular = [tuple(dof.axis) for dof in joint.dofs if not dof.linear]
+        return builder.add_joint_d6(*ends, linear_axes=linear, angular_axes=angular, label=joint.label, **values)
+    index = add(*ends, axis=tuple(joint.dofs[0].axis), label=joint.label, **{k: v[0] for k, v in values.items()})
     return index

@@ -227,7 +227,7 @@ def test_bad_messages_and_arguments_are_refused(sessions: tuple[Any, Ros], monke
         with pytest.raises(gpusim.ModelError, match=naming("'push' finite")):
             bridge.run(0.001)
         with pytest.raises(gpusim.ModelError, match=naming("commands decoded Float64MultiArray")):
-            bridge._take(b"text")
+            bridge._apply_commands(b"text")
     for wrong, words in (
         ({"namespace": "a b"}, "namespace 'a b'"),
         ({"domain": 233}, "domain 233"),

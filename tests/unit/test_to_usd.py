@@ -79,7 +79,7 @@ def test_three_hinges_keep_their_order_signs_limits_and_actuators():
     assert np.allclose([hip["limit_lower"], hip["limit_upper"]], [lower, upper], atol=1e-6)
     assert [a.label for a in read.actuators] == ["x_drive", "z_drive", "y_drive"]
     assert [a.params["first_target"] for a in read.actuators] == pytest.approx([-0.5, -0.4, -0.3])
-    assert any("coordinate 2 counts as -rotZ" in warning for warning in report.warnings)
+    assert any("coordinate 2 is -rotZ" in warning for warning in report.warnings)
     infos = list(read_report.joints.values())
     assert list(read_report.joints) == ["hip:rotX", "hip:rotY", "hip:rotZ"] and [i.axis for i in infos] == [0, 1, 2]
     assert np.allclose(

@@ -265,7 +265,7 @@ def test_one_warning_for_one_fact():
     assert sorted(load_urdf(robot(*links, *joints))[1].warnings, reverse=True) == [
         "signal names have no dots and spaces: link 'l0.0' is called 'l0_0', link 'l1.0' is called 'l1_0', "
         "link 'l2.0' is called 'l2_0' and 22 more of the same",
-        "joint 'j0.0': effort=\"0\" allows nothing; taken as unlimited; also 'j1.0', 'j2.0', 'j3.0' and 8 more",
+        "joint 'j0.0': effort=\"0\" is not positive; read as unlimited; also 'j1.0', 'j2.0', 'j3.0' and 8 more",
     ]
 
 

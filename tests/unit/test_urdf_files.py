@@ -28,7 +28,7 @@ HARMLESS = {
     "text after": (arm() + "rubbish", "after the root"),
     "declaration after a comment": ("<!-- mine -->\n<?xml version='1.0'?>" + arm(), "declaration"),
     "lone ampersand": (arm().replace('name="bot"', 'name="b & c"'), "&"),
-    "attribute twice": (arm().replace('type="revolute"', 'type="revolute" type="fixed"'), "first one counts"),
+    "attribute twice": (arm().replace('type="revolute"', 'type="revolute" type="fixed"'), "first one is used"),
     "hyphens in a comment": (arm().replace("</robot>", "<!-- a -- b --></robot>"), "comments"),
 }
 

@@ -54,7 +54,7 @@ def test_efforts_come_from_the_file():
     assert report.joint_limits["left_hip"] == (16.0, 28.8)
     assert report.joint_limits["left_wheel"].effort == pytest.approx(1.7)
     assert [text for text in report.warnings if text.startswith("joint 'left_wheel'")] == [
-        "joint 'left_wheel': <limit> lacks lower and upper; taken as unlimited; also 'right_wheel'"
+        "joint 'left_wheel': <limit> lacks lower and upper; read as unlimited; also 'right_wheel'"
     ]
     assert report.merged["imu"] == "base"
 

@@ -8,7 +8,7 @@ import pytest
 import gpusim
 from gpusim import Simulation, SolverConfig, Transform
 from gpusim.importers import ImportReport, load_urdf
-from gpusim.importers.urdf_parts.urdf_geometry import FreeLabels
+from gpusim.importers.urdf_parts.urdf_geometry import UniqueLabels
 from tests.message_snapshot import naming
 from tests.unit.urdf_text import SOLID, joint, link, robot
 
@@ -193,7 +193,7 @@ def test_labels_of_many_shapes_on_a_link() -> None:
     from types import SimpleNamespace
 
     taken: list[Any] = [SimpleNamespace(label="b_2")]
-    labels = FreeLabels(taken)
+    labels = UniqueLabels(taken)
     found = []
     for name in ["a", "a", "b", "a", "b", "b"]:
         assert labels.next(name) == labels.next(name)

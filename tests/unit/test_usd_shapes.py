@@ -381,4 +381,4 @@ def test_poses_without_a_default_value_are_reported():
     moved = solid("a", at=(0, 0, 5)).replace("translate = (0, 0, 5)", "translate.timeSamples = {0: (0, 0, 5)}")
     _, report = load_usd(usd(moved))
     (found,) = (f for f in report.findings if f.severity == "motion")
-    assert found.sentence == "prim 'a': values at times only, without a default value; they are not read; " + found.fix
+    assert found.sentence == "prim 'a': only time samples, without a default value; they are not read; " + found.fix

@@ -175,7 +175,7 @@ def _lines(result: CheckResult) -> list[str]:
 
 
 def _section(name: str, findings: Sequence[Finding], empty: str) -> list[str]:
-    from gpusim.importers.report import SEVERITIES, one_for_each_fact
+    from gpusim.importers.report import SEVERITIES, merge_similar_sentences
 
     if not findings:
         return [f"{name}: {empty}"]
@@ -183,7 +183,7 @@ def _section(name: str, findings: Sequence[Finding], empty: str) -> list[str]:
     words = {"motion": "act on the motion", "contact": "on contacts", "look": "on looks", "info": "for information"}
     lines = [f"{name}: " + ", ".join(f"{count} {words[s]}" for s, count in counts.items() if count)]
     for severity in SEVERITIES:
-        sentences = one_for_each_fact(f.sentence for f in findings if f.severity == severity)
+        sentences = merge_similar_sentences(f.sentence for f in findings if f.severity == severity)
         lines += [f"  {severity}: {sentence}" for sentence in sentences[:_MOST]]
         if len(sentences) > _MOST:
             lines.append(f"  {severity}: and {len(sentences) - _MOST} more; --json lists all")

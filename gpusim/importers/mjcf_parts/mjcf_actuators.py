@@ -19,14 +19,14 @@ from gpusim.importers.mjcf_parts.mjcf_context import FREE, SLIDE, Context, frame
 from gpusim.importers.mjcf_parts.mjcf_muscles import add_muscle, is_muscle, unknown_muscle
 from gpusim.importers.report import CommandInfo
 
-_OWN_LOOP = "use a motor, and compute its ctrl in your own loop"
+_USE_MOTOR = "use a motor, and compute its ctrl in your own loop"
 
-GREATEST_EFFORT = 1e12
-"""Effort limit (N or N m) for the unlimited direction of an actuator that has a limit in one direction only."""
+MAX_EFFORT = 1e12
+"""Effort limit (N or N m) in the unlimited direction, if an actuator has a limit in only one direction."""
 
 
 @dataclass(frozen=True)
-class _Law:
+class _EffortLaw:
     """Effort on a joint coordinate q: ``gain ctrl + constant - stiffness q - damping q'``, clipped to the limits."""
 
     gain: float
@@ -40,39 +40,42 @@ class _Law:
     def limit(self) -> tuple[float, float] | None:
         if math.isinf(self.lower) and math.isinf(self.upper):
             return None
-        return max(self.lower, -GREATEST_EFFORT), min(self.upper, GREATEST_EFFORT)
+        return max(self.lower, -MAX_EFFORT), min(self.upper, MAX_EFFORT)
 
 
 def add_actuators(context: Context) -> None:
     """Add all actuators that the builder supports."""
     m = context.m
-    if context.off("ACTUATION"):
+    if context.is_disabled("ACTUATION"):
         return
     disabled = int(getattr(m.opt, "disableactuator", 0))
     groups = context.field("actuator_group", np.zeros(context.actuators, int))
     for a in range(context.actuators):
         if 0 <= groups[a] <= 30 and disabled >> int(groups[a]) & 1:
-            context.lost("info", "ACTUATOR", a, "its group is disabled", "left out")
+            context.report_loss("info", "ACTUATOR", a, "its group is disabled", "left out")
             continue
-        lost = _unknown_law(context, a)
-        if lost:
-            context.lost("motion", "ACTUATOR", a, lost, "left out", _OWN_LOOP)
+        feature = _unsupported_feature(context, a)
+        if feature:
+            context.report_loss("motion", "ACTUATOR", a, feature, "left out", _USE_MOTOR)
             continue
         if context.field("actuator_actearly", np.zeros(context.actuators))[a]:
-            context.lost("info", "ACTUATOR", a, "actearly", "the activation at the same time acts")
+            context.report_loss("info", "ACTUATOR", a, "actearly", "the force uses the current activation")
         _add(context, a)
 
 
-def _enum(context: Context, name: str, value: Any) -> str:
+def _enum_name(context: Context, name: str, value: Any) -> str:
     """Return the lower-case name of an enumeration value, such as "joint" for mjTRN_JOINT."""
     return str(getattr(context.mj, name)(int(value)).name).split("_", 1)[1].lower()
 
 
-def _unknown_law(context: Context, a: int) -> str:
+def _unsupported_feature(context: Context, a: int) -> str:
     """Return the feature of actuator ``a`` that the builder does not support, or an empty string."""
     m = context.m
-    dynamics = _enum(context, "mjtDyn", m.actuator_dyntype[a])
-    gain, bias = _enum(context, "mjtGain", m.actuator_gaintype[a]), _enum(context, "mjtBias", m.actuator_biastype[a])
+    dynamics = _enum_name(context, "mjtDyn", m.actuator_dyntype[a])
+    gain, bias = (
+        _enum_name(context, "mjtGain", m.actuator_gaintype[a]),
+        _enum_name(context, "mjtBias", m.actuator_biastype[a]),
+    )
     if is_muscle(context, a):
         return unknown_muscle(context, a)
     if dynamics not in ("none", "filter", "filterexact", "integrator"):
@@ -80,29 +83,34 @@ def _unknown_law(context: Context, a: int) -> str:
     if not (gain == "fixed" or (gain == "affine" and not np.any(m.actuator_gainprm[a][1:3]))):
         if gain != "affine":
             return f"gain type '{gain}'"
-        on = [name for name, factor in zip(("length", "velocity"), m.actuator_gainprm[a][1:3], strict=True) if factor]
-        return f"a gain that depends on the {' and '.join(on)}"
+        inputs = [
+            name for name, factor in zip(("length", "velocity"), m.actuator_gainprm[a][1:3], strict=True) if factor
+        ]
+        return f"a gain that depends on the {' and '.join(inputs)}"
     if bias not in ("none", "affine"):
         return f"bias type '{bias}'"
     if bias == "affine" and np.any(m.actuator_biasprm[a][1:3] > 0.0):
         return "a negative stiffness or damping"
-    for field, what in (("delay", "a delay"), ("damping", "its own damping"), ("dampingpoly", "its own damping")):
+    for field, what in (("delay", "a delay"), ("damping", "actuator damping"), ("dampingpoly", "actuator damping")):
         if np.any(context.field(f"actuator_{field}", np.zeros(context.actuators))[a]):
             return what
     if np.any(context.field("actuator_armature", np.zeros(context.actuators))[a]):
-        return "its own armature"
+        return "actuator armature"
     return ""
 
 
 def _add(context: Context, a: int) -> None:
-    m, kind = context.m, _enum(context, "mjtTrn", context.m.actuator_trntype[a])
+    m, kind = context.m, _enum_name(context, "mjtTrn", context.m.actuator_trntype[a])
     target = int(m.actuator_trnid[a][0])
     if kind == "site":
         _add_on_site(context, a, target)
     elif kind in ("joint", "jointinparent") and m.jnt_type[target] >= SLIDE:
-        at = context.coordinates[target]
-        _add_on_joint(context, a, at.index, at.axis, _joint_limit(context, target))
-    elif kind in ("joint", "jointinparent") and context.homes[int(m.body_parentid[m.jnt_bodyid[target]])][0] == WORLD:
+        coordinate = context.coordinates[target]
+        _add_on_joint(context, a, coordinate.index, coordinate.axis, _joint_limit(context, target))
+    elif (
+        kind in ("joint", "jointinparent")
+        and context.placements[int(m.body_parentid[m.jnt_bodyid[target]])][0] == WORLD
+    ):
         _add_on_free(context, a, target, kind == "jointinparent")
     elif kind == "tendon" and target in context.tendons:
         flags = context.field("tendon_actfrclimited", np.zeros(m.ntendon))
@@ -110,29 +118,35 @@ def _add(context: Context, a: int) -> None:
         limit = context.limited(flags[target], gear * m.tendon_actfrcrange[target] if flags[target] else (0, 0))
         _add_on_joint(context, a, context.tendons[target], 0, limit, context.offsets.get(target, 0.0))
     else:
-        place = {"joint": "on a ball joint of two bodies", "tendon": "on a tendon that is left out", "body": "adhesion"}
-        what = place.get("joint" if kind == "jointinparent" else kind, f"transmission '{kind}'")
-        context.lost("motion", "ACTUATOR", a, what, "left out", "drive a hinge, a slide or a site")
+        reasons = {
+            "joint": "on a ball joint of two bodies",
+            "tendon": "on a tendon that is left out",
+            "body": "adhesion",
+        }
+        what = reasons.get("joint" if kind == "jointinparent" else kind, f"transmission '{kind}'")
+        context.report_loss("motion", "ACTUATOR", a, what, "left out", "drive a hinge, a slide or a site")
 
 
 def _joint_limit(context: Context, j: int) -> tuple[float, float]:
-    """Return ``actuatorfrcrange`` of a joint."""
+    """Return ``actuatorfrcrange`` of a joint, or infinite limits."""
     m = context.m
     flags = context.field("jnt_actfrclimited", np.zeros(m.njnt))
     return context.limited(flags[j], m.jnt_actfrcrange[j])
 
 
-def _law(context: Context, a: int, joint_limit: tuple[float, float], offset: float) -> _Law:
+def _effort_law(context: Context, a: int, joint_limit: tuple[float, float], offset: float) -> _EffortLaw:
     """Return the effort law of an actuator on a joint coordinate q."""
     m, gear = context.m, float(context.m.actuator_gear[a][0])
-    bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
-    own = sorted(gear * x for x in context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a]))
-    lower, upper = max(own[0], joint_limit[0]), min(own[1], joint_limit[1])
+    bias = m.actuator_biasprm[a] if _enum_name(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
+    force_range = sorted(gear * x for x in context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a]))
+    lower, upper = max(force_range[0], joint_limit[0]), min(force_range[1], joint_limit[1])
     if lower > 0.0 or upper < 0.0:
         effect = f"from {min(lower, 0.0):g} to {max(upper, 0.0):g}"
-        context.lost("motion", "ACTUATOR", a, "a force range without zero", effect, "give a range that contains 0")
+        context.report_loss(
+            "motion", "ACTUATOR", a, "a force range without zero", effect, "give a range that contains 0"
+        )
         lower, upper = min(lower, 0.0), max(upper, 0.0)
-    return _Law(
+    return _EffortLaw(
         gain=gear * float(m.actuator_gainprm[a][0]),
         constant=gear * float(bias[0] + bias[1] * gear * offset),
         stiffness=-(gear**2) * float(bias[1]),
@@ -147,17 +161,17 @@ def _add_on_joint(
 ) -> None:
     m, builder = context.m, context.builder
     if not m.actuator_gear[a][0]:
-        context.lost("info", "ACTUATOR", a, "gear 0", "left out")
+        context.report_loss("info", "ACTUATOR", a, "gear 0", "left out")
         return
     label = context.label("actuator", context.name("ACTUATOR", a))
     if is_muscle(context, a):
         if any(map(math.isfinite, joint_limit)):
             what = "a force range of the muscle's joint or tendon"
-            context.lost("motion", "ACTUATOR", a, what, "no limit", "limit the muscle's force")
+            context.report_loss("motion", "ACTUATOR", a, what, "no limit", "limit the muscle's force")
         add_muscle(context, a, joint, axis, offset, label)
-        _map(context, a, context.name("ACTUATOR", a), label)
+        _set_command_map(context, a, context.name("ACTUATOR", a), label)
         return
-    law = _law(context, a, joint_limit, offset)
+    law = _effort_law(context, a, joint_limit, offset)
     scale = law.stiffness or law.damping or 1.0
     factor, offset = law.gain / scale, law.constant / scale
     command = label
@@ -175,10 +189,10 @@ def _add_on_joint(
     else:
         index = builder.add_joint_force(joint, limit=law.limit, axis=axis, label=label)
         builder.actuators[index].params["first_effort"] = offset
-    _map(context, a, context.name("ACTUATOR", a), command, factor, offset)
+    _set_command_map(context, a, context.name("ACTUATOR", a), command, factor, offset)
 
 
-def _map(
+def _set_command_map(
     context: Context,
     a: int,
     name: str,
@@ -187,13 +201,13 @@ def _map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Define a command with the units, the range (within ``clip``) and the starting value of MuJoCo's ctrl."""
-    m, k = context.m, _control(context, a)
+    """Define a command with the unit, the starting value and the range (clipped to ``clip``) of MuJoCo's ctrl."""
+    m, k = context.m, _ctrl_index(context, a)
     if factor == 0.0:
-        context.lost("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
+        context.report_loss("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
         context.builder.set_command_map(command, 1.0, 0.0, offset - 1e-9, offset + 1e-9, initial=offset)
         return
-    clamped = m.actuator_ctrllimited[k] and not context.off("CLAMPCTRL")
+    clamped = m.actuator_ctrllimited[k] and not context.is_disabled("CLAMPCTRL")
     lower, upper = (min(max(x, clip[0]), clip[1]) for x in context.limited(clamped, m.actuator_ctrlrange[k]))
     if lower == upper:
         lower, upper = lower - 1e-9, upper + 1e-9
@@ -206,7 +220,7 @@ def _map(
 
 def _activation(context: Context, a: int, command: str) -> dict[str, Any]:
     """Return the arguments of ``set_command_map`` for the activation of an actuator."""
-    m, dynamics = context.m, _enum(context, "mjtDyn", context.m.actuator_dyntype[a])
+    m, dynamics = context.m, _enum_name(context, "mjtDyn", context.m.actuator_dyntype[a])
     lag = float(m.actuator_dynprm[a][0]) if dynamics.startswith("filter") else 0.0
     if dynamics != "integrator" and lag <= 0.0:
         return {}
@@ -219,35 +233,35 @@ def _activation(context: Context, a: int, command: str) -> dict[str, Any]:
     return law | {"activation_range": (lower, upper), "activation": first}
 
 
-def _control(context: Context, a: int) -> int:
+def _ctrl_index(context: Context, a: int) -> int:
     """Return the index of an actuator's first value in MuJoCo's ctrl."""
     return int(context.field("actuator_ctrladr", np.arange(context.m.nu))[a])
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
     """Add a force and a torque at a site, in the axes of the site (or of a reference site)."""
-    body, place = context.site(site)
-    axes, turns, reference = place, "body", int(context.m.actuator_trnid[a][1])
+    body, pose = context.site(site)
+    axes, frame_name, reference = pose, "body", int(context.m.actuator_trnid[a][1])
     if reference >= 0:
         base, axes = context.site(reference)
-        axes, turns = context.options.xform * axes, "world"
+        axes, frame_name = context.options.xform * axes, "world"
         if base != WORLD:
             fix = "leave out refsite, or drive the joints"
-            context.lost("motion", "ACTUATOR", a, "a reference site on a body that moves", "left out", fix)
+            context.report_loss("motion", "ACTUATOR", a, "a reference site on a body that moves", "left out", fix)
             return
     gear = context.m.actuator_gear[a]
     force, torque = axes.rotate(gear[:3]), axes.rotate(gear[3:])
-    _add_wrench(context, a, body, {"force": (force, turns), "torque": (torque, turns)}, vector(place.position))
+    _add_wrench(context, a, body, {"force": (force, frame_name), "torque": (torque, frame_name)}, vector(pose.position))
 
 
 def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
-    """Add a force and a torque on the body of a free joint, or a torque on the body of a ball joint."""
+    """Add a force and a torque on a floating body, or a torque on the body of a ball joint."""
     m, b, gear = context.m, int(context.m.jnt_bodyid[j]), context.m.actuator_gear[a]
-    body, axes = context.homes[b][0], "world" if in_parent else "body"
+    body, axes = context.placements[b][0], "world" if in_parent else "body"
     if m.jnt_type[j] == FREE:
         _add_wrench(context, a, body, {"force": (gear[:3], "world"), "torque": (gear[3:], axes)})
         return
-    zero = context.options.xform * context.homes[int(m.body_parentid[b])][1] * frame(m.body_pos[b], m.body_quat[b])
+    zero = context.options.xform * context.placements[int(m.body_parentid[b])][1] * frame(m.body_pos[b], m.body_quat[b])
     _add_wrench(context, a, body, {"torque": (zero.rotate(gear[:3]) if in_parent else gear[:3], axes)})
 
 
@@ -264,33 +278,37 @@ def _add_wrench(
         point: point of application in the body's frame, m.
     """
     m, builder = context.m, context.builder
-    affine = _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine"
+    affine = _enum_name(context, "mjtBias", m.actuator_biastype[a]) == "affine"
     if affine and np.any(m.actuator_biasprm[a][1:3]):
-        context.lost("motion", "ACTUATOR", a, "a servo on a site, or on a ball or free joint", "left out", _OWN_LOOP)
+        context.report_loss(
+            "motion", "ACTUATOR", a, "a servo on a site, or on a ball or free joint", "left out", _USE_MOTOR
+        )
         return
     if body == WORLD or builder.bodies[body].kinematic:
-        context.lost("info", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
+        context.report_loss("info", "ACTUATOR", a, "a force on the world or on a kinematic body", "left out")
         return
     gain, clip = float(m.actuator_gainprm[a][0]), (-math.inf, math.inf)
     constant, unit = float(m.actuator_biasprm[a][0]) if affine else 0.0, gain or 1.0
     if m.actuator_forcelimited[a]:
-        if _enum(context, "mjtDyn", m.actuator_dyntype[a]) == "none" and gain:
+        if _enum_name(context, "mjtDyn", m.actuator_dyntype[a]) == "none" and gain:
             clip = context.limited(True, (m.actuator_forcerange[a] - constant) / gain)
         elif not gain:
             constant = float(np.clip(constant, *m.actuator_forcerange[a]))
         else:
             fix = "give an actrange"
-            context.lost("motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force", fix)
+            context.report_loss(
+                "motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force", fix
+            )
     name = context.name("ACTUATOR", a)
     parts = {part: (vector(unit * values), axes) for part, (values, axes) in wrench.items() if np.any(values)}
     if len({axes for _, axes in parts.values()}) > 1:
         fix = f"give {name} and {name}_torque the same command"
-        context.lost("motion", "ACTUATOR", a, "a force and a torque in different axes", "two commands", fix)
+        context.report_loss("motion", "ACTUATOR", a, "a force and a torque in different axes", "two commands", fix)
     elif "force" in parts:
         label, (force, axes) = context.label("actuator", name), parts["force"]
         torque, _ = parts.get("torque", ((0.0, 0.0, 0.0), axes))
         builder.add_force(body, force, point, frame=axes, label=label, torque=torque)
-        _map(context, a, name, label, gain / unit, constant / unit, clip)
+        _set_command_map(context, a, name, label, gain / unit, constant / unit, clip)
         return
     for part, (values, axes) in parts.items():
         suffix = "" if part == next(iter(parts)) else f"_{part}"
@@ -299,4 +317,4 @@ def _add_wrench(
             builder.add_force(body, values, point, frame=axes, label=label)
         else:
             builder.add_torque(body, values, frame=axes, label=label)
-        _map(context, a, name + suffix, label, gain / unit, constant / unit, clip)
+        _set_command_map(context, a, name + suffix, label, gain / unit, constant / unit, clip)

@@ -19,14 +19,14 @@ from gpusim.validate import matching
 
 End = tuple[int, Transform]
 
-SLOW = 0.05
+SOFT_TIME_CONSTANT = 0.05
 """Time constant (s) above which a constraint is visibly soft."""
 
 
 def add_equalities(context: Context) -> None:
     """Add equality constraints. Switchable or initially inactive connect and weld constraints become latches."""
     m, mj = context.m, context.mj
-    if context.off("EQUALITY", "CONSTRAINT"):
+    if context.is_disabled("EQUALITY", "CONSTRAINT"):
         return
     kinds: dict[int, Callable[[Context, int], None]] = {
         int(mj.mjtEq.mjEQ_CONNECT): _add_ends,
@@ -37,26 +37,28 @@ def add_equalities(context: Context) -> None:
     active = context.field("eq_active0", np.ones(m.neq))
     ends = [e for e in range(m.neq) if kinds.get(int(m.eq_type[e])) is _add_ends]
     named = {context.name("EQUALITY", e): e for e in ends}
-    wished = context.options.switchable
-    switched = [named[name] for name in matching("constraint", wished, named)] if wished else []
+    patterns = context.options.switchable
+    switchable = [named[name] for name in matching("constraint", patterns, named)] if patterns else []
     for e in range(m.neq):
         kind = int(m.eq_type[e])
-        word = mj.mjtEq(kind).name.removeprefix("mjEQ_").lower()
+        name = mj.mjtEq(kind).name.removeprefix("mjEQ_").lower()
         if e in ends and not _can_move(context, e):
-            context.lost("info", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out")
-        elif e in ends and (not active[e] or e in switched):
+            context.report_loss(
+                "info", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out"
+            )
+        elif e in ends and (not active[e] or e in switchable):
             _add_latch(context, e, bool(active[e]))
         elif not active[e]:
             fix = "add the joint to the builder if you need it"
-            context.lost("info", "EQUALITY", e, f"a {word} constraint that is not active", "left out", fix)
+            context.report_loss("info", "EQUALITY", e, f"a {name} constraint that is not active", "left out", fix)
         elif kind not in kinds:
-            context.lost("motion", "EQUALITY", e, f"a {word} constraint", "left out", "use a connect or a weld")
+            context.report_loss("motion", "EQUALITY", e, f"a {name} constraint", "left out", "use a connect or a weld")
         else:
             kinds[kind](context, e)
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return the two bodies of a connect or weld (the world first), and the joint frame in each body."""
+    """Return body and joint frame for both ends of a connect or weld. If an end is on the world, it comes first."""
     (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
     return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
 
@@ -67,10 +69,10 @@ def _ends_of_file(context: Context, e: int) -> tuple[End, End]:
     kinds = context.field("eq_objtype", None)
     if kinds is not None and kinds[e] == mj.mjtObj.mjOBJ_SITE:
         return context.site(one), context.site(two)
-    (a, place_a), (b, place_b) = context.homes[one], context.homes[two]
+    (a, pose_a), (b, pose_b) = context.placements[one], context.placements[two]
     if m.eq_type[e] == mj.mjtEq.mjEQ_CONNECT:
-        return (a, place_a * shift(data[:3])), (b, place_b * shift(data[3:6]))
-    return (a, place_a * frame(data[3:6], data[6:10])), (b, place_b * shift(data[:3]))
+        return (a, pose_a * shift(data[:3])), (b, pose_b * shift(data[3:6]))
+    return (a, pose_a * frame(data[3:6], data[6:10])), (b, pose_b * shift(data[:3]))
 
 
 def _can_move(context: Context, e: int) -> bool:
@@ -79,7 +81,7 @@ def _can_move(context: Context, e: int) -> bool:
     return a != b and any(body != WORLD and not context.builder.bodies[body].kinematic for body in (a, b))
 
 
-def _holds_rotation(context: Context, e: int) -> bool:
+def _locks_rotation(context: Context, e: int) -> bool:
     """Return True for a weld that constrains the rotation (``torquescale`` is not 0)."""
     m = context.m
     return bool(m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD and m.eq_data[e][10] != 0.0)
@@ -89,7 +91,7 @@ def _add_ends(context: Context, e: int) -> None:
     builder = context.builder
     (a, frame_a), (b, frame_b) = _ends(context, e)
     label = context.label("joint", context.name("EQUALITY", e))
-    weld = _holds_rotation(context, e)
+    weld = _locks_rotation(context, e)
     if any(builder.bodies[body].kinematic for body in (a, b) if body != WORLD):
         _add_soft(context, e, a, b, frame_a, frame_b, weld, label)
         return
@@ -102,11 +104,11 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
     """Add a latch for a connect or weld that can be switched."""
     (a, frame_a), (b, frame_b) = _ends(context, e)
     label = context.label("joint", context.name("EQUALITY", e))
-    weld = _holds_rotation(context, e)
+    weld = _locks_rotation(context, e)
     context.builder.add_latch(a, b, frame_a, frame_b, attached=active, rotation=weld, label=label)
     if not active:
         effect, fix = "an open latch", f'close it by sim.write("joint.{label}.attached", 1.0)'
-        context.lost("info", "EQUALITY", e, f"a {'weld' if weld else 'connect'} that is not active", effect, fix)
+        context.report_loss("info", "EQUALITY", e, f"a {'weld' if weld else 'connect'} that is not active", effect, fix)
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
@@ -122,7 +124,9 @@ def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: A
         scale = float(context.m.eq_data[e][10])
         stiffness[3:], damping[3:] = [scale * x for x in stiffness[3:]], [scale * x for x in damping[3:]]
     context.builder.add_bushing(a, b, frame_a, frame_b, stiffness=stiffness, damping=damping, label=label)
-    context.lost("info", "EQUALITY", e, "a soft constraint to a mocap body", "a bushing with the same static stiffness")
+    context.report_loss(
+        "info", "EQUALITY", e, "a soft constraint to a mocap body", "a bushing with the same static stiffness"
+    )
 
 
 def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
@@ -141,9 +145,9 @@ def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, flo
     Source: the constraint force at rest in MuJoCo's documentation, "Solver parameters".
     """
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
-    most = min(float(context.m.eq_solimp[e][1]), 0.9999)
-    k = -time if time < 0.0 else 1.0 / (most * max(time, 1e-3) * max(ratio, 1e-3)) ** 2
-    stiffness = k * most**2 / ((1.0 - most) * inverse)
+    dmax = min(float(context.m.eq_solimp[e][1]), 0.9999)
+    k = -time if time < 0.0 else 1.0 / (dmax * max(time, 1e-3) * max(ratio, 1e-3)) ** 2
+    stiffness = k * dmax**2 / ((1.0 - dmax) * inverse)
     return stiffness, 2.0 * math.sqrt(stiffness / inverse)
 
 
@@ -151,14 +155,14 @@ def _check_softness(context: Context, e: int) -> None:
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
     if time < 0.0:  # negative values of solref are stiffness and damping for unit inertia
         time, ratio = 1.0 / math.sqrt(-time), 1.0
-    if time > SLOW:
-        effect = f"rigid, while MuJoCo closes it in {time:g} s"
-        context.lost("motion", "EQUALITY", e, "a constraint softer than usual", effect, "add a spring or a bushing")
+    if time > SOFT_TIME_CONSTANT:
+        effect = f"rigid, but in MuJoCo it has a time constant of {time:g} s"
+        context.report_loss("motion", "EQUALITY", e, "a soft constraint", effect, "add a spring or a bushing")
     elif is_soft((time, ratio), context.m.eq_solimp[e]):
-        context.lost("contact", "EQUALITY", e, "its own solref or solimp", "rigid")
+        context.report_loss("contact", "EQUALITY", e, "custom solref or solimp", "rigid")
 
 
-def _zero(context: Context, j: int) -> float:
+def _reference_position(context: Context, j: int) -> float:
     return float(context.m.qpos0[context.m.jnt_qposadr[j]])
 
 
@@ -167,20 +171,22 @@ def _add_joint(context: Context, e: int) -> None:
     m, builder, data = context.m, context.builder, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if m.jnt_type[one] < SLIDE or (two >= 0 and m.jnt_type[two] < SLIDE):
-        context.lost("motion", "EQUALITY", e, "a joint constraint on a ball or free joint", "left out", "use a weld")
+        context.report_loss(
+            "motion", "EQUALITY", e, "a joint constraint on a ball or free joint", "left out", "use a weld"
+        )
         return
     _check_softness(context, e)
     at, label = context.coordinates[one], context.label("coupling", context.name("EQUALITY", e))
-    offset, slope, curve = _zero(context, one) + float(data[0]), float(data[1]), [0.0, 0.0, 0.0]
+    offset, slope, curve = _reference_position(context, one) + float(data[0]), float(data[1]), [0.0, 0.0, 0.0]
     if two < 0 or not np.any(data[1:5]):
         builder.add_linear_coupling([(at.index, at.axis, 1.0)], offset=offset, label=label)
         return
     leader = context.coordinates[two]
     if np.any(data[2:5]):
-        constant, slope, *curve = _polynomial(data, -_zero(context, two), 1.0)
+        constant, slope, *curve = _polynomial(data, -_reference_position(context, two), 1.0)
         offset += constant - float(data[0])
     else:
-        offset -= slope * _zero(context, two)
+        offset -= slope * _reference_position(context, two)
     builder.add_mimic(
         at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label,
         curve=curve,
@@ -190,8 +196,8 @@ def _add_joint(context: Context, e: int) -> None:
 
 def _polynomial(data: Array, offset: float, factor: float) -> tuple[float, ...]:
     """Return the coefficients of p(offset + factor x) as a polynomial in x. p has the coefficients ``data[:5]``."""
-    found = Polynomial(data[:5])(Polynomial([offset, factor])).coef
-    return vector([*found, *np.zeros(5 - len(found))])
+    coefficients = Polynomial(data[:5])(Polynomial([offset, factor])).coef
+    return vector([*coefficients, *np.zeros(5 - len(coefficients))])
 
 
 def _add_tendon(context: Context, e: int) -> None:
@@ -200,30 +206,30 @@ def _add_tendon(context: Context, e: int) -> None:
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if one not in context.tendons or (two >= 0 and two not in context.tendons):
         fix = "give the tendon joints or sites that move"
-        context.lost("motion", "EQUALITY", e, "a constraint of a tendon that is left out", "left out", fix)
+        context.report_loss("motion", "EQUALITY", e, "a constraint of a tendon that is left out", "left out", fix)
         return
     _check_softness(context, e)
     try:
         _couple_tendons(context, e, one, two)
     except ModelError as error:
-        context.lost("motion", "EQUALITY", e, f"a constraint of tendons: {error}", "left out", "couple joints")
+        context.report_loss("motion", "EQUALITY", e, f"a constraint of tendons: {error}", "left out", "couple joints")
 
 
 def _couple_tendons(context: Context, e: int, one: int, two: int) -> None:
     builder, data = context.builder, context.m.eq_data[e]
     label = context.label("coupling", context.name("EQUALITY", e))
-    start, lead = (context.m.tendon_length0[t] - context.offsets.get(t, 0.0) for t in (one, two))
+    length, leader_length = (context.m.tendon_length0[t] - context.offsets.get(t, 0.0) for t in (one, two))
     parts = builder.joints[context.tendons[two]].params["terms"] if two >= 0 else []
     if len(parts) == 1 and np.any(data[2:5]):
         joint, axis, factor = parts[0]
-        constant, slope, *curve = _polynomial(data, -lead, factor)
-        builder.add_mimic(context.tendons[one], joint, slope, start + constant, 0, axis, label, curve)
+        constant, slope, *curve = _polynomial(data, -leader_length, factor)
+        builder.add_mimic(context.tendons[one], joint, slope, length + constant, 0, axis, label, curve)
         return
     if parts and np.any(data[2:5]):
         what, fix = "a polynomial of a tendon with several parts", "lead with a tendon of one part"
-        context.lost("motion", "EQUALITY", e, what, "its linear part only", fix)
-    terms, offset = [(context.tendons[one], 1.0)], float(start + data[0])
+        context.report_loss("motion", "EQUALITY", e, what, "its linear part only", fix)
+    terms, offset = [(context.tendons[one], 1.0)], float(length + data[0])
     if parts and data[1]:
         terms.append((context.tendons[two], -float(data[1])))
-        offset -= float(data[1] * lead)
+        offset -= float(data[1] * leader_length)
     builder.add_linear_coupling(terms, offset=offset, label=label)

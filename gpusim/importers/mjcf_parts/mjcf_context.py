@@ -27,8 +27,8 @@ _PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 class Options:
     """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
 
-    During the import, ``xform`` rotates only vectors that the file gives in world axes. After the import, ``displaced``
-    moves the model.
+    During the import, ``xform`` rotates only vectors that the file gives in world axes. After the import,
+    ``move_builder`` moves the model.
     """
 
     fixed_base: bool | None = None
@@ -75,9 +75,9 @@ class Losses:
         """Write one finding for each problem to the report."""
         for (severity, kind, what, effect, fix), names in self.facts.items():
             quoted = ", ".join(f"'{name}'" for name in names[:NAMED_IN_FINDINGS] if name)
-            more = len(names) - NAMED_IN_FINDINGS
+            hidden = len(names) - NAMED_IN_FINDINGS
             text = f"{_PLURALS.get(kind, kind + 's') if len(names) > 1 else kind} {quoted}" + (
-                f" and {more} more" if more > 0 else ""
+                f" and {hidden} more" if hidden > 0 else ""
             )
             report.add(severity, text if quoted else kind, what, effect, fix)
 
@@ -89,8 +89,8 @@ class Context:
         mj: the package ``mujoco``.
         m: the MjModel.
         at_zero, now: MjData at qpos0, and MjData in the starting posture, both with computed kinematics.
-        homes: MuJoCo body -> index of the builder's body (-1 for the world), and pose of the MuJoCo body in the frame
-            of the builder's body.
+        placements: MuJoCo body -> index of the builder's body (-1 for the world), and the MuJoCo body's pose in the
+            frame of the builder's body.
         members: body index in the builder -> the MuJoCo bodies that became this body, merged bodies last.
         labels: MuJoCo body -> label in the builder. Merged bodies have no label.
         joint_labels: MuJoCo joint -> label in the report.
@@ -109,7 +109,7 @@ class Context:
         self.mj, self.m, self.options = mj, model, options
         self.builder, self.report, self.losses = builder, report, Losses()
         self.at_zero, self.now = mj.MjData(model), mj.MjData(model)
-        self.homes: dict[int, tuple[int, Transform]] = {0: (WORLD, Transform())}
+        self.placements: dict[int, tuple[int, Transform]] = {0: (WORLD, Transform())}
         self.members: dict[int, list[int]] = {}
         self.labels: dict[int, str] = {}
         self.joint_labels: dict[int, str] = {}
@@ -124,20 +124,20 @@ class Context:
         self.activations: list[tuple[int, str, float, float]] = []
         self._used: dict[str, set[str]] = {}
 
-    def off(self, *names: str) -> bool:
+    def is_disabled(self, *names: str) -> bool:
         """Return True if the model disables any of the MuJoCo features ``names``, such as "LIMIT"."""
         bits = self.mj.mjtDisableBit
         passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # one flag for springs and dampers before MuJoCo 3.4
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
 
-    def all_passive_off(self) -> bool:
+    def is_passive_disabled(self) -> bool:
         """Return True if the model disables springs and dampers, which also disables drag and gravcomp in MuJoCo."""
-        return self.off("SPRING") and self.off("DAMPER")
+        return self.is_disabled("SPRING") and self.is_disabled("DAMPER")
 
     def gravcomp(self) -> Array:
         """Return ``gravcomp`` of all bodies, or zeros if MuJoCo ignores ``gravcomp``."""
-        found = np.array(self.m.body_gravcomp)
-        return found if np.any(found > 0.0) and not self.all_passive_off() else np.zeros_like(found)
+        values = np.array(self.m.body_gravcomp)
+        return values if np.any(values > 0.0) and not self.is_passive_disabled() else np.zeros_like(values)
 
     def field(self, name: str, default: Any = 0.0) -> Any:
         """Return a field of the model, or ``default`` if the installed MuJoCo version lacks the field."""
@@ -149,23 +149,23 @@ class Context:
         ``kind`` is the element's kind as in mjtObj, such as "BODY".
         """
         number = getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
-        found = self.mj.mj_id2name(self.m, number, index)
-        if found:
-            return str(found)
-        found = f"{kind.lower()}{index}"
-        while self.mj.mj_name2id(self.m, number, found) >= 0:
-            found += "_"
-        return found
+        name = self.mj.mj_id2name(self.m, number, index)
+        if name:
+            return str(name)
+        name = f"{kind.lower()}{index}"
+        while self.mj.mj_name2id(self.m, number, name) >= 0:
+            name += "_"
+        return name
 
     def label(self, space: str, text: str) -> str:
         """Convert a name to a label without dots and spaces that is unused in the builder's name space ``space``."""
-        label, used = word(text, space), self._used.setdefault(space, set())
+        label, used = clean_label(text, space), self._used.setdefault(space, set())
         while label in used:
             label += "_"
         used.add(label)
         return label
 
-    def lost(self, severity: str, kind: str, index: int, what: str, effect: str = "", fix: str = "") -> None:
+    def report_loss(self, severity: str, kind: str, index: int, what: str, effect: str = "", fix: str = "") -> None:
         """Add a finding about element ``index``."""
         self.losses.add(severity, kind.lower(), self.name(kind, index), what, effect, fix)
 
@@ -178,19 +178,19 @@ class Context:
 
     def site(self, site: int) -> tuple[int, Transform]:
         """Return the builder's body (index) of a MuJoCo site, and the pose of the site in the body's frame."""
-        body, place = self.homes[int(self.m.site_bodyid[site])]
-        return body, place * frame(self.m.site_pos[site], self.m.site_quat[site])
+        body, pose = self.placements[int(self.m.site_bodyid[site])]
+        return body, pose * frame(self.m.site_pos[site], self.m.site_quat[site])
 
-    def carried(self, b: int) -> list[int]:
+    def subtree(self, b: int) -> list[int]:
         """Return a MuJoCo body and all its descendants in the tree."""
-        found = {b}
+        bodies = {b}
         for child in range(b + 1, self.m.nbody):  # parents come first
-            if int(self.m.body_parentid[child]) in found:
-                found.add(child)
-        return sorted(found)
+            if int(self.m.body_parentid[child]) in bodies:
+                bodies.add(child)
+        return sorted(bodies)
 
 
-def word(text: str, default: str) -> str:
+def clean_label(text: str, default: str) -> str:
     """Replace dots, spaces and control characters by ``_``. An empty text becomes ``default``."""
     return "".join(c if c.isprintable() and not c.isspace() and c != "." else "_" for c in text) or default
 
@@ -206,7 +206,7 @@ def vector(values: Any) -> tuple[float, ...]:
     return tuple(float(x) for x in values)
 
 
-def about(axis: Any, angle: float) -> Transform:
+def rotation_about(axis: Any, angle: float) -> Transform:
     """Return a rotation about an axis through the origin."""
     return Transform.from_axis_angle((0.0, 0.0, 0.0), vector(axis), angle)
 

@@ -15,7 +15,7 @@ from gpusim.compiler.adjacent_bodies import adjacent_bodies
 from gpusim.contact.material import Material, combine
 from gpusim.description.specs import WORLD
 from gpusim.importers.mjcf_parts.mjcf_context import Context
-from gpusim.importers.mjcf_parts.mjcf_shapes import effective_friction, touching
+from gpusim.importers.mjcf_parts.mjcf_shapes import colliding_geoms, effective_friction
 from gpusim.typing import Array
 
 MAX_GROUPS = 30
@@ -28,39 +28,41 @@ class Filters:
     Attributes:
         geoms: geoms that may collide.
         number: geom -> number of its group.
-        meets: bool array (groups, groups), True if two groups collide.
-        alone: bool array (groups,), True if all geoms of a group have contype = conaffinity = 0. Geoms with contype =
-            conaffinity = 0 collide only in the pairs of <pair>.
-        named: True if the builder supports the number of groups. With ``named=False``, each pair of geoms gets its own
-            collision rule.
+        collides: bool array (groups, groups), True if two groups collide.
+        pairs_only: bool array (groups,), True for a group whose geoms have contype = conaffinity = 0. These geoms
+            collide only in the pairs of <pair>.
+        named: True if the builder supports the number of groups. Otherwise, each pair of geoms gets its own collision
+            rule.
     """
 
     def __init__(self, context: Context):
         self.context, m = context, context.m
-        self.geoms = touching(context)
-        bodies = [context.homes[int(m.geom_bodyid[g])][0] for g in self.geoms]
-        still = [b == WORLD or context.builder.bodies[b].kinematic for b in bodies]
-        keys = [(int(m.geom_contype[g]), int(m.geom_conaffinity[g]), s) for g, s in zip(self.geoms, still, strict=True)]
+        self.geoms = colliding_geoms(context)
+        bodies = [context.placements[int(m.geom_bodyid[g])][0] for g in self.geoms]
+        is_static = [b == WORLD or context.builder.bodies[b].kinematic for b in bodies]
+        keys = [
+            (int(m.geom_contype[g]), int(m.geom_conaffinity[g]), s) for g, s in zip(self.geoms, is_static, strict=True)
+        ]
         kinds = sorted(set(keys))
-        table = [[self._meet(one, two) for two in kinds] for one in kinds]
-        kept: list[tuple[list[bool], bool]] = []  # geoms that collide with the same geoms share one group
+        table = [[self._groups_collide(one, two) for two in kinds] for one in kinds]
+        signatures: list[tuple[list[bool], bool]] = []  # geoms that collide with the same geoms share one group
         group: dict[tuple[int, int, bool], int] = {}
         for kind, row in zip(kinds, table, strict=True):
             signature = (row, not (kind[0] or kind[1]))
-            if signature not in kept:
-                kept.append(signature)
-            group[kind] = kept.index(signature)
+            if signature not in signatures:
+                signatures.append(signature)
+            group[kind] = signatures.index(signature)
         self.number = {g: group[key] for g, key in zip(self.geoms, keys, strict=True)}
-        first = [next(i for i, kind in enumerate(kinds) if group[kind] == n) for n in range(len(kept))]
-        self.meets = np.array([[table[i][k] for k in first] for i in first], bool).reshape(len(first), len(first))
-        self.alone = np.array([bare for _, bare in kept], bool)
-        self.named = len(kept) <= MAX_GROUPS
+        first = [next(i for i, kind in enumerate(kinds) if group[kind] == n) for n in range(len(signatures))]
+        self.collides = np.array([[table[i][k] for k in first] for i in first], bool).reshape(len(first), len(first))
+        self.pairs_only = np.array([bare for _, bare in signatures], bool)
+        self.named = len(signatures) <= MAX_GROUPS
 
-    def _meet(self, one: tuple[int, int, bool], two: tuple[int, int, bool]) -> bool:
+    def _groups_collide(self, one: tuple[int, int, bool], two: tuple[int, int, bool]) -> bool:
         """Return whether two groups of geoms collide."""
-        own = self.context.options.self_collisions
-        if own is not None and not one[2] and not two[2]:
-            return own and bool(one[0] or one[1]) and bool(two[0] or two[1])
+        self_collisions = self.context.options.self_collisions
+        if self_collisions is not None and not one[2] and not two[2]:
+            return self_collisions and bool(one[0] or one[1]) and bool(two[0] or two[1])
         return bool(one[0] & two[1] or two[0] & one[1])
 
     def group_of(self, g: int) -> str:
@@ -75,10 +77,10 @@ class Filters:
         builder = self.context.builder
         used = sorted({self.number[g] for g in self.context.shapes}) if self.named else []
         for i in used:
-            if self.alone[i]:
+            if self.pairs_only[i]:
                 builder.set_group_collision(self._name(i), None, False)
             for k in used:
-                if k >= i and not self.meets[i, k]:
+                if k >= i and not self.collides[i, k]:
                     builder.set_group_collision(self._name(i), self._name(k), False)
         geoms = [g for g in self.geoms if g in self.context.shapes]
         if len(geoms) > 1:
@@ -88,23 +90,23 @@ class Filters:
         context, builder = self.context, self.context.builder
         index = [context.shapes[g] for g in geoms]
         bodies = np.array([builder.shapes[s].body for s in index])
-        still = np.array([b == WORLD or builder.bodies[b].kinematic for b in bodies.tolist()])
+        is_static = np.array([b == WORLD or builder.bodies[b].kinematic for b in bodies.tolist()])
         number = np.array([self.number[g] for g in geoms])
-        by_bits = self.meets[np.ix_(number, number)]
-        possible = np.triu((bodies[:, None] != bodies[None, :]) & ~(still[:, None] & still[None, :]), 1)
-        wanted = by_bits & ~self._filtered(geoms)
-        listed = self._listed(geoms)
-        own = self._unlike(geoms)
+        by_bits = self.collides[np.ix_(number, number)]
+        possible = np.triu((bodies[:, None] != bodies[None, :]) & ~(is_static[:, None] & is_static[None, :]), 1)
+        should_collide = by_bits & ~self._filtered_mask(geoms)
+        listed = self._listed_pairs(geoms)
+        needs_material = self._custom_friction_mask(geoms)
         for pair in listed:
-            wanted[pair] = own[pair] = True
-        default = ~_joined(builder, bodies)
+            should_collide[pair] = needs_material[pair] = True
+        default = ~_adjacent_mask(builder, bodies)
         if self.named:
             default &= by_bits
-        for i, k in np.argwhere(possible & wanted & (own | ~default)).tolist():
-            material = self._material(geoms[i], geoms[k], listed.get((i, k))) if own[i, k] else None
+        for i, k in np.argwhere(possible & should_collide & (needs_material | ~default)).tolist():
+            material = self._material(geoms[i], geoms[k], listed.get((i, k))) if needs_material[i, k] else None
             for a, b in product(context.parts[geoms[i]], context.parts[geoms[k]]):
                 builder.add_collision_pair(a, b, material=material)
-        for i, k in np.argwhere(possible & default & ~wanted).tolist():
+        for i, k in np.argwhere(possible & default & ~should_collide).tolist():
             for a, b in product(context.parts[geoms[i]], context.parts[geoms[k]]):
                 builder.exclude_collision_pair(a, b)
 
@@ -120,36 +122,36 @@ class Filters:
                 self.context.losses.add("contact", "pair", f"{self.context.name('GEOM', a)}/{b}", what, "the first one")
         return Material(friction=slide, spinning_friction=spin, rolling_friction=roll)
 
-    def _filtered(self, geoms: list[int]) -> Array:
+    def _filtered_mask(self, geoms: list[int]) -> Array:
         """Return a mask (n, n), True for geom pairs that MuJoCo excludes: same body, parent and child, or <exclude>."""
         m = self.context.m
         body = np.array([int(m.geom_bodyid[g]) for g in geoms])
         weld = np.array(m.body_weldid)
-        above = np.array([weld[m.body_parentid[w]] for w in weld])
-        own, parent = weld[body], above[body]
-        found = own[:, None] == own[None, :]
-        if not self.context.off("FILTERPARENT"):
-            family = (parent[:, None] == own[None, :]) | (own[:, None] == parent[None, :])
-            found |= family & (own[:, None] > 0) & (own[None, :] > 0)
-        listed = {(int(s) >> 16, int(s) & 0xFFFF) for s in m.exclude_signature}
-        for a, b in listed:
+        parent_weld = np.array([weld[m.body_parentid[w]] for w in weld])
+        weld_id, parent_id = weld[body], parent_weld[body]
+        mask = weld_id[:, None] == weld_id[None, :]
+        if not self.context.is_disabled("FILTERPARENT"):
+            related = (parent_id[:, None] == weld_id[None, :]) | (weld_id[:, None] == parent_id[None, :])
+            mask |= related & (weld_id[:, None] > 0) & (weld_id[None, :] > 0)
+        excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in m.exclude_signature}
+        for a, b in excluded:
             one, two = np.flatnonzero(body == a), np.flatnonzero(body == b)
-            found[np.ix_(one, two)] = found[np.ix_(two, one)] = True
-        return found
+            mask[np.ix_(one, two)] = mask[np.ix_(two, one)] = True
+        return mask
 
-    def _listed(self, geoms: list[int]) -> dict[tuple[int, int], int]:
+    def _listed_pairs(self, geoms: list[int]) -> dict[tuple[int, int], int]:
         """Return the <pair> elements of the file.
 
         Returns:
             A dict: two indices (i, k) into ``geoms`` with i < k -> index of the <pair> in the file.
         """
-        m, place, found = self.context.m, {g: i for i, g in enumerate(geoms)}, {}
+        m, position, pairs = self.context.m, {g: i for i, g in enumerate(geoms)}, {}
         for p in range(m.npair):
             one, two = int(m.pair_geom1[p]), int(m.pair_geom2[p])
-            if one in place and two in place:
-                i, k = sorted((place[one], place[two]))
-                found[i, k] = p
-        return found
+            if one in position and two in position:
+                i, k = sorted((position[one], position[two]))
+                pairs[i, k] = p
+        return pairs
 
     def _pair_friction(self, a: int, b: int) -> tuple[float, float, float]:
         """Return the friction of two geoms, combined by MuJoCo's rule."""
@@ -160,7 +162,7 @@ class Filters:
         dimension = max(int(m.geom_condim[a]), int(m.geom_condim[b]))
         return effective_friction(dimension, np.maximum(m.geom_friction[a], m.geom_friction[b]))
 
-    def _unlike(self, geoms: list[int]) -> Array:
+    def _custom_friction_mask(self, geoms: list[int]) -> Array:
         """Return a mask (n, n), True for pairs whose friction differs from MuJoCo's rule."""
         m, shapes = self.context.m, self.context.builder.shapes
         kinds: dict[tuple[float, ...], int] = {}
@@ -177,11 +179,11 @@ class Filters:
         return table[np.ix_(number, number)]
 
 
-def _joined(builder: ModelBuilder, bodies: Array) -> Array:
+def _adjacent_mask(builder: ModelBuilder, bodies: Array) -> Array:
     """Return a mask (n, n), True for pairs of shapes that do not collide because a joint connects their bodies."""
-    found = np.zeros((bodies.size, bodies.size), bool)
-    place = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
-    for a, b in adjacent_bodies(builder.joints, {b for b in place if b >= 0}):
-        if a in place and b in place:
-            found[np.ix_(place[a], place[b])] = found[np.ix_(place[b], place[a])] = True
-    return found
+    mask = np.zeros((bodies.size, bodies.size), bool)
+    indices = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
+    for a, b in adjacent_bodies(builder.joints, {b for b in indices if b >= 0}):
+        if a in indices and b in indices:
+            mask[np.ix_(indices[a], indices[b])] = mask[np.ix_(indices[b], indices[a])] = True
+    return mask

@@ -15,8 +15,8 @@ from gpusim.typing import Array
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 _RGB, _RGBA = 1, 8
 """Roles of textures in a material, as in mjtTextureRole."""
-_LOST_MAPS = {
-    2: ("an occlusion map", "its creases are as bright as the rest"),
+_UNSUPPORTED_MAPS = {
+    2: ("an occlusion map", "its creases are not darker"),
     3: ("a roughness map", "its roughness is the same everywhere"),
     4: ("a metalness map", "its metalness is the same everywhere"),
     5: ("a normal map", "its surface is smooth"),
@@ -66,8 +66,8 @@ def site_look(context: Context, s: int) -> GeomLook:
     return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
 
 
-def _look(context: Context, own: Array, material: int) -> GeomLook:
-    m, rgba, options = context.m, np.array(own, float), dict[str, Any]()
+def _look(context: Context, color: Array, material: int) -> GeomLook:
+    m, rgba, options = context.m, np.array(color, float), dict[str, Any]()
     if material >= 0:
         if np.allclose(rgba, _DEFAULT_RGBA):
             rgba = np.array(m.mat_rgba[material], float)
@@ -87,34 +87,34 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
     m, kind = context.m, int(context.m.geom_type[g])
     roles = np.ravel(m.mat_texid[material])
     chosen = roles[[_RGB, _RGBA]] if roles.size > _RGBA else roles[:1]
-    found = [int(texture) for texture in chosen if texture >= 0]
-    if not found or int(m.tex_type[found[0]]) == _SKYBOX:
+    textures = [int(texture) for texture in chosen if texture >= 0]
+    if not textures or int(m.tex_type[textures[0]]) == _SKYBOX:
         return None
-    pixels = _pixels(context, found[0])
+    pixels = _pixels(context, textures[0])
     if pixels is None:
         return None
     uniform = bool(m.mat_texuniform[material])
-    if int(m.tex_type[found[0]]) == _CUBE:
+    if int(m.tex_type[textures[0]]) == _CUBE:
         width = pixels.shape[1]
         faces = np.broadcast_to(pixels.reshape(-1, width, width, pixels.shape[2])[..., :3], (6, width, width, 3))
-        return Texture(faces, mapping=PROJECTED if uniform else SURFACE)  # all faces are equal
+        return Texture(faces, mapping=PROJECTED if uniform else SURFACE)  # the file has one image for all faces, or six
     repeat = np.array(m.mat_texrepeat[material], float)
     if kind == FIELD:
         half = np.array(m.hfield_size[int(m.geom_dataid[g])][:2], float)
-        return _on_plane(pixels, repeat, half, uniform)
+        return _plane_texture(pixels, repeat, half, uniform)
     if kind == PLANE:
-        return _on_plane(pixels, repeat, np.array(m.geom_size[g][:2], float), uniform)
+        return _plane_texture(pixels, repeat, np.array(m.geom_size[g][:2], float), uniform)
     if kind != MESH and uniform:
         repeat = repeat * m.geom_size[g][:2]
     return Texture(pixels, repeat=_not_zero(repeat))
 
 
-def _on_plane(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
+def _plane_texture(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
     """Return a texture that gives a plane the same look as in MuJoCo. ``half`` (2,): half sizes of the plane, m."""
     size = np.where(half > 0.0, half, 1.0)
     times = repeat * size if uniform else repeat
-    turn = np.where(half > 0.0, 0.5 * times - 0.5, 0.0)
-    rows, columns = np.rint(turn[[1, 0]] * pixels.shape[:2]).astype(int)
+    offset = np.where(half > 0.0, 0.5 * times - 0.5, 0.0)
+    rows, columns = np.rint(offset[[1, 0]] * pixels.shape[:2]).astype(int)
     rolled = np.roll(pixels, (rows, -columns), axis=(0, 1))
     return Texture(rolled, repeat=_not_zero(0.5 * times / size), mapping=PROJECTED)
 
@@ -158,13 +158,13 @@ def report_looks(context: Context) -> None:
     m = context.m
     for k in range(m.nmat):
         if m.mat_reflectance[k] > 0.0:
-            context.lost("look", "MATERIAL", k, "a reflecting surface", "it does not mirror")
+            context.report_loss("look", "MATERIAL", k, "a reflecting surface", "it has no reflections")
         if m.mat_emission[k] > 0.0:
-            context.lost("look", "MATERIAL", k, "a shining surface", "it does not shine")
+            context.report_loss("look", "MATERIAL", k, "a shining surface", "it does not shine")
         roles = np.ravel(m.mat_texid[k])
-        for role, (what, effect) in _LOST_MAPS.items():
+        for role, (what, effect) in _UNSUPPORTED_MAPS.items():
             if role < roles.size and roles[role] >= 0:
-                context.lost("look", "MATERIAL", k, what, effect)
+                context.report_loss("look", "MATERIAL", k, what, effect)
     skies = sum(int(kind) == _SKYBOX for kind in m.tex_type)
     if skies:
         context.losses.add("look", "", "", f"{skies} sky texture{'s' * (skies > 1)}", "the viewer has its own sky")

@@ -24,7 +24,7 @@ def report_losses(context: Context) -> None:
         (m.nskin, "SKIN", "look", ""),
     ):
         for k in range(number):
-            context.lost(severity, kind, k, f"a {kind.lower()}", "left out", fix)
+            context.report_loss(severity, kind, k, f"a {kind.lower()}", "left out", fix)
 
 
 def _options(context: Context) -> None:
@@ -39,31 +39,35 @@ def _joints(context: Context) -> None:
     for j in range(m.njnt):
         dof = int(m.jnt_dofadr[j])
         if m.dof_frictionloss[dof] and is_soft(m.dof_solref[dof], m.dof_solimp[dof]):
-            context.lost("contact", "JOINT", j, "its own solref or solimp of the friction", "dry friction is rigid")
+            context.report_loss(
+                "contact", "JOINT", j, "custom solref or solimp of the friction", "dry friction is rigid"
+            )
         if not m.jnt_limited[j] or m.jnt_type[j] == FREE:
             continue
         if is_soft(m.jnt_solref[j], m.jnt_solimp[j]):
-            context.lost("contact", "JOINT", j, "its own solref or solimp of the limits", "limits are rigid")
+            context.report_loss("contact", "JOINT", j, "custom solref or solimp of the limits", "limits are rigid")
         if m.jnt_margin[j]:
-            context.lost("contact", "JOINT", j, "a margin of the limits", "limits act where they are")
+            context.report_loss("contact", "JOINT", j, "a margin of the limits", "limits act without a margin")
 
 
 def _tendons(context: Context) -> None:
     """Report tendons with soft limits, limit margins, soft dry friction, or armature across branches of the tree."""
     m, armature = context.m, context.field("tendon_armature", np.zeros(context.m.ntendon))
     for t in context.tendons:
-        if armature[t] and _branches(context, t):
-            effect = "it also couples the branches, in MuJoCo not"
+        if armature[t] and _spans_branches(context, t):
+            effect = "it also couples the branches, unlike in MuJoCo"
             fix = "give the joints an armature"
-            context.lost("motion", "TENDON", t, "armature over several branches of the tree", effect, fix)
+            context.report_loss("motion", "TENDON", t, "armature over several branches of the tree", effect, fix)
         if m.tendon_frictionloss[t] and is_soft(m.tendon_solref_fri[t], m.tendon_solimp_fri[t]):
-            context.lost("contact", "TENDON", t, "its own solref or solimp of the friction", "dry friction is rigid")
+            context.report_loss(
+                "contact", "TENDON", t, "custom solref or solimp of the friction", "dry friction is rigid"
+            )
         if not m.tendon_limited[t]:
             continue
         if is_soft(m.tendon_solref_lim[t], m.tendon_solimp_lim[t]):
-            context.lost("contact", "TENDON", t, "its own solref or solimp of the limits", "limits are rigid")
+            context.report_loss("contact", "TENDON", t, "custom solref or solimp of the limits", "limits are rigid")
         if m.tendon_margin[t]:
-            context.lost("contact", "TENDON", t, "a margin of the limits", "limits act where they are")
+            context.report_loss("contact", "TENDON", t, "a margin of the limits", "limits act without a margin")
 
 
 def _pairs(context: Context) -> None:
@@ -72,12 +76,12 @@ def _pairs(context: Context) -> None:
     for p in range(m.npair):
         name = "/".join(context.name("GEOM", int(g)) for g in (m.pair_geom1[p], m.pair_geom2[p]))
         facts = (
-            (is_soft(m.pair_solref[p], m.pair_solimp[p]), "its own solref or solimp", "contacts are rigid"),
+            (is_soft(m.pair_solref[p], m.pair_solimp[p]), "custom solref or solimp", "contacts are rigid"),
             (m.pair_margin[p] or m.pair_gap[p], "a margin or gap of contacts", "contacts act where the geoms touch"),
             (np.any(adhesion[p]), "adhesion", "left out"),
         )
-        for found, what, effect in facts:
-            if found:
+        for applies, what, effect in facts:
+            if applies:
                 context.losses.add("contact", "pair", name, what, effect)
 
 
@@ -88,60 +92,62 @@ def _sensors(context: Context) -> None:
     for s in range(context.m.nsensor):
         if context.name("SENSOR", s) in context.report.sensors and (delay[s] or interval[s, 0]):
             fix = "use gpusim.sensors.add_imu or add_encoder"
-            context.lost("info", "SENSOR", s, "a delay or an interval", "read returns the present value", fix)
+            context.report_loss("info", "SENSOR", s, "a delay or an interval", "read returns the present value", fix)
 
 
 def _effort_ranges(context: Context) -> None:
     """Report limits on the sum of actuator forces of a joint or tendon. The model limits each actuator separately."""
-    m, pulls = context.m, [driven(context, a) for a in range(context.actuators)]
-    if context.off("ACTUATION") or not pulls:
+    m, driven = context.m, [driven_joints(context, a) for a in range(context.actuators)]
+    if context.is_disabled("ACTUATION") or not driven:
         for j in range(m.njnt):
-            if compensates(context, j):
+            if has_gravity_compensation(context, j):
                 what = "actuatorgravcomp, but no actuator acts"
-                context.lost("motion", "JOINT", j, what, "gravity is compensated, in MuJoCo not", "remove gravcomp")
+                context.report_loss(
+                    "motion", "JOINT", j, what, "gravity is compensated, unlike in MuJoCo", "remove gravcomp"
+                )
         return
     effect, fix = "it limits each of its actuators, not their sum", "keep one actuator, or give each a forcerange"
     for j in np.flatnonzero(context.field("jnt_actfrclimited", np.zeros(m.njnt))).tolist():
-        own = [a for a, (joints, _) in enumerate(pulls) if j in joints]
-        if len(own) > 1:
-            context.lost("motion", "JOINT", j, "actuatorfrcrange with several actuators", effect, fix)
-        elif own and m.actuator_trntype[own[0]] > 1:
-            what = "actuatorfrcrange, while a tendon or a site pulls"
-            context.lost("motion", "JOINT", j, what, "no limit", "give the actuator a forcerange")
-        if compensates(context, j):
+        drivers = [a for a, (joints, _) in enumerate(driven) if j in joints]
+        if len(drivers) > 1:
+            context.report_loss("motion", "JOINT", j, "actuatorfrcrange with several actuators", effect, fix)
+        elif drivers and m.actuator_trntype[drivers[0]] > 1:
+            what = "actuatorfrcrange with an actuator on a tendon or site"
+            context.report_loss("motion", "JOINT", j, what, "no limit", "give the actuator a forcerange")
+        if has_gravity_compensation(context, j):
             what = "actuatorfrcrange with actuatorgravcomp"
             effect = "it does not limit the compensation of gravity"
-            context.lost("motion", "JOINT", j, what, effect, "leave out actuatorgravcomp")
+            context.report_loss("motion", "JOINT", j, what, effect, "leave out actuatorgravcomp")
     for t in np.flatnonzero(context.field("tendon_actfrclimited", np.zeros(m.ntendon))).tolist():
-        if sum(tendon == t for _, tendon in pulls) > 1:
-            context.lost("motion", "TENDON", t, "actuatorfrcrange with several actuators", effect, fix)
+        if sum(tendon == t for _, tendon in driven) > 1:
+            context.report_loss("motion", "TENDON", t, "actuatorfrcrange with several actuators", effect, fix)
 
 
-def compensates(context: Context, j: int) -> bool:
+def has_gravity_compensation(context: Context, j: int) -> bool:
     """Return whether gravity compensation counts as actuator force of a joint (``actuatorgravcomp``)."""
-    below = context.carried(int(context.m.jnt_bodyid[j]))
-    on = context.field("jnt_actgravcomp", np.zeros(context.m.njnt))[j]
-    return bool(on and np.any(context.gravcomp()[below]))
+    bodies = context.subtree(int(context.m.jnt_bodyid[j]))
+    enabled = context.field("jnt_actgravcomp", np.zeros(context.m.njnt))[j]
+    return bool(enabled and np.any(context.gravcomp()[bodies]))
 
 
-def driven(context: Context, a: int) -> tuple[set[int], int]:
+def driven_joints(context: Context, a: int) -> tuple[set[int], int]:
     """Return the joints that an actuator drives, and the index of its tendon (-1 without a tendon)."""
     m, kinds, target = context.m, context.mj.mjtTrn, int(context.m.actuator_trnid[a][0])
     kind = kinds(int(m.actuator_trntype[a]))
     if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
         return {target}, -1
     if kind == kinds.mjTRN_SITE:
-        return _above(context, int(m.site_bodyid[target])), -1
-    return (_pulled(context, target), target) if kind == kinds.mjTRN_TENDON else (set(), -1)
+        return _ancestor_joints(context, int(m.site_bodyid[target])), -1
+    return (_tendon_joints(context, target), target) if kind == kinds.mjTRN_TENDON else (set(), -1)
 
 
-def _branches(context: Context, t: int) -> bool:
+def _spans_branches(context: Context, t: int) -> bool:
     """Return whether a tendon pulls joints on several branches of the kinematic tree."""
-    joints = _pulled(context, t)
-    return bool(joints - _above(context, max((int(context.m.jnt_bodyid[j]) for j in joints), default=0)))
+    joints = _tendon_joints(context, t)
+    return bool(joints - _ancestor_joints(context, max((int(context.m.jnt_bodyid[j]) for j in joints), default=0)))
 
 
-def _pulled(context: Context, t: int) -> set[int]:
+def _tendon_joints(context: Context, t: int) -> set[int]:
     """Return the joints that move a tendon: its joints, and all ancestor joints of its sites and geoms."""
     m, wraps, joints = context.m, context.mj.mjtWrap, set[int]()
     for i in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
@@ -149,17 +155,17 @@ def _pulled(context: Context, t: int) -> set[int]:
         if wrap == wraps.mjWRAP_JOINT:
             joints.add(element)
         elif wrap == wraps.mjWRAP_SITE:
-            joints |= _above(context, int(m.site_bodyid[element]))
+            joints |= _ancestor_joints(context, int(m.site_bodyid[element]))
         elif wrap != wraps.mjWRAP_PULLEY:
-            joints |= _above(context, int(m.geom_bodyid[element]))
+            joints |= _ancestor_joints(context, int(m.geom_bodyid[element]))
     return joints
 
 
-def _above(context: Context, b: int) -> set[int]:
+def _ancestor_joints(context: Context, b: int) -> set[int]:
     """Return the joints between a body and the world."""
     m = context.m
-    found: set[int] = set()
+    joints: set[int] = set()
     while b > 0:
-        found.update(range(m.body_jntadr[b], m.body_jntadr[b] + m.body_jntnum[b]))
+        joints.update(range(m.body_jntadr[b], m.body_jntadr[b] + m.body_jntnum[b]))
         b = int(m.body_parentid[b])
-    return found
+    return joints

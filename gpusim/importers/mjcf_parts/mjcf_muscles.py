@@ -25,7 +25,7 @@ def unknown_muscle(context: Context, a: int) -> str:
         return "a muscle's curves with another bias"
     gain = m.actuator_gainprm[a][:9]
     if bias == int(mj.mjtBias.mjBIAS_MUSCLE) and not np.array_equal(gain, m.actuator_biasprm[a][:9]):
-        return "a muscle whose passive force has other parameters than its active one"
+        return "a muscle with different parameters for its passive and active force"
     lmin, lmax, vmax, _, fvmax = (float(x) for x in gain[4:9])
     if not (lmin < 1.0 < lmax and fvmax >= 1.0 and vmax > 0.0 and gain[0] < gain[1]):
         return "a muscle without lmin < 1 < lmax, fvmax >= 1, vmax > 0 and a rising range"
@@ -37,7 +37,7 @@ def unknown_muscle(context: Context, a: int) -> str:
 def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, label: str) -> None:
     """Add a muscle on a joint coordinate q. MuJoCo's actuator length is gear (q + ``offset``)."""
     m = context.m
-    gear, at = float(m.actuator_gear[a][0]), int(m.actuator_actadr[a])
+    gear, address = float(m.actuator_gear[a][0]), int(m.actuator_actadr[a])
     lower, upper, force, scale, lmin, lmax, vmax, fpmax, fvmax = (float(x) for x in m.actuator_gainprm[a][:9])
     if force < 0.0:
         force = scale / max(_MIN, float(m.actuator_acc0[a]))
@@ -57,12 +57,12 @@ def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, l
         vmax=vmax,
         fpmax=fpmax if passive else 0.0,
         fvmax=fvmax,
-        activation=min(max(float(context.now.act[at]), 0.0), 1.0),
+        activation=min(max(float(context.now.act[address]), 0.0), 1.0),
         axis=axis,
         label=label,
     )
     if m.actuator_forcelimited[a]:
-        context.lost("motion", "ACTUATOR", a, "a force range of a muscle", "no limit", "limit its force")
+        context.report_loss("motion", "ACTUATOR", a, "a force range of a muscle", "no limit", "limit its force")
     if m.actuator_actlimited[a] and not (m.actuator_actrange[a][0] <= 0.0 and m.actuator_actrange[a][1] >= 1.0):
-        context.lost("motion", "ACTUATOR", a, "an activation range of a muscle", "0 to 1", "give a ctrlrange")
-    context.activations.append((at, label, 0.0, 1.0))
+        context.report_loss("motion", "ACTUATOR", a, "an activation range of a muscle", "0 to 1", "give a ctrlrange")
+    context.activations.append((address, label, 0.0, 1.0))

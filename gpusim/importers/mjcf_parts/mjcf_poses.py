@@ -26,23 +26,25 @@ def add_poses(context: Context) -> None:
             context.builder.add_pose(label, joints=joints, bodies=bodies, commands=commands, activations=active)
             context.report.poses.append(label)
         if m.key_qvel[k].any():
-            context.lost("info", "KEY", k, "velocities", f'load with pose="{label}" to start with them')
+            context.report_loss("info", "KEY", k, "velocities", f'load with pose="{label}" to start with them')
 
 
 def _joints(context: Context, data: Any) -> dict[str, Any]:
     """Return the coordinates of all joints by label."""
-    m, found = context.m, dict[str, Any]()
-    for j, at in context.coordinates.items():
+    m, positions = context.m, dict[str, Any]()
+    for j, coordinate in context.coordinates.items():
         q = data.qpos[m.jnt_qposadr[j] :]
-        joint = context.builder.joints[at.index]
+        joint = context.builder.joints[coordinate.index]
         if m.jnt_type[j] == FREE:
             if joint.kind == "free":
-                found[at.label] = frame(q[:3], q[3:7])
+                positions[coordinate.label] = frame(q[:3], q[3:7])
         elif m.jnt_type[j] == BALL:
-            found[at.label] = (float(q[1]), float(q[2]), float(q[3]), float(q[0]))
+            positions[coordinate.label] = (float(q[1]), float(q[2]), float(q[3]), float(q[0]))
         else:
-            found.setdefault(at.label, []).append(float(q[0]))
-    return {label: value[0] if isinstance(value, list) and len(value) == 1 else value for label, value in found.items()}
+            positions.setdefault(coordinate.label, []).append(float(q[0]))
+    return {
+        label: value[0] if isinstance(value, list) and len(value) == 1 else value for label, value in positions.items()
+    }
 
 
 def _commands(context: Context, data: Any) -> dict[str, float]:

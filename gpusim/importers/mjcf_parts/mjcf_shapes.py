@@ -26,7 +26,7 @@ def is_soft(reference: Any, impedance: Any) -> bool:
     return not (np.allclose(reference, DEFAULT_SOLREF) and np.allclose(impedance, DEFAULT_SOLIMP))
 
 
-def touching(context: Context) -> list[int]:
+def colliding_geoms(context: Context) -> list[int]:
     """Return the geoms that may collide."""
     m = context.m
     paired = {int(g) for p in range(m.npair) for g in (m.pair_geom1[p], m.pair_geom2[p])}
@@ -42,15 +42,15 @@ def effective_friction(dimension: Any, friction: Any) -> tuple[float, float, flo
 def add_shapes(context: Context, group_of: Callable[[int], str]) -> None:
     """Add a shape for every geom that may collide. ``group_of`` returns the name of a geom's collision group."""
     m = context.m
-    for g in touching(context):
-        body, place = context.homes[int(m.geom_bodyid[g])]
+    for g in colliding_geoms(context):
+        body, pose = context.placements[int(m.geom_bodyid[g])]
         slide, spin, roll = effective_friction(m.geom_condim[g], m.geom_friction[g])
         priority = int(m.geom_priority[g])
         material = Material(
             friction=slide, spinning_friction=spin, rolling_friction=roll, combine="max", priority=priority
         )
         common = {
-            "xform": place * frame(m.geom_pos[g], m.geom_quat[g]),
+            "xform": pose * frame(m.geom_pos[g], m.geom_quat[g]),
             "material": material,
             "label": context.label("shape", context.name("GEOM", g)),
             "group": group_of(g),
@@ -58,7 +58,7 @@ def add_shapes(context: Context, group_of: Callable[[int], str]) -> None:
         try:
             index = _add_shape(context, g, body, common)
         except ModelError as error:
-            context.lost("contact", "GEOM", g, str(error).partition(": ")[2] or str(error), "no shape")
+            context.report_loss("contact", "GEOM", g, str(error).partition(": ")[2] or str(error), "no shape")
             continue
         if index is not None:
             context.shapes[g] = index
@@ -72,7 +72,7 @@ def _add_shape(context: Context, g: int, body: int, common: dict[str, Any]) -> i
     m, b = context.m, context.builder
     kind, size = int(m.geom_type[g]), vector(m.geom_size[g])
     if kind in (PLANE, FIELD) and body != WORLD and not b.bodies[body].kinematic:
-        context.lost("contact", "GEOM", g, "a plane or height field on a moving body", "no shape", "use a box")
+        context.report_loss("contact", "GEOM", g, "a plane or height field on a moving body", "no shape", "use a box")
         return None
     if kind == PLANE:
         return b.add_shape_plane(body, **common)
@@ -90,7 +90,7 @@ def _add_shape(context: Context, g: int, body: int, common: dict[str, Any]) -> i
         return b.add_shape_box(body, size, **common)
     if kind == MESH:
         return _add_hull(context, g, body, common)
-    context.lost("contact", "GEOM", g, "a signed distance field", "no shape")
+    context.report_loss("contact", "GEOM", g, "a signed distance field", "no shape")
     return None
 
 
@@ -110,15 +110,15 @@ def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> in
             label = common["label"]
             if len(context.builder.shapes) > first:
                 label = context.label("shape", f"{label}_part{len(context.builder.shapes) - first + 1}")
-            own = common | {"label": label}
-            context.builder.add_shape_hull(body, points, max_vertices=MAX_VERTICES, **own)
+            arguments = common | {"label": label}
+            context.builder.add_shape_hull(body, points, max_vertices=MAX_VERTICES, **arguments)
         return first
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         index = context.builder.add_shape_hull(body, vertices(context, g), max_vertices=MAX_VERTICES, **common)
-    for warning in found:  # "shape 'x': its hull has n vertices; m of them are kept, ...; fix"
-        what, _, rest = str(warning.message).partition(": ")[2].partition("; ")
-        context.lost("contact", "GEOM", g, what, rest.partition("; ")[0])
+    for warning in caught:  # "shape 'x': its hull has n vertices; m of them are kept, ...; fix"
+        what, _, effect = str(warning.message).partition(": ")[2].partition("; ")
+        context.report_loss("contact", "GEOM", g, what, effect.partition("; ")[0])
     return index
 
 
@@ -142,9 +142,9 @@ def vertices(context: Context, g: int) -> Array:
 def _check_softness(context: Context, g: int) -> None:
     m = context.m
     if is_soft(m.geom_solref[g], m.geom_solimp[g]):
-        context.lost("contact", "GEOM", g, "its own solref or solimp", "contacts are rigid")
+        context.report_loss("contact", "GEOM", g, "custom solref or solimp", "contacts are rigid")
     if m.geom_margin[g] or m.geom_gap[g]:
-        context.lost("contact", "GEOM", g, "a margin or gap of contacts", "contacts act where the geoms touch")
+        context.report_loss("contact", "GEOM", g, "a margin or gap of contacts", "contacts act where the geoms touch")
     for name, what in (("surfacevel", "a moving surface"), ("adhesion", "adhesion")):
         if np.any(context.field(f"geom_{name}", np.zeros(m.ngeom))[g]):
-            context.lost("contact", "GEOM", g, what, "left out")
+            context.report_loss("contact", "GEOM", g, what, "left out")

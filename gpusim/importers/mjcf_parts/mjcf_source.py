@@ -84,7 +84,7 @@ def _compiled(
     """Return the compiled model and the name of its source."""
     spec = getattr(mujoco, "MjSpec", None)
     if spec is not None and isinstance(source, spec):
-        return _quoting("MjSpec", source.compile), "MjSpec"
+        return _call_compiler("MjSpec", source.compile), "MjSpec"
     if not isinstance(source, str | os.PathLike) or not str(source).strip():
         raise ModelError(f"load_mjcf: {source!r} is not an MJCF model; give a path, MJCF text, an MjModel or an MjSpec")
     is_text = is_xml_text(source)
@@ -93,8 +93,8 @@ def _compiled(
         raise ModelError(f"load_mjcf: there is no file {str(source)!r}; give the path of an MJCF file")
     files = dict(_checked_assets(assets))
     folders = [asset_dirs] if isinstance(asset_dirs, str | os.PathLike) else list(asset_dirs)
-    given = str(source).lstrip("\ufeff \t\r\n") if is_text else str(source)
-    text = given.encode() if is_text else Path(source).read_bytes()
+    content = str(source).lstrip("\ufeff \t\r\n") if is_text else str(source)
+    text = content.encode() if is_text else Path(source).read_bytes()
 
     root = re.search(rb"<\s*([A-Za-z_][\w:.-]*)", re.sub(rb"<\?.*?\?>|<!--.*?-->", b"", text, flags=re.DOTALL))
     if root is not None and root.group(1) == b"robot":
@@ -102,8 +102,8 @@ def _compiled(
 
     def compiled() -> Any:
         if is_text:
-            return mujoco.MjModel.from_xml_string(given, files)
-        return mujoco.MjModel.from_xml_path(given, files)
+            return mujoco.MjModel.from_xml_string(content, files)
+        return mujoco.MjModel.from_xml_path(content, files)
 
     for _ in range(_MAX_ROUNDS):
         try:
@@ -111,12 +111,12 @@ def _compiled(
         except (ValueError, RuntimeError) as error:
             if not _MISSING.search(str(error)):
                 break
-        found = {key: data for key, data in _search(text, folders) if key not in files}
-        if not found:
+        loaded = {key: data for key, data in _search(text, folders) if key not in files}
+        if not loaded:
             break
-        files |= found
-        text = b"\n".join([text, *(data for key, data in found.items() if key.lower().endswith(".xml"))])
-    return _quoting(name, compiled), name
+        files |= loaded
+        text = b"\n".join([text, *(data for key, data in loaded.items() if key.lower().endswith(".xml"))])
+    return _call_compiler(name, compiled), name
 
 
 def model_name(model: Any) -> str:
@@ -134,17 +134,17 @@ def _checked_assets(assets: Mapping[str, bytes] | None) -> Mapping[str, bytes]:
 
 def _search(text: bytes, folders: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[str, bytes]]:
     """Yield the base name and the content of each file in ``folders`` that ``text`` refers to."""
-    wanted = {Path(match.decode(errors="replace")) for match in _FILE_NAMES.findall(text)}
-    if not wanted or not folders:
+    names = {Path(match.decode(errors="replace")) for match in _FILE_NAMES.findall(text)}
+    if not names or not folders:
         return
     by_name: dict[str, list[Path]] = {}
     for folder in folders:
         for path in sorted(Path(folder).rglob("*")):
             by_name.setdefault(path.name, []).append(path)
-    for file in wanted:
-        found = [path for path in by_name.get(file.name, []) if path.is_file()]
-        if found:
-            yield file.name, max(found, key=lambda path: _common_tail(path, file)).read_bytes()
+    for file in names:
+        matches = [path for path in by_name.get(file.name, []) if path.is_file()]
+        if matches:
+            yield file.name, max(matches, key=lambda path: _common_tail(path, file)).read_bytes()
 
 
 def _common_tail(path: Path, file: Path) -> int:
@@ -157,7 +157,7 @@ def _common_tail(path: Path, file: Path) -> int:
     return count
 
 
-def _quoting(name: str, compiled: Any) -> Any:
+def _call_compiler(name: str, compiled: Any) -> Any:
     """Call ``compiled``, and raise a ModelError for errors of MuJoCo's compiler."""
     try:
         return compiled()

@@ -16,7 +16,7 @@ _FIXED = 0
 """Value of mjtCamLight for a camera or light that is fixed to its body."""
 _KINDS = {0: SPOT, 1: DIRECTIONAL, 2: POINT}
 """Kinds of lights by the value of mjtLightType."""
-_SQUARE = math.pi / 2.0
+_RIGHT_ANGLE = math.pi / 2.0
 _GAMMA = 2.2
 
 
@@ -25,13 +25,15 @@ def add_cameras(context: Context) -> None:
     m = context.m
     context.mj.mj_camlight(m, context.now)
     for c in range(m.ncam):
-        body, place = context.homes[int(m.cam_bodyid[c])]
-        pose = place * frame(m.cam_pos[c], m.cam_quat[c])
+        body, body_pose = context.placements[int(m.cam_bodyid[c])]
+        pose = body_pose * frame(m.cam_pos[c], m.cam_quat[c])
         if m.cam_mode[c] != _FIXED:
             pose = _in_body(context, body, context.now.cam_xpos[c], context.now.cam_xmat[c].reshape(3, 3))
-            context.lost("look", "CAMERA", c, "a camera that turns by itself", "fixed to its body as it starts")
+            context.report_loss(
+                "look", "CAMERA", c, "a camera mode other than fixed", "fixed to its body in the starting pose"
+            )
         if context.field("cam_projection", np.zeros(m.ncam))[c]:
-            context.lost("look", "CAMERA", c, "a camera without perspective", "has a perspective of 45 degrees")
+            context.report_loss("look", "CAMERA", c, "an orthographic camera", "a perspective of 45 degrees")
         label = context.label("camera", context.name("CAMERA", c))
         context.builder.add_camera(body, pose, fov_y=_angle(context, c), label=label)
         context.report.cameras.append(label)
@@ -56,14 +58,16 @@ def add_lights(context: Context) -> None:
             continue
         kind = _kind(context, k)
         if kind is None:
-            context.lost("look", "LIGHT", k, "light of a picture", "left out")
+            context.report_loss("look", "LIGHT", k, "an image light", "left out")
             continue
-        body, place = context.homes[int(m.light_bodyid[k])]
-        position, direction = place.apply(m.light_pos[k]), place.rotate(m.light_dir[k])
+        body, body_pose = context.placements[int(m.light_bodyid[k])]
+        position, direction = body_pose.apply(m.light_pos[k]), body_pose.rotate(m.light_dir[k])
         if m.light_mode[k] != _FIXED:
-            turn = _in_body(context, body, context.now.light_xpos[k], np.eye(3))
-            position, direction = turn.position, turn.rotate(context.now.light_xdir[k])
-            context.lost("look", "LIGHT", k, "a light that turns by itself", "fixed to its body as it starts")
+            pose = _in_body(context, body, context.now.light_xpos[k], np.eye(3))
+            position, direction = pose.position, pose.rotate(context.now.light_xdir[k])
+            context.report_loss(
+                "look", "LIGHT", k, "a light mode other than fixed", "fixed to its body in the starting pose"
+            )
         strength = float(np.max(m.light_diffuse[k]))
         if strength <= 0.0 or not np.any(direction):
             continue
@@ -75,7 +79,7 @@ def add_lights(context: Context) -> None:
             color=vector(np.clip(m.light_diffuse[k] / strength, 0.0, 1.0)),
             intensity=strength,
             attenuation=vector(m.light_attenuation[k]) if np.any(m.light_attenuation[k]) else (1.0, 0.0, 0.0),
-            cutoff=min(math.radians(float(m.light_cutoff[k])), _SQUARE),
+            cutoff=min(math.radians(float(m.light_cutoff[k])), _RIGHT_ANGLE),
             exponent=float(m.light_exponent[k]),
             shadow=bool(m.light_castshadow[k]),
             label=context.label("light", context.name("LIGHT", k)),

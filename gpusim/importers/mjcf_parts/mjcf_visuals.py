@@ -37,8 +37,8 @@ _KINDS = {
 def add_visuals(context: Context) -> None:
     """Add visuals for the geoms and sites of the visible groups.
 
-    If all visible geoms of a body collide, have plain colors and are not meshes, the viewer draws the collision shapes
-    instead.
+    If all visible geoms of a body collide, have plain colors and are not meshes, the body gets no visuals. The viewer
+    then draws the collision shapes.
     """
     m, groups = context.m, context.options.visual_groups
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}
@@ -60,7 +60,7 @@ def add_visuals(context: Context) -> None:
         try:
             _add_visual(context, g, body, look)
         except ModelError as error:
-            context.lost("look", "GEOM", g, str(error).partition(": ")[2] or str(error), "not drawn")
+            context.report_loss("look", "GEOM", g, str(error).partition(": ")[2] or str(error), "not drawn")
     for s in sites:
         _add_site_visual(context, s)
     report_looks(context)
@@ -68,22 +68,24 @@ def add_visuals(context: Context) -> None:
 
 
 def _add_site_visual(context: Context, s: int) -> None:
-    m, (body, place), look = context.m, context.site(s), site_look(context, s)
-    word, sizes = _basic(int(m.site_type[s]), m.site_size[s])
+    m, (body, pose), look = context.m, context.site(s), site_look(context, s)
+    kind_name, sizes = _basic(int(m.site_type[s]), m.site_size[s])
     label = context.label("visual", context.name("SITE", s))
-    index = context.builder.add_visual(body, word, *sizes, xform=place, color=look.color, label=label, **look.options)
+    index = context.builder.add_visual(
+        body, kind_name, *sizes, xform=pose, color=look.color, label=label, **look.options
+    )
     context.report.visuals.setdefault(context.name("BODY", int(m.site_bodyid[s])), []).append(index)
 
 
 def _basic(kind: int, size: Array) -> tuple[str, tuple[Any, ...]]:
     """Return the kind and the sizes of a basic geom or site, as arguments of ``add_visual``."""
-    word, count = _KINDS[kind]
+    kind_name, count = _KINDS[kind]
     sizes = vector(size[:count])
-    return word, (sizes,) if count == 3 else sizes
+    return kind_name, (sizes,) if count == 3 else sizes
 
 
 def _body(context: Context, g: int) -> int:
-    return context.homes[int(context.m.geom_bodyid[g])][0]
+    return context.placements[int(context.m.geom_bodyid[g])][0]
 
 
 def _needs_visual(context: Context, g: int, look: GeomLook) -> bool:
@@ -94,22 +96,22 @@ def _needs_visual(context: Context, g: int, look: GeomLook) -> bool:
 
 def _add_visual(context: Context, g: int, body: int, look: GeomLook) -> None:
     m, builder, kind = context.m, context.builder, int(context.m.geom_type[g])
-    place = context.homes[int(m.geom_bodyid[g])][1]
-    common: dict[str, Any] = {"xform": place * frame(m.geom_pos[g], m.geom_quat[g]), "color": look.color}
+    body_pose = context.placements[int(m.geom_bodyid[g])][1]
+    common: dict[str, Any] = {"xform": body_pose * frame(m.geom_pos[g], m.geom_quat[g]), "color": look.color}
     sizes: tuple[Any, ...] = ()
     if kind in _KINDS:
-        word, sizes = _basic(kind, m.geom_size[g])
+        kind_name, sizes = _basic(kind, m.geom_size[g])
     elif kind == MESH:
-        word, sizes = "mesh", (_pieces(context, g),)
+        kind_name, sizes = "mesh", (_pieces(context, g),)
     elif kind == PLANE:
-        word = "plane"
+        kind_name = "plane"
     elif kind == FIELD:
-        word, common = "height_field", common | field_sizes(context, g)
+        kind_name, common = "height_field", common | field_sizes(context, g)
     else:
-        context.lost("look", "GEOM", g, "a signed distance field that is only drawn", "not drawn")
+        context.report_loss("look", "GEOM", g, "a signed distance field that is only drawn", "not drawn")
         return
     label = context.label("visual", context.name("GEOM", g))
-    index = builder.add_visual(body, word, *sizes, label=label, **common, **look.options)
+    index = builder.add_visual(body, kind_name, *sizes, label=label, **common, **look.options)
     context.report.visuals.setdefault(context.name("BODY", int(m.geom_bodyid[g])), []).append(index)
 
 
@@ -126,5 +128,5 @@ def _pieces(context: Context, g: int) -> Any:
 def add_sites(context: Context) -> None:
     """Add all sites."""
     for s in range(context.m.nsite):
-        body, place = context.site(s)
-        context.builder.add_site(body, place, label=context.label("site", context.name("SITE", s)))
+        body, pose = context.site(s)
+        context.builder.add_site(body, pose, label=context.label("site", context.name("SITE", s)))

@@ -18,12 +18,12 @@ from gpusim.importers.sdf_parts.sdf_joints import (
     SINGLE_AXIS,
     WORLD,
     Axis,
+    BodyJoint,
     Gear,
-    Placed,
     add_couplings,
-    clean,
+    add_joint,
+    clean_name,
     describe,
-    emit,
     read_axes,
 )
 from gpusim.importers.sdf_parts.sdf_views import add_sensor
@@ -63,10 +63,10 @@ class Assembly:
     world: Scope
     joints: list[Joint] = field(default_factory=list)
     gears: list[Joint] = field(default_factory=list)
-    placed: list[Placed] = field(default_factory=list)
+    body_joints: list[BodyJoint] = field(default_factory=list)
 
     @property
-    def alone(self) -> str | None:
+    def single_model(self) -> str | None:
         """Return the path of the model if the file has only one model, else None."""
         return next(iter(self.world.models.values())).path() if len(self.world.models) == 1 else None
 
@@ -79,7 +79,7 @@ class Assembly:
         taken: set[str] = set()
         for scope in self.world.all_models():
             for node in scope.node.all("joint"):
-                label = scoped_label(scope, node.get("name"), self.alone)
+                label = scoped_label(scope, node.get("name"), self.single_model)
                 if not node.get("name").strip():
                     raise node.error(f"a <joint> of {scope.title} has no name; give it one")
                 if label in taken:
@@ -102,9 +102,9 @@ class Assembly:
                 raise node.error(f"{node.title} joins link {parent.label!r} to itself; give two different links")
             return None
         pose = scope.world_pose() * scope.local(node.get("name"), node)
-        turned = pose.matrix().T @ scope.world_pose().matrix()
+        rotation = pose.matrix().T @ scope.world_pose().matrix()
         old = scope.version <= AXES_IN_MODEL
-        axes = read_axes(node, old, lambda name: turned @ scope.local(name, node).matrix(), self.report)
+        axes = read_axes(node, old, lambda name: rotation @ scope.local(name, node).matrix(), self.report)
         return Joint(node, scope, label, parent, child, pose, axes)
 
     def _end(self, node: Node, scope: Scope, name: str, end: str) -> Link | None:
@@ -112,8 +112,8 @@ class Assembly:
             raise node.error(f"{node.title} has no <{end}>; add the name of a link")
         if name == "world":
             return None
-        found = scope.link(name)
-        link = None if found is None else self.links.get(found)
+        key = scope.link(name)
+        link = None if key is None else self.links.get(key)
         if link is None:
             known = [other for owner, other in self.links if owner is scope]
             raise node.error(f"{node.title}: {end}: {unknown_name('link', name, known)}")
@@ -125,53 +125,53 @@ class Assembly:
         Raises:
             ModelError: a pattern matches no link.
         """
-        kept = matching(keep, [link.label for link in self.links.values()])
+        unmerged = matching(keep, [link.label for link in self.links.values()])
         remaining = []
         for joint in self.joints:
             ends = [end for end in (joint.parent, joint.child) if end is not None]
-            if joint.node.get("type") != "fixed" or len(ends) < 2 or self._stays(ends, kept):
+            if joint.node.get("type") != "fixed" or len(ends) < 2 or self._is_kept(ends, unmerged):
                 remaining.append(joint)
             else:
                 merge(ends[0], ends[1])
         self.joints = remaining
 
     @staticmethod
-    def _stays(ends: list[Link], kept: set[str]) -> bool:
-        return ends[1].label in kept or any(end.mass is None or end.kinematic for end in ends)
+    def _is_kept(ends: list[Link], unmerged: set[str]) -> bool:
+        return ends[1].label in unmerged or any(end.mass is None or end.kinematic for end in ends)
 
     def add_joints(self, fixed_base: bool | None) -> None:
         """Add all joints and couplings to the builder and describe them in the report."""
-        placed: list[Placed] = []
+        body_joints: list[BodyJoint] = []
         for joint in self.joints:
             to_world = joint.parent is None or joint.child is None
             if fixed_base is False and to_world and joint.node.get("type") == "fixed":
                 self.report.add(
-                    "info", joint.node.title, "fixes its link to the world", "left out, for fixed_base=False"
+                    "info", joint.node.title, "fixes its link to the world", "left out because of fixed_base=False"
                 )
                 continue
-            item = self._placed(joint)
+            item = self._body_joint(joint)
             if item.parent == item.child:
                 self.report.add("info", joint.node.title, "joins links of one body", "left out")
                 continue
-            placed.append(item)
-        self._roots(placed, bool(fixed_base))
-        for item in placed:
+            body_joints.append(item)
+        self._describe_base(body_joints, bool(fixed_base))
+        for item in body_joints:
             self.report.joints[item.label] = describe(item, len(self.builder.joints), *self._ends(item), 0.0)
-            emit(self.builder, item, self.report)
+            add_joint(self.builder, item, self.report)
             if item.kind != "fixed":
                 self.report.joint_limits[item.label] = self.report.joints[item.label].limits
             self._check_start(item)
-        self.placed = placed
+        self.body_joints = body_joints
         gears = [gear for joint in self.gears if (gear := self._gear(joint)) is not None]
-        add_couplings(self.builder, placed, gears, self.report)
+        add_couplings(self.builder, body_joints, gears, self.report)
 
-    def _check_start(self, item: Placed) -> None:
+    def _check_start(self, item: BodyJoint) -> None:
         info = self.report.joints[item.label]
         if not info.lower <= 0.0 <= info.upper:
             limits = f"starts at 0, outside its limits {info.lower:g} to {info.upper:g}"
             self.report.add("info", f"joint {item.label!r}", limits, "the limit will push it back")
 
-    def _placed(self, joint: Joint) -> Placed:
+    def _body_joint(self, joint: Joint) -> BodyJoint:
         """Convert a joint of the file to a joint between bodies of the builder."""
         parent, child, axes = joint.parent, joint.child, joint.axes
         if child is None:
@@ -180,7 +180,7 @@ class Assembly:
                 axes = axes[::-1]
         frames = [joint.pose if end is None else end.root.pose.inverse() * joint.pose for end in (parent, child)]
         bodies = [WORLD if end is None else end.body for end in (parent, child)]
-        return Placed(joint.node, joint.label, axes, bodies[0], bodies[1], frames[0], frames[1])
+        return BodyJoint(joint.node, joint.label, axes, bodies[0], bodies[1], frames[0], frames[1])
 
     def _gear(self, joint: Joint) -> Gear | None:
         name = joint.node.words("gearbox_reference_body")
@@ -189,31 +189,31 @@ class Assembly:
         axes = np.array([joint.pose.matrix() @ axis.direction for axis in joint.axes])
         return Gear(joint.node, joint.label, bodies[0], bodies[1], bodies[2], axes)
 
-    def _ends(self, item: Placed) -> tuple[str, str]:
+    def _ends(self, item: BodyJoint) -> tuple[str, str]:
         return self.builder.body_label(item.parent), self.builder.body_label(item.child)
 
-    def _roots(self, placed: list[Placed], fix: bool) -> None:
+    def _describe_base(self, body_joints: list[BodyJoint], fix: bool) -> None:
         """Describe the base in the report."""
-        carried = {item.child for item in placed}
+        carried = {item.child for item in body_joints}
         by_scope: dict[Scope, list[Link]] = {}
         for link in self.links.values():
             by_scope.setdefault(link.scope, []).append(link)
         models = self.world.models.values()
         links = {m: [link for scope in m.all_models() for link in by_scope.get(scope, [])] for m in models}
-        for model, own in sorted(links.items(), key=lambda item: all(link.static for link in item[1])):
-            moving = [link for link in own if not link.static]
+        for model, members in sorted(links.items(), key=lambda item: all(link.static for link in item[1])):
+            moving = [link for link in members if not link.static]
             first = next((link for link in moving if link.body not in carried), None)
-            base = first or next(iter(moving or own), None)
+            base = first or next(iter(moving or members), None)
             if not self.report.base_link and base is not None:
-                self.report.base_link, self.report.robot_name = base.label, clean(model.name)
-                bodies = {link.body for link in own}
-                at_world = [item for item in placed if item.parent == WORLD and item.child in bodies]
+                self.report.base_link, self.report.robot_name = base.label, clean_name(model.name)
+                bodies = {link.body for link in members}
+                at_world = [item for item in body_joints if item.parent == WORLD and item.child in bodies]
                 self.report.base_joint = next((item.label for item in at_world if item.kind == "fixed"), None)
                 self.report.fixed_base = fix or base.static or bool(at_world)
             if fix and first is not None:
                 self._fix(first)
         if self.world.node.get("name"):
-            self.report.robot_name = clean(self.world.node.get("name"))
+            self.report.robot_name = clean_name(self.world.node.get("name"))
 
     def _fix(self, link: Link) -> None:
         label = f"world_to_{link.label}"
@@ -223,31 +223,31 @@ class Assembly:
         self.report.base_joint = self.report.base_joint or label
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
-    def weigh(self) -> None:
+    def add_load_inertias(self) -> None:
         """Compute the load inertia of each joint with one axis."""
-        placed = self.placed
-        carrier: dict[int, Placed] = {}
-        for item in placed:
+        body_joints = self.body_joints
+        carrier: dict[int, BodyJoint] = {}
+        for item in body_joints:
             carrier.setdefault(item.child, item)
-        behind: dict[str, list[int]] = {item.label: [] for item in placed}
+        subtrees: dict[str, list[int]] = {item.label: [] for item in body_joints}
         for body in range(len(self.builder.bodies)):
             seen: set[int] = set()
-            at = body
-            while at in carrier and at not in seen:
-                seen.add(at)
-                behind[carrier[at].label].append(body)
-                at = carrier[at].parent
-        for item in placed:
+            ancestor = body
+            while ancestor in carrier and ancestor not in seen:
+                seen.add(ancestor)
+                subtrees[carrier[ancestor].label].append(body)
+                ancestor = carrier[ancestor].parent
+        for item in body_joints:
             if item.kind in SINGLE_AXIS:
-                load = self._load(item, behind[item.label] or [item.child])
+                load = self._load(item, subtrees[item.label] or [item.child])
                 self.report.joints[item.label] = replace(self.report.joints[item.label], load_inertia=load)
 
-    def _load(self, item: Placed, bodies: list[int]) -> float:
+    def _load(self, item: BodyJoint, bodies: list[int]) -> float:
         parts = []
         for index in bodies:
             spec = self.builder.bodies[index]
-            own = MassProperties(spec.mass, np.asarray(spec.com), np.asarray(spec.inertia))
-            parts.append(own.moved(homogeneous_matrix(spec.xform)))
+            properties = MassProperties(spec.mass, np.asarray(spec.com), np.asarray(spec.inertia))
+            parts.append(properties.moved(homogeneous_matrix(spec.xform)))
         total = combine(parts) if parts else MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
         if item.kind == "prismatic":
             return total.mass

@@ -11,10 +11,10 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.compiler.mass import mass_properties
-from gpusim.importers.inertia import MASSLESS_SHARE, MassProperties, combine, inertia_fault, repair_inertia
+from gpusim.importers.inertia import MASSLESS_FRACTION, MassProperties, combine, inertia_fault, repair_inertia
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_parts.sdf_frames import Scope
-from gpusim.importers.sdf_parts.sdf_joints import WORLD, clean
+from gpusim.importers.sdf_parts.sdf_joints import WORLD, clean_name
 from gpusim.importers.sdf_parts.sdf_xml import Node
 from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.validate import GREATEST
@@ -75,7 +75,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
     """Return a dict of all links: (model, link name) -> link."""
     models = [scope for scope in world.all_models() if scope.is_model]
     tops = list(world.models.values())
-    alone = tops[0].path() if len(tops) == 1 else None
+    single_model = tops[0].path() if len(tops) == 1 else None
     links: dict[tuple[Scope, str], Link] = {}
     taken: set[str] = set()
     for scope in models:
@@ -86,7 +86,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
                 raise node.error(f"a <link> of {scope.title} has no name; give it one")
             if (scope, name) in links:
                 raise node.error(f"link {name!r} exists already in {scope.title}; rename one")
-            label = scoped_label(scope, name, alone)
+            label = scoped_label(scope, name, single_model)
             if label in taken:
                 raise node.error(f"link {label!r} exists twice after dots and spaces became '_'; rename one")
             taken.add(label)
@@ -96,12 +96,12 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
     return links
 
 
-def scoped_label(scope: Scope, name: str, alone: str | None) -> str:
-    """Return a label from the names of the enclosing models and ``name``, without the model name ``alone``."""
+def scoped_label(scope: Scope, name: str, single_model: str | None) -> str:
+    """Return a label from the names of the enclosing models and ``name``, without the model name ``single_model``."""
     path = scope.path()
-    if alone is not None and (path == alone or path.startswith(f"{alone}::")):
-        path = path[len(alone) :].lstrip(":")
-    return clean(f"{path}::{name}" if path else name)
+    if single_model is not None and (path == single_model or path.startswith(f"{single_model}::")):
+        path = path[len(single_model) :].lstrip(":")
+    return clean_name(f"{path}::{name}" if path else name)
 
 
 def _mass_of(node: Node, label: str, report: ImportReport, static: bool) -> MassProperties | None:
@@ -110,7 +110,7 @@ def _mass_of(node: Node, label: str, report: ImportReport, static: bool) -> Mass
         raise node.error(f"{title} has an <origin>, as in SDF 1.2; convert the file to SDF 1.5 or newer")
     if inertial is None:
         if not static:
-            report.add("info", title, "has no <inertial>", "1 kg and 1 kg m2 put instead, as the SDF rules say")
+            report.add("info", title, "has no <inertial>", "1 kg and 1 kg m2 used instead, as SDF specifies")
         return MassProperties(1.0, np.zeros(3), np.eye(3))
     if inertial.get("auto") in ("true", "1"):
         return None
@@ -123,12 +123,12 @@ def _mass_of(node: Node, label: str, report: ImportReport, static: bool) -> Mass
     tensor = np.array([[values["".join(("i", *sorted(a + b)))] for b in "xyz"] for a in "xyz"])
     if not np.all(np.abs(tensor) < GREATEST):
         raise inertial.error(f"{title}: its inertia must be finite; correct it")
-    own = MassProperties(mass, np.zeros(3), tensor)
+    properties = MassProperties(mass, np.zeros(3), tensor)
     pose = inertial.find("pose")
     added = inertial.find("fluid_added_mass")
     if added is not None and not static:
         report.add("motion", title, "has <fluid_added_mass>", "left out")
-    return own if pose is None else own.moved(homogeneous_matrix(pose.pose()))
+    return properties if pose is None else properties.moved(homogeneous_matrix(pose.pose()))
 
 
 def merge(parent: Link, child: Link) -> None:
@@ -148,7 +148,7 @@ def add_bodies(builder: ModelBuilder, links: Iterable[Link], report: ImportRepor
         report.link_frames[link.label] = homogeneous_matrix(link.frame)
     totals = {root: _total(root, members) for root, members in groups.items()}
     known = [total.mass for total in totals.values() if total is not None and total.mass > 0.0]
-    substitute = MASSLESS_SHARE * math.fsum(known) / len(known) if known else 1.0
+    substitute = MASSLESS_FRACTION * math.fsum(known) / len(known) if known else 1.0
     for root, members in groups.items():
         for link in members:
             if link is not root:
@@ -177,12 +177,12 @@ def _add_body(
     if mass == 0.0:
         mass = substitute
         report.added_mass += mass
-        report.add(severity, title, "has mass 0, but every body needs a mass", f"{mass:.3g} kg put instead")
+        report.add(severity, title, "has mass 0, but every body needs a mass", f"{mass:.3g} kg used instead")
     fault = inertia_fault(inertia, mass)
     if fault is not None:
         inertia = repair_inertia(inertia, mass)
         moments = ", ".join(f"{value:.3g}" for value in np.linalg.eigvalsh(inertia))
-        report.add(severity, title, f"inertia {fault}", f"principal moments ({moments}) kg m2 put instead")
+        report.add(severity, title, f"inertia {fault}", f"principal moments ({moments}) kg m2 used instead")
     report.total_mass += mass
     return builder.add_body(
         mass=mass,
@@ -199,19 +199,19 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
     for link in links:
         if link.static or link.root is not link or builder.bodies[link.body].complete:
             continue
-        spec, own = builder.bodies[link.body], [shape for shape in builder.shapes if shape.body == link.body]
-        mass, com, inertia = mass_properties(own)
+        spec, shapes = builder.bodies[link.body], [shape for shape in builder.shapes if shape.body == link.body]
+        mass, com, inertia = mass_properties(shapes)
         if mass == 0.0:
             mass, inertia = 1.0, np.eye(3)
             text = 'has <inertial auto="true"> and no shapes'
-            report.add("motion", f"link {link.label!r}", text, "1 kg and 1 kg m2 put instead")
-        wanted = link.node.number("inertial/mass", mass)
-        factor = wanted / mass if 0.0 < wanted < GREATEST else 1.0
+            report.add("motion", f"link {link.label!r}", text, "1 kg and 1 kg m2 used instead")
+        total_mass = link.node.number("inertial/mass", mass)
+        factor = total_mass / mass if 0.0 < total_mass < GREATEST else 1.0
         spec.mass, spec.com, spec.inertia = mass * factor, com, inertia * factor
         report.total_mass += spec.mass
 
 
-def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
+def disable_gravity(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
     """Disable gravity for links with <gravity> false.
 
     If a body also has merged links with gravity, a constant force cancels the weight of its links without gravity.
@@ -229,4 +229,4 @@ def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportR
         force = tuple(-link.mass.mass * gravity)
         if link.mass.mass > 0.0 and np.any(gravity):
             builder.add_force(link.body, force, point=tuple(point), label=f"{link.label}_no_gravity")
-            report.add("info", title, "has no gravity, as a part of a body", "a constant force cancels its weight")
+            report.add("info", title, "has no gravity, but its body has", "a constant force cancels its weight")

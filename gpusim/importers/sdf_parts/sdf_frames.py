@@ -13,7 +13,7 @@ from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_parts.sdf_xml import Node, read_sdf
 from gpusim.transform import Transform
 
-POSED = ("link", "frame", "joint")
+POSED_TAGS = ("link", "frame", "joint")
 
 
 @dataclass(eq=False)
@@ -27,7 +27,7 @@ class Scope:
         folder: folder of the model's file.
         version: version of SDF in the model's file.
         pose_node: <pose> of the model, or None.
-        placement: ``placement_frame`` of the model, or empty for the model's frame.
+        placement_frame: ``placement_frame`` of the model, or empty for the model's frame.
         static: True if the model is fixed to the world.
         models: model name -> nested model.
         base: pose of the file's world frame in the model's world frame.
@@ -41,7 +41,7 @@ class Scope:
     folder: Path
     version: tuple[int, ...]
     pose_node: Node | None = None
-    placement: str = ""
+    placement_frame: str = ""
     static: bool = False
     models: dict[str, Scope] = field(default_factory=dict)
     base: Transform = field(default_factory=Transform)
@@ -73,12 +73,12 @@ class Scope:
         assert self.parent is not None
 
         def find() -> Transform:
-            pose = self.parent.posed(self.pose_node) if self.parent else Transform()
-            return pose * self.local(self.placement, self.node).inverse() if self.placement else pose
+            pose = self.parent.pose_of(self.pose_node) if self.parent else Transform()
+            return pose * self.local(self.placement_frame, self.node).inverse() if self.placement_frame else pose
 
-        return self.parent._once(f"model {self.name}", find, self.node)
+        return self.parent._cached_pose(f"model {self.name}", find, self.node)
 
-    def posed(self, node: Node | None, default: str = "") -> Transform:
+    def pose_of(self, node: Node | None, default: str = "") -> Transform:
         """Return a <pose> as a pose in the scope's frame. ``default`` replaces a missing relative_to."""
         relative = node.get("relative_to") if node is not None else ""
         pose = Transform() if node is None else node.pose()
@@ -91,7 +91,7 @@ class Scope:
         ``name`` is a link, joint, frame or model, or a path such as "a::b".
 
         Raises:
-            ModelError: the frame does not exist, or frames depend on each other in a circle. The error message names
+            ModelError: the frame does not exist, or frames depend on each other in a cycle. The error message names
                 the element ``user``.
         """
         if name in ("", "__model__"):
@@ -102,19 +102,19 @@ class Scope:
         if head in self.models:
             model = self.models[head]
             return model.in_parent() * model.local(rest, user)
-        node = next((child for child in self.node.all(*POSED) if child.get("name") == name), None)
+        node = next((child for child in self.node.all(*POSED_TAGS) if child.get("name") == name), None)
         if node is None:
             raise user.error(
                 f"{user.title}: no frame {name!r} in {self.title}; give a link, joint, model or frame of it"
             )
-        return self._once(name, lambda: self.posed(node.find("pose"), _origin_of(node)), node)
+        return self._cached_pose(name, lambda: self.pose_of(node.find("pose"), _origin_of(node)), node)
 
     @property
     def title(self) -> str:
         """Return the name of the model or world for messages."""
         return f"model {self.name!r}" if self.is_model else "the world"
 
-    def _once(self, name: str, find: Callable[[], Transform], node: Node) -> Transform:
+    def _cached_pose(self, name: str, find: Callable[[], Transform], node: Node) -> Transform:
         if name not in self._poses:
             self._poses[name] = None
             self._poses[name] = find()
@@ -131,7 +131,7 @@ class Scope:
         head, _, rest = name.partition("::")
         if rest:
             return self.models[head].link(rest, depth) if head in self.models else None
-        node = next((child for child in self.node.all(*POSED) if child.get("name") == name), None)
+        node = next((child for child in self.node.all(*POSED_TAGS) if child.get("name") == name), None)
         if node is not None:
             if node.tag == "link" or depth > 100:  # stops at circular attachments
                 return (self, name) if node.tag == "link" else None
@@ -171,7 +171,9 @@ def _version(root: Node) -> tuple[int, ...]:
 
 def _read_models(scope: Scope, search: Search, report: ImportReport, depth: int) -> None:
     if depth > 30:
-        raise scope.node.error(f"{scope.title}: its models include each other more than 30 deep; remove a circle")
+        raise scope.node.error(
+            f"{scope.title}: its models include each other more than 30 levels deep; remove the cycle"
+        )
     merged: list[Node] = []
     for node in scope.node.all("model", "include"):
         inner = _included(node, scope, search, report) if node.tag == "include" else _model(node, scope)
@@ -203,10 +205,10 @@ def _rename(model: Scope, scope: Scope, report: ImportReport) -> None:
 
 
 def _model(node: Node, scope: Scope) -> Scope:
-    placement = node.get("placement_frame")
+    placement_frame = node.get("placement_frame")
     static = scope.static or node.flag("static")
     name = node.get("name") or "model"
-    return Scope(node, name, scope, scope.folder, scope.version, node.find("pose"), placement, static)
+    return Scope(node, name, scope, scope.folder, scope.version, node.find("pose"), placement_frame, static)
 
 
 _INCLUDE = {"uri", "name", "pose", "static", "placement_frame", "plugin"}
@@ -216,7 +218,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
     uri = node.words("uri")
     for other in node.children:
         if other.tag not in _INCLUDE:
-            report.add("motion", f"include {uri!r}", f"has <{other.tag}>", "its changes of the model are ignored")
+            report.add("motion", f"include {uri!r}", f"has <{other.tag}>", "this change of the model is ignored")
     file = model_file(search, uri, scope.folder)
     if file is None:
         _missing(uri, scope, report)
@@ -227,11 +229,11 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
         if root.find("light") is not None:
             report.add("look", f"include {uri!r}", "is a light", "left out")
         else:
-            report.add("motion", f"include {uri!r}", "holds no model", "left out")
+            report.add("motion", f"include {uri!r}", "contains no model", "left out")
         return None
     inner = Scope(model, node.words("name") or model.get("name"), scope, file.parent, _version(root))
     inner.pose_node = node.find("pose") or model.find("pose")
-    inner.placement = node.words("placement_frame") or model.get("placement_frame")
+    inner.placement_frame = node.words("placement_frame") or model.get("placement_frame")
     inner.static = scope.static or node.flag("static", model.flag("static"))
     return inner
 
@@ -242,7 +244,7 @@ def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
     if name in ("sun", "sun_fuel"):
         report.add("look", f"include {uri!r}", "is a light", "left out")
     elif name in ("ground_plane", "ground plane"):
-        report.add("info", f"include {uri!r}", "is not found", "Gazebo's ground plane put instead")
+        report.add("info", f"include {uri!r}", "is not found", "Gazebo's ground plane used instead")
         scope.needs_ground = True
     else:
         fix = "give the folder of its models with asset_dirs=[...]"
@@ -287,12 +289,12 @@ def _merged(inner: Scope) -> list[Node]:
             new.text = old.text if old else ""
             parts = [part for part in parts if part.tag != "pose"] + [new]
         children.append(Node(node.tag, attrib, node.line, node.source, node.text, parts, inner.folder))
-    place = Node("frame", {"name": frame}, inner.node.line, source, children=[pose] if pose is not None else [])
-    if inner.placement:
-        shift = inner.local(inner.placement, inner.node).inverse()
-        numbers = " ".join(map(repr, [*map(float, shift.position), *map(float, shift.rotation)]))
-        outer = Node("frame", {"name": frame + "at"}, inner.node.line, source, children=place.children)
+    frame_node = Node("frame", {"name": frame}, inner.node.line, source, children=[pose] if pose is not None else [])
+    if inner.placement_frame:
+        offset = inner.local(inner.placement_frame, inner.node).inverse()
+        numbers = " ".join(map(repr, [*map(float, offset.position), *map(float, offset.rotation)]))
+        outer = Node("frame", {"name": frame + "at"}, inner.node.line, source, children=frame_node.children)
         moved = Node("pose", {"relative_to": frame + "at", "rotation_format": "quat_xyzw"}, inner.node.line, source)
         moved.text = numbers
         return [outer, Node("frame", {"name": frame}, inner.node.line, source, children=[moved]), *children]
-    return [place, *children]
+    return [frame_node, *children]

@@ -34,7 +34,7 @@ class Axis:
     damping: float = 0.0
     friction: float = 0.0
     stiffness: float = 0.0
-    rest: float = 0.0
+    rest_position: float = 0.0
 
     def reversed(self) -> Axis:
         """Return the axis for exchanged parent and child. The joint coordinate keeps its sign."""
@@ -43,7 +43,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Placed:
+class BodyJoint:
     """A joint between two bodies of the builder.
 
     Attributes:
@@ -74,8 +74,8 @@ def read_axes(node: Node, old_frame: bool, rotation: Callable[[str], np.ndarray]
         rotation: function that returns the (3, 3) rotation of a named frame in the joint's frame.
         report: receives findings.
     """
-    wanted = {"fixed": 0, "ball": 0, "universal": 2, "revolute2": 2, "gearbox": 2}.get(node.get("type"), 1)
-    return [_axis(node, tag, old_frame, rotation, report) for tag in ("axis", "axis2")[:wanted]]
+    count = {"fixed": 0, "ball": 0, "universal": 2, "revolute2": 2, "gearbox": 2}.get(node.get("type"), 1)
+    return [_axis(node, tag, old_frame, rotation, report) for tag in ("axis", "axis2")[:count]]
 
 
 def _axis(node: Node, tag: str, old_frame: bool, rotation: Callable[[str], np.ndarray], report: ImportReport) -> Axis:
@@ -101,13 +101,13 @@ def _axis(node: Node, tag: str, old_frame: bool, rotation: Callable[[str], np.nd
     stiffness = axis.number("dynamics/spring_stiffness", 0.0)
     for name, value in (("damping", damping), ("friction", friction), ("spring_stiffness", stiffness)):
         if value < 0.0:
-            report.add("motion", node.title, f"has {name} {value:g}, which is negative", "0 put instead")
+            report.add("motion", node.title, f"has {name} {value:g}, which is negative", "0 used instead")
     return Axis(
         axis,
         direction / length,
         lower,
         upper,
-        JointLimits(_greatest(axis, "effort"), _greatest(axis, "velocity")),
+        JointLimits(_limit_or_infinity(axis, "effort"), _limit_or_infinity(axis, "velocity")),
         max(damping, 0.0),
         max(friction, 0.0),
         max(stiffness, 0.0),
@@ -131,13 +131,13 @@ def _report_soft_limit(node: Node, axis: Node, report: ImportReport) -> None:
         report.add("contact", node.title, text, "limits are rigid", "add a spring")
 
 
-def _greatest(axis: Node, name: str) -> float:
+def _limit_or_infinity(axis: Node, name: str) -> float:
     """Return the effort or velocity limit, or infinity for values that mean "unlimited" (0, negative, or huge)."""
     value = axis.number(f"limit/{name}", math.inf)
     return value if 0.0 < value < UNLIMITED else math.inf
 
 
-def emit(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
+def add_joint(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int:
     """Add a joint with its springs to ``builder`` and return its index."""
     add = _ADD[joint.kind]
     index = add(builder, joint, report)
@@ -146,11 +146,13 @@ def emit(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
         if axis.stiffness > 0.0:
             label = f"{joint.label}_spring" + ("2" if number else "")
             coordinate = number + spring_axis
-            builder.add_torsion_spring(index, axis.stiffness, rest_angle=axis.rest, axis=coordinate, label=label)
+            builder.add_torsion_spring(
+                index, axis.stiffness, rest_angle=axis.rest_position, axis=coordinate, label=label
+            )
     return index
 
 
-def _common(joint: Placed) -> dict[str, Any]:
+def _common(joint: BodyJoint) -> dict[str, Any]:
     return {
         "parent": joint.parent,
         "child": joint.child,
@@ -160,15 +162,15 @@ def _common(joint: Placed) -> dict[str, Any]:
     }
 
 
-def _fixed(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
+def _fixed(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int:
     return builder.add_joint_fixed(**_common(joint))
 
 
-def _ball(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
+def _ball(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int:
     return builder.add_joint_ball(**_common(joint))
 
 
-def _single(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
+def _single(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int:
     (axis,) = joint.axes
     add = builder.add_joint_prismatic if joint.kind == "prismatic" else builder.add_joint_revolute
     values: dict[str, Any] = {"axis": tuple(axis.direction), "damping": axis.damping, "friction": axis.friction}
@@ -177,7 +179,7 @@ def _single(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
     return add(**_common(joint), **values)
 
 
-def _universal(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
+def _universal(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int:
     first, second = joint.axes
     across = second.direction - (second.direction @ first.direction) * first.direction
     length = float(np.linalg.norm(across))
@@ -185,7 +187,7 @@ def _universal(builder: ModelBuilder, joint: Placed, report: ImportReport) -> in
         raise joint.node.error(f"{joint.node.title}: its two axes are parallel; give axes at a right angle")
     if abs(length - 1.0) > 1e-6:
         text = f"has axes at {math.degrees(math.asin(min(length, 1.0))):.3g} degrees"
-        report.add("motion", joint.node.title, text, "the second one is turned to a right angle")
+        report.add("motion", joint.node.title, text, "the second one is rotated to a right angle")
     return builder.add_joint_universal(
         **_common(joint),
         axis=tuple(first.direction),
@@ -197,7 +199,7 @@ def _universal(builder: ModelBuilder, joint: Placed, report: ImportReport) -> in
     )
 
 
-def _screw(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
+def _screw(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int:
     """Add a screw: a cylindrical joint with a coupling between its travel and its angle."""
     (axis,) = joint.axes
     index = builder.add_joint_cylindrical(
@@ -208,15 +210,19 @@ def _screw(builder: ModelBuilder, joint: Placed, report: ImportReport) -> int:
         damping=(0.0, axis.damping),
         friction=(0.0, axis.friction),
     )
-    old = joint.node.number("thread_pitch", 0.0)  # thread_pitch is in rad/m, with the opposite sign
+    old = joint.node.number(
+        "thread_pitch", 0.0
+    )  # thread_pitch is in rad/m, and its sign is opposite to screw_thread_pitch
     travel = -1.0 / old if old else joint.node.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     if not 0.0 < abs(travel) < math.inf:
-        raise joint.node.error(f"{joint.node.title}: its thread pitch must not be 0; give the travel of a turn in m")
+        raise joint.node.error(
+            f"{joint.node.title}: its thread pitch must not be 0; give the travel per revolution in m"
+        )
     builder.add_linear_coupling([(index, 0, 1.0), (index, 1, -travel)], label=joint.label)
     return index
 
 
-_ADD: dict[str, Callable[[ModelBuilder, Placed, ImportReport], int]] = {
+_ADD: dict[str, Callable[[ModelBuilder, BodyJoint, ImportReport], int]] = {
     "ball": _ball,
     "continuous": _single,
     "fixed": _fixed,
@@ -228,12 +234,12 @@ _ADD: dict[str, Callable[[ModelBuilder, Placed, ImportReport], int]] = {
 }
 
 
-def clean(name: str) -> str:
+def clean_name(name: str) -> str:
     """Replace dots and spaces in a name, since labels cannot contain dots and spaces."""
     return re.sub(r"[.\s]+", "_", name.strip())
 
 
-def describe(joint: Placed, index: int, parent: str, child: str, load: float) -> JointInfo:
+def describe(joint: BodyJoint, index: int, parent: str, child: str, load: float) -> JointInfo:
     """Return the report's entry about a joint."""
     axis = joint.axes[0] if joint.axes else Axis(None, np.zeros(3))
     free = joint.kind == "continuous"
@@ -265,7 +271,7 @@ class Gear:
     axes: np.ndarray
 
 
-def add_couplings(builder: ModelBuilder, joints: list[Placed], gears: list[Gear], report: ImportReport) -> None:
+def add_couplings(builder: ModelBuilder, joints: list[BodyJoint], gears: list[Gear], report: ImportReport) -> None:
     """Add the couplings of <mimic> and of gearboxes.
 
     Args:
@@ -295,7 +301,7 @@ def add_couplings(builder: ModelBuilder, joints: list[Placed], gears: list[Gear]
 
 
 def _hinge(
-    builder: ModelBuilder, joints: list[Placed], gear: Gear, body: int, axis: np.ndarray
+    builder: ModelBuilder, joints: list[BodyJoint], gear: Gear, body: int, axis: np.ndarray
 ) -> tuple[str, float] | None:
     """Return the hinge between ``body`` and the reference body, and the sign of the hinge angle about ``axis``."""
     for joint in joints:
@@ -307,12 +313,12 @@ def _hinge(
 
 
 def _mimic(
-    builder: ModelBuilder, joint: Placed, axis: int, mimic: Node, joints: list[Placed], report: ImportReport
+    builder: ModelBuilder, joint: BodyJoint, axis: int, mimic: Node, joints: list[BodyJoint], report: ImportReport
 ) -> None:
-    name = clean(mimic.get("joint"))
+    name = clean_name(mimic.get("joint"))
     prefix = joint.label.rpartition("::")[0]
-    wanted = f"{prefix}::{name}" if prefix else name
-    leader = next((other for other in joints if other.label == wanted), None)
+    leader_label = f"{prefix}::{name}" if prefix else name
+    leader = next((other for other in joints if other.label == leader_label), None)
     if leader is None:
         raise mimic.error(f"{joint.node.title}: <mimic>: no joint {name!r}; name a joint of the same model")
     multiplier, reference = mimic.number("multiplier", 1.0), mimic.number("reference", 0.0)
@@ -326,4 +332,6 @@ def _mimic(
     report.add_mimic(follower, first, multiplier, offset)
     if abs(offset) > 1e-9:
         text = f"starts at 0, but follows joint {leader.label!r} at {offset:g}"
-        report.add("info", joint.node.title, text, "it moves there in the first step", "start it where it belongs")
+        report.add(
+            "info", joint.node.title, text, "it moves there in the first step", "start it at the matching position"
+        )

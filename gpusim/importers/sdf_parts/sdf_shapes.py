@@ -22,15 +22,15 @@ from gpusim.importers.sdf_parts.sdf_bodies import Link
 from gpusim.importers.sdf_parts.sdf_frames import Scope
 from gpusim.importers.sdf_parts.sdf_joints import WORLD
 from gpusim.importers.sdf_parts.sdf_xml import Node
-from gpusim.importers.urdf_parts.urdf_geometry import FreeLabels
-from gpusim.importers.urdf_parts.urdf_overlaps import keep_overlapping_apart
+from gpusim.importers.urdf_parts.urdf_geometry import UniqueLabels
+from gpusim.importers.urdf_parts.urdf_overlaps import exclude_overlapping_links
 from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.meshes.pieces import count_triangles
 from gpusim.meshes.textures import texture_of
 from gpusim.transform import Transform
 
-GREATEST_FRICTION = 100.0
-GREATEST_ARM = 1e3
+MAX_FRICTION = 100.0
+MAX_SPINNING_FRICTION = 1e3
 """Maximum of a material's spinning friction, m."""
 BOUNCE_SPEED = 100.0
 """Bounce threshold (m/s) above which the importer ignores restitution. SDF's default is 100000 m/s."""
@@ -45,10 +45,10 @@ def add_collisions(
     builder: ModelBuilder, links: Iterable[Link], search: Search, meshes: str, report: ImportReport
 ) -> None:
     """Add the collision shapes of all links and list them in ``report.shapes``."""
-    found = [(link, node) for link in links for node in link.node.all("collision")]
-    masked = any(node.find("surface/contact/collide_bitmask") is not None for _, node in found)
-    labels = FreeLabels(builder.shapes)
-    for link, node in found:
+    collisions = [(link, node) for link in links for node in link.node.all("collision")]
+    masked = any(node.find("surface/contact/collide_bitmask") is not None for _, node in collisions)
+    labels = UniqueLabels(builder.shapes)
+    for link, node in collisions:
         title, label = f"link {link.label!r}", labels.next(link.label)
         options: dict[str, Any] = {"material": _material(link, node, report)}
         if masked:
@@ -57,8 +57,8 @@ def add_collisions(
         try:
             indices = _add_shape(builder, link, node, label, options, search, meshes, report)
         except (UnreadableError, ModelError) as why:
-            weighs = link.mass is None and not link.static  # <inertial auto="true">
-            report.add("motion" if weighs else "contact", title, f"a <collision> is left out: {why}")
+            affects_mass = link.mass is None and not link.static  # <inertial auto="true">
+            report.add("motion" if affects_mass else "contact", title, f"a <collision> is left out: {why}")
             continue
         report.shapes.setdefault(link.label, []).extend(indices)
 
@@ -80,7 +80,7 @@ def _xform(link: Link, node: Node) -> Transform:
         return link.frame
     if not pose.get("relative_to"):
         return link.frame * pose.pose()
-    world = link.scope.world_pose() * link.scope.posed(pose)
+    world = link.scope.world_pose() * link.scope.pose_of(pose)
     return world if link.static else link.root.pose.inverse() * world
 
 
@@ -166,9 +166,9 @@ def _heightmap(
     if not uri.lower().endswith(".png"):
         raise UnreadableError(f"<heightmap> {uri!r} is not a PNG file; use add_terrain")
     x, y, z = shape.vector("size", (1.0, 1.0, 1.0))
-    place = xform * Transform(shape.vector("pos", (0.0, 0.0, 0.0)))
-    path = search.need(uri, link.folder)
-    return builder.add_terrain(path, size=(x, y), height=z, body=WORLD, xform=place, label=label, **options)
+    pose = xform * Transform(shape.vector("pos", (0.0, 0.0, 0.0)))
+    path = search.require(uri, link.folder)
+    return builder.add_terrain(path, size=(x, y), height=z, body=WORLD, xform=pose, label=label, **options)
 
 
 def _plane_pose(shape: Node) -> Transform:
@@ -190,17 +190,17 @@ def _mesh(shape: Node, folder: Path, search: Search) -> tuple[Any, tuple[float, 
         raise UnreadableError("<mesh> has no <uri>")
     if 0.0 in scale:
         raise UnreadableError("the scale of its <mesh> has a zero")
-    path = search.need(uri, folder)
-    wanted = shape.words("submesh/name")
-    if not wanted:
+    path = search.require(uri, folder)
+    submesh = shape.words("submesh/name")
+    if not submesh:
         return path, scale
     parts = read_mesh_file(f"mesh {uri!r}", path, parts=True)
-    named = [part for part in parts if wanted in (part.metadata.get("name"), part.metadata.get("node"))]
-    if not named:
-        raise UnreadableError(f"mesh {uri!r} has no submesh {wanted!r}")
-    vertices = np.concatenate([np.asarray(part.vertices, dtype=float) for part in named])
-    starts = np.cumsum([0, *(len(part.vertices) for part in named)])
-    faces = np.concatenate([np.asarray(part.faces) + start for part, start in zip(named, starts, strict=False)])
+    matches = [part for part in parts if submesh in (part.metadata.get("name"), part.metadata.get("node"))]
+    if not matches:
+        raise UnreadableError(f"mesh {uri!r} has no submesh {submesh!r}")
+    vertices = np.concatenate([np.asarray(part.vertices, dtype=float) for part in matches])
+    starts = np.cumsum([0, *(len(part.vertices) for part in matches)])
+    faces = np.concatenate([np.asarray(part.faces) + start for part, start in zip(matches, starts, strict=False)])
     if shape.flag("submesh/center"):
         vertices = vertices - 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     return (vertices, faces), scale
@@ -215,10 +215,10 @@ def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray
         if len(points) < 3 or height <= 0.0:
             raise UnreadableError("<polyline> has no volume")
         edges = np.roll(points, -1, axis=0) - points
-        after = np.roll(edges, -1, axis=0)
-        turns = edges[:, 0] * after[:, 1] - edges[:, 1] * after[:, 0]
-        if np.any(turns > 1e-12) and np.any(turns < -1e-12):
-            report.add("contact", f"link {link.label!r}", "has a concave <polyline>", "its convex hull put instead")
+        next_edges = np.roll(edges, -1, axis=0)
+        cross_products = edges[:, 0] * next_edges[:, 1] - edges[:, 1] * next_edges[:, 0]
+        if np.any(cross_products > 1e-12) and np.any(cross_products < -1e-12):
+            report.add("contact", f"link {link.label!r}", "has a concave <polyline>", "its convex hull used instead")
         solids.append(np.array([(x, y, z) for z in (0.0, height) for x, y in points]))
     return solids
 
@@ -234,11 +234,11 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
     second = surface.number("friction/ode/mu2", first)
     if second != first:
         text = f"friction has mu {first:g} along and {second:g} across"
-        report.add("contact", title, text, f"{first:g} put for all directions")
-    values["friction"] = min(max(first, 0.0), GREATEST_FRICTION)
+        report.add("contact", title, text, f"{first:g} used for all directions")
+    values["friction"] = min(max(first, 0.0), MAX_FRICTION)
     if values["friction"] != first:
-        report.add("info", title, f"has friction {first:g}", f"{values['friction']:g} put instead")
-    values["spinning_friction"] = _torsion(surface, title, report)
+        report.add("info", title, f"has friction {first:g}", f"{values['friction']:g} used instead")
+    values["spinning_friction"] = _spinning_friction(surface, title, report)
     values["rolling_friction"] = max(surface.number("friction/bullet/rolling_friction", 0.0), 0.0)
     restitution = min(max(surface.number("bounce/restitution_coefficient", 0.0), 0.0), 1.0)
     threshold = surface.number("bounce/threshold", 1e5)
@@ -253,16 +253,22 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
     return Material(**values)
 
 
-def _torsion(surface: Node, title: str, report: ImportReport) -> float:
+def _spinning_friction(surface: Node, title: str, report: ImportReport) -> float:
     """Return the spinning friction (m): 3 pi/16 times the patch radius times the torsional coefficient."""
     torsional = surface.find("friction/torsional")
     if torsional is None:
         return 0.0
     coefficient, radius = torsional.number("coefficient", 1.0), torsional.number("patch_radius", 0.0)
     if not torsional.flag("use_patch_radius", True):
-        report.add("contact", title, "has torsional friction by depth", "left out", "give a patch_radius")
+        report.add(
+            "contact",
+            title,
+            "has torsional friction that depends on the contact depth",
+            "left out",
+            "give a patch_radius",
+        )
         return 0.0
-    return min(max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius), GREATEST_ARM)
+    return min(max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius), MAX_SPINNING_FRICTION)
 
 
 def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:
@@ -274,12 +280,12 @@ def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:
             report.add("contact", title, "has a contact compliance", "contacts are rigid")
             break
     if surface.flag("contact/collide_without_contact"):
-        report.add("contact", title, "has <collide_without_contact>", "its contacts push")
+        report.add("contact", title, "has <collide_without_contact>", "its contacts apply forces")
 
 
 def add_visuals(builder: ModelBuilder, links: Iterable[Link], search: Search, report: ImportReport) -> None:
     """Add the visuals of all links and list them in ``report.visuals``."""
-    labels = FreeLabels(builder.visuals)
+    labels = UniqueLabels(builder.visuals)
     for link in links:
         for node in link.node.all("visual"):
             options: dict[str, Any] = {"label": labels.next(link.label), "color": _color(node, link, report)}
@@ -313,7 +319,7 @@ def _add_visual(
     raise UnreadableError(f"<{shape.tag}> is none of {', '.join((*SOLIDS, 'mesh'))}")
 
 
-_LOST_MAPS = (
+_UNSUPPORTED_MAPS = (
     ("normal_map", "a normal map", "its surface is smooth"),
     ("roughness_map", "a roughness map", "its roughness is the same everywhere"),
     ("metalness_map", "a metalness map", "its metalness is the same everywhere"),
@@ -337,13 +343,13 @@ def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dic
     for name, path in (("roughness", "roughness"), ("metallic", "metalness")):
         if flow.find(path) is not None:
             values[name] = min(max(flow.number(path, 0.5), 0.0), 1.0)
-    for name, what, effect in _LOST_MAPS:
+    for name, what, effect in _UNSUPPORTED_MAPS:
         if flow.words(name):
             report.add("look", f"link {link.label!r}", f"has {what}", effect)
     picture = flow.words("albedo_map")
     if picture:
         try:
-            values["texture"] = texture_of("albedo_map", search.need(picture, link.folder))
+            values["texture"] = texture_of("albedo_map", search.require(picture, link.folder))
         except ModelError as why:
             report.add("look", f"link {link.label!r}", f"a texture is left out: {why}")
     return values
@@ -355,9 +361,9 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
     if material is None:
         return None
     for name in ("diffuse", "ambient"):
-        found = material.find(name)
-        if found is not None and found.text.strip():
-            r, g, b = np.clip(found.numbers(4, 3)[:3], 0.0, 1.0)
+        element = material.find(name)
+        if element is not None and element.text.strip():
+            r, g, b = np.clip(element.numbers(4, 3)[:3], 0.0, 1.0)
             return float(r), float(g), float(b)
     name = material.words("script/name")
     color = named_color(name) if name else None
@@ -366,7 +372,7 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
     return color
 
 
-def keep_apart(
+def exclude_self_collisions(
     builder: ModelBuilder, links: Iterable[Link], self_collisions: bool | None, report: ImportReport
 ) -> None:
     """Exclude collisions between links of the same model, unless both links have self-collisions.
@@ -383,15 +389,15 @@ def keep_apart(
     for members in models.values():
         shown = [link for link in members if link.label in report.shapes and not link.static]
         if self_collisions is None:
-            together = {link.label for link in shown if _self_collides(link)}
+            self_colliding = {link.label for link in shown if _self_collides(link)}
         else:
-            together = {link.label for link in shown} if self_collisions else set()
+            self_colliding = {link.label for link in shown} if self_collisions else set()
         for one, other in combinations(shown, 2):
-            if one.body == other.body or {one.label, other.label} <= together:
+            if one.body == other.body or {one.label, other.label} <= self_colliding:
                 continue
             for a, b in product(report.shapes[one.label], report.shapes[other.label]):
                 builder.exclude_collision_pair(a, b)
-        keep_overlapping_apart(builder, report, together)
+        exclude_overlapping_links(builder, report, self_colliding)
 
 
 def _self_collides(link: Link) -> bool:
@@ -405,5 +411,5 @@ def _self_collides(link: Link) -> bool:
 
 def add_ground(builder: ModelBuilder, xform: Transform | None) -> None:
     """Add the ground plane of Gazebo."""
-    label = FreeLabels(builder.shapes).next("ground_plane")
-    builder.add_shape_plane(WORLD, xform, material=Material(friction=GREATEST_FRICTION, combine="min"), label=label)
+    label = UniqueLabels(builder.shapes).next("ground_plane")
+    builder.add_shape_plane(WORLD, xform, material=Material(friction=MAX_FRICTION, combine="min"), label=label)

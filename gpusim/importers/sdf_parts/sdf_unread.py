@@ -55,7 +55,7 @@ def report_unread(root: Node, world: Scope, report: ImportReport) -> None:
             moving = name == "wind" and any(map(abs, world.node.vector("wind/linear_velocity", (0.0, 0.0, 0.0))))
             report.add("motion" if moving else "info", f"<{name}>", "is not read", "there is no air")
     if world.node.find("state") is not None:
-        report.add("info", "<state>", "holds saved poses", "models start at their own poses")
+        report.add("info", "<state>", "contains saved poses", "models start at the poses of their <model>")
     step = world.node.find("physics/max_step_size")
     if step is not None:
         text = f"asks for a step of {step.text.strip()} s"

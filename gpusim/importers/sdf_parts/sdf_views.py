@@ -11,7 +11,7 @@ from gpusim.builder.builder import ModelBuilder
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_parts.sdf_bodies import Link
 from gpusim.importers.sdf_parts.sdf_frames import Scope
-from gpusim.importers.sdf_parts.sdf_joints import WORLD, clean
+from gpusim.importers.sdf_parts.sdf_joints import WORLD, clean_name
 from gpusim.importers.sdf_parts.sdf_xml import Node
 from gpusim.transform import Transform
 
@@ -36,22 +36,22 @@ def add_sensor(
         owner: label of the link.
         report: receives a finding, and the label of the camera.
     """
-    kind, pose = node.get("type"), node.find("pose")
-    place = frame * (pose.pose() if pose is not None else Transform())
-    label = _free(f"{owner}::{clean(node.get('name') or 'sensor')}", [site.label for site in builder.sites])
-    builder.add_site(body, place, label=label)
+    kind, pose_node = node.get("type"), node.find("pose")
+    pose = frame * (pose_node.pose() if pose_node is not None else Transform())
+    label = _unused_label(
+        f"{owner}::{clean_name(node.get('name') or 'sensor')}", [site.label for site in builder.sites]
+    )
+    builder.add_site(body, pose, label=label)
     fix = "add a sensor with gpusim.sensors"
     camera = node.find("camera")
     if kind in _CAMERAS and camera is not None:
         inner = camera.find("pose")
-        place = place * (inner.pose() if inner is not None else Transform()) * _FORWARD
-        name = _free(label, [found.label for found in builder.cameras])
-        builder.add_camera(body, place, fov_y=_angle(camera), label=name)
+        pose = pose * (inner.pose() if inner is not None else Transform()) * _FORWARD
+        name = _unused_label(label, [found.label for found in builder.cameras])
+        builder.add_camera(body, pose, fov_y=_angle(camera), label=name)
         report.cameras.append(name)
         fix = "gpusim render draws its view"
-    report.add(
-        "info", f"link {owner!r}", f"sensor of type {kind!r} is not read", f"site {label!r} holds its frame", fix
-    )
+    report.add("info", f"link {owner!r}", f"sensor of type {kind!r} is not read", f"site {label!r} has its frame", fix)
 
 
 def _angle(camera: Node) -> float:
@@ -66,10 +66,10 @@ def add_lights(builder: ModelBuilder, root: Node, world: Scope, links: Iterable[
     """Add the lights of the world, the models and the links."""
     if world.node is not root:
         for node in root.all("light"):
-            _light(builder, WORLD, world.world_pose() * world.posed(node.find("pose")), node, report)
+            _light(builder, WORLD, world.world_pose() * world.pose_of(node.find("pose")), node, report)
     for scope in world.all_models():
         for node in scope.node.all("light"):
-            _light(builder, WORLD, scope.world_pose() * scope.posed(node.find("pose")), node, report)
+            _light(builder, WORLD, scope.world_pose() * scope.pose_of(node.find("pose")), node, report)
     for link in links:
         for node in link.node.all("light"):
             pose = node.find("pose")
@@ -79,14 +79,14 @@ def add_lights(builder: ModelBuilder, root: Node, world: Scope, links: Iterable[
 def _light(builder: ModelBuilder, body: int, pose: Transform, node: Node, report: ImportReport) -> None:
     kind = node.get("type", "point")
     diffuse = node.find("diffuse")
-    given = diffuse.numbers(4, 3)[:3] if diffuse is not None and diffuse.text.strip() else (1.0, 1.0, 1.0)
-    color = np.clip(given, 0.0, 1e3)
+    rgb = diffuse.numbers(4, 3)[:3] if diffuse is not None and diffuse.text.strip() else (1.0, 1.0, 1.0)
+    color = np.clip(rgb, 0.0, 1e3)
     strength = float(np.max(color)) * node.number("intensity", 1.0)
     direction = pose.matrix() @ node.vector("direction", (0.0, 0.0, -1.0))
     if kind not in _KINDS or not 0.0 < strength < 1e3 or not node.flag("light_on", True) or not np.any(direction):
-        report.add("look", node.title, f"is a light of type {kind!r} that shows nothing", "left out")
+        report.add("look", node.title, f"is a light of type {kind!r} without effect", "left out")
         return
-    shares = [max(node.number(f"attenuation/{name}", start), 0.0)
+    attenuation = [max(node.number(f"attenuation/{name}", start), 0.0)
               for name, start in (("constant", 1.0), ("linear", 0.0), ("quadratic", 0.0))]  # fmt: skip
     builder.add_light(
         kind,
@@ -95,17 +95,17 @@ def _light(builder: ModelBuilder, body: int, pose: Transform, node: Node, report
         tuple(direction),
         color=tuple(np.clip(color / np.max(color), 0.0, 1.0)),
         intensity=strength,
-        attenuation=tuple(shares) if any(shares) else (1.0, 0.0, 0.0),
+        attenuation=tuple(attenuation) if any(attenuation) else (1.0, 0.0, 0.0),
         cutoff=min(max(0.5 * node.number("spot/outer_angle", 1.0), 1e-2), 0.5 * math.pi),
         exponent=min(max(node.number("spot/falloff", 0.0), 0.0), 128.0),
         shadow=node.flag("cast_shadows", kind == "directional"),
-        label=_free(clean(node.get("name") or "light"), [found.label for found in builder.lights]),
+        label=_unused_label(clean_name(node.get("name") or "light"), [found.label for found in builder.lights]),
     )
 
 
-def _free(label: str, taken: list[str]) -> str:
-    number, free = 1, label
-    while free in taken:
+def _unused_label(label: str, taken: list[str]) -> str:
+    number, unused = 1, label
+    while unused in taken:
         number += 1
-        free = f"{label}_{number}"
-    return free
+        unused = f"{label}_{number}"
+    return unused

@@ -100,10 +100,10 @@ class Node:
         found = self.find(path) or self
         raise found.error(f'{self.title}: <{found.tag}> "{text[:40]}" is neither true nor false')
 
-    def numbers(self, count: int, least: int | None = None) -> tuple[float, ...]:
+    def numbers(self, count: int, min_count: int | None = None) -> tuple[float, ...]:
         """Return the numbers in the text.
 
-        The text must contain ``count`` numbers, or ``least`` to ``count`` numbers if ``least`` is given.
+        The text must contain ``count`` numbers, or ``min_count`` to ``count`` numbers if ``min_count`` is given.
 
         Raises:
             ModelError: the text has too few or too many words, or a word that is not a number.
@@ -113,7 +113,7 @@ class Node:
             values = tuple(float(word) for word in words)
         except ValueError:
             values = ()
-        wrong = len(values) != count if least is None else not least <= len(values) <= count
+        wrong = len(values) != count if min_count is None else not min_count <= len(values) <= count
         if wrong or any(map(math.isnan, values)):
             shown = " ".join(words)
             expected = "a number" if count == 1 else f"{count} numbers"
@@ -159,7 +159,7 @@ def read_sdf(path_or_text: str | os.PathLike[str], name: str | os.PathLike[str] 
     if root.tag != "sdf":
         hint = {"robot": "this is URDF; use load_urdf", "mujoco": "this is MJCF; use load_mjcf"}.get(root.tag)
         raise root.error(
-            f"the outermost element is <{root.tag}>, but an SDF file holds one <sdf>; {hint or 'give one'}"
+            f"the outermost element is <{root.tag}>, but an SDF file contains one <sdf>; {hint or 'give one'}"
         )
     return root
 

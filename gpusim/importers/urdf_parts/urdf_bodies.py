@@ -11,8 +11,8 @@ import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.inertia import (
-    LIGHT,
-    MASSLESS_SHARE,
+    LIGHT_FRACTION,
+    MASSLESS_FRACTION,
     MassProperties,
     combine,
     inertia_fault,
@@ -71,7 +71,7 @@ def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequen
     Raises:
         ModelError: a pattern of ``keep`` matches no link, or a body is too heavy.
     """
-    kept = matching(keep, tree.links)
+    unmerged = matching(keep, tree.links)
     world = tree.root if fixed_base and tree.root == "world" and _is_massless(tree, "world") else None
     result = Bodies({}, {}, {}, world)
     if world is None:
@@ -81,14 +81,14 @@ def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequen
     for name, joint in tree.joints.items():
         if joint.kind == "fixed" and joint.parent in result.still:
             result.still.add(joint.child)
-        if merge_fixed and joint.kind == "fixed" and joint.parent != world and joint.child not in kept:
+        if merge_fixed and joint.kind == "fixed" and joint.parent != world and joint.child not in unmerged:
             body = result.bodies[result.body_of[joint.parent]]
             body.frames[joint.child] = body.frames[joint.parent] @ joint.origin
             result.body_of[joint.child] = body.name
         else:
             _new_body(tree, result, joint.child)
             result.joints[name] = joint
-    _weigh(tree, result)
+    _set_masses(tree, result)
     return result
 
 
@@ -98,13 +98,13 @@ def matching(patterns: Sequence[str], names: Iterable[str]) -> set[str]:
     Raises:
         ModelError: a pattern matches no name.
     """
-    known, found = list(names), set[str]()
+    known, matches = list(names), set[str]()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         hits = [name for name in known if fnmatchcase(name, pattern)]
         if not hits:
             raise ModelError(f"keep: {unknown_name('link', pattern, known)}")
-        found.update(hits)
-    return found
+        matches.update(hits)
+    return matches
 
 
 def _is_massless(tree: Tree, link: str) -> bool:
@@ -117,37 +117,37 @@ def _new_body(tree: Tree, result: Bodies, link: str) -> None:
     result.body_of[link] = link
 
 
-def _weigh(tree: Tree, result: Bodies) -> None:
+def _set_masses(tree: Tree, result: Bodies) -> None:
     for body in result.bodies.values():
         severity = _severity(result, body.name)
         body.mass = combine(_part(tree, name, frame, severity) for name, frame in body.frames.items())
     masses = [body.mass.mass for body in result.bodies.values() if body.mass.mass > 0.0]
-    substitute = MASSLESS_SHARE * math.fsum(masses) / len(masses) if masses else 1.0
-    carried = _carried(result)
+    substitute = MASSLESS_FRACTION * math.fsum(masses) / len(masses) if masses else 1.0
+    carried = _heaviest_children(result)
     for body in result.bodies.values():
         # Only bodies without shapes become light. Contacts of a light body below a heavy body are inaccurate.
         collides = any(tree.links[name].collides for name in body.frames)
         if body.name in carried and not collides and body.mass.mass == 0.0 and not body.mass.inertia.any():
-            _make_light(tree, body, carried[body.name])
+            _set_light_mass(tree, body, carried[body.name])
         else:
             _repair_body(tree, body, substitute, _severity(result, body.name))
 
 
-def _carried(result: Bodies) -> dict[str, MassProperties]:
+def _heaviest_children(result: Bodies) -> dict[str, MassProperties]:
     """Return a dict: body -> mass properties of its heaviest child."""
     heaviest: dict[str, MassProperties] = {}
     for joint in reversed(result.joints.values()):
-        parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
-        load = own if own.mass > 0.0 else heaviest.get(joint.child)
+        parent, properties = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
+        load = properties if properties.mass > 0.0 else heaviest.get(joint.child)
         if load is not None and (parent not in heaviest or load.mass > heaviest[parent].mass):
             heaviest[parent] = load
     return heaviest
 
 
-def _make_light(tree: Tree, body: Body, carried: MassProperties) -> None:
+def _set_light_mass(tree: Tree, body: Body, carried: MassProperties) -> None:
     body.added_mass, moment = light_link(carried.mass, carried.inertia)
     body.mass = MassProperties(body.added_mass, body.mass.com, moment * np.eye(3))
-    text = f"has no mass, but every body needs one; {LIGHT:g} of the mass that it carries put instead"
+    text = f"has no mass, but every body needs one; {LIGHT_FRACTION:g} of the mass of its heaviest child used instead"
     tree.warn(f"{_title(body)}: {text}")
 
 
@@ -158,19 +158,19 @@ def _severity(result: Bodies, link: str) -> str:
 
 def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
     """Return a link's mass properties in the frame of its body."""
-    own = tree.links[name].mass
-    if own is None:
+    properties = tree.links[name].mass
+    if properties is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
-    if not math.isfinite(own.mass):
-        tree.warn(f"link {name!r}: mass is {own.mass:g}; 0 kg put instead", severity)
-        own = MassProperties(0.0, own.com, own.inertia)
-    fault = inertia_fault(own.inertia, own.mass, allow_zero=True)
+    if not math.isfinite(properties.mass):
+        tree.warn(f"link {name!r}: mass is {properties.mass:g}; 0 kg used instead", severity)
+        properties = MassProperties(0.0, properties.com, properties.inertia)
+    fault = inertia_fault(properties.inertia, properties.mass, allow_zero=True)
     if fault is not None:
         # A massless part has no equivalent sphere. _repair_body checks the whole body later.
-        inertia = repair_inertia(own.inertia, own.mass) if own.mass > 0.0 else np.zeros((3, 3))
-        tree.warn(f"link {name!r}: inertia {fault}; {_describe(inertia)} put instead", severity)
-        own = MassProperties(own.mass, own.com, inertia)
-    return own if np.array_equal(frame, np.eye(4)) else own.moved(frame)
+        inertia = repair_inertia(properties.inertia, properties.mass) if properties.mass > 0.0 else np.zeros((3, 3))
+        tree.warn(f"link {name!r}: inertia {fault}; {_describe(inertia)} used instead", severity)
+        properties = MassProperties(properties.mass, properties.com, inertia)
+    return properties if np.array_equal(frame, np.eye(4)) else properties.moved(frame)
 
 
 def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> None:
@@ -183,21 +183,24 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
         mass = body.added_mass = substitute
         inertia = repair_inertia(inertia, mass)
         reason = "missing <inertial>" if tree.links[body.name].mass is None else "mass 0"
-        kept = inertia is body.mass.inertia
-        text = f"{mass:.3g} kg" + (", its inertia kept," if kept else f" and {_describe(inertia)}")
-        tree.warn(f"{title}: {reason}, but every body needs a mass; {text} put instead", severity)
+        is_kept = inertia is body.mass.inertia
+        text = f"{mass:.3g} kg" + (" with its inertia from the file" if is_kept else f" and {_describe(inertia)}")
+        tree.warn(f"{title}: {reason}, but every body needs a mass; {text} used instead", severity)
     elif (fault := inertia_fault(inertia, mass)) is not None:
         inertia = repair_inertia(inertia, mass)
-        tree.warn(f"{title}: inertia {fault}; {_describe(inertia)} put instead", severity)
-    elif _is_a_point(tree, body):
+        tree.warn(f"{title}: inertia {fault}; {_describe(inertia)} used instead", severity)
+    elif _has_point_masses(tree, body):
         inertia = sphere_inertia(mass)
-        tree.warn(f"{title}: next to no inertia, for links have none; {_describe(inertia)} put instead", severity)
+        tree.warn(
+            f"{title}: almost no inertia, since links of the body have none; {_describe(inertia)} used instead",
+            severity,
+        )
     body.mass = MassProperties(mass, body.mass.com, inertia)
 
 
-def _is_a_point(tree: Tree, body: Body) -> bool:
+def _has_point_masses(tree: Tree, body: Body) -> bool:
     """Return whether a body contains point masses and its inertia is too small."""
-    parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
+    parts = [properties for name in body.frames if (properties := tree.links[name].mass) is not None]
     points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > min_moment(part.mass))]
     largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])
     return bool(points) and largest < min_moment(body.mass.mass) / ROUND_OFF

@@ -58,18 +58,18 @@ def _convert_quaternions(document: Document) -> None:
 
 def _named(document: Document, kind: str) -> dict[str, Element]:
     """Return a dict of all elements with the same tag: name -> element."""
-    found: dict[str, Element] = {}
+    elements: dict[str, Element] = {}
     for element in document.robot.findall(kind):
         name = element.get("name")
         if not name:
             raise document.source.error(f'a <{kind}> has no name; add name="..."', element)
-        if name in found:
-            first = found[name].sourceline
+        if name in elements:
+            first = elements[name].sourceline
             raise document.source.error(
                 f"{kind} {name!r} exists already (line {first}); names are unique, rename one", element
             )
-        found[name] = element
-    return found
+        elements[name] = element
+    return elements
 
 
 def numbers(
@@ -90,7 +90,7 @@ def numbers(
     shown = text if len(text) <= 40 else text[:37] + "..."
     called = title(element) if owner is None else f"{title(element)} of {title(owner)}"
     if count == 3 and name in _VECTORS:
-        words = _three(document, f'{called}: {name}="{shown}"', name, text)
+        words = _vector_words(document, f'{called}: {name}="{shown}"', name, text)
         element.set(name, " ".join(words))
     try:
         values = [float(word) for word in words]
@@ -104,19 +104,19 @@ def numbers(
     return values
 
 
-def _three(document: Document, found: str, name: str, text: str) -> list[str]:
+def _vector_words(document: Document, attribute: str, name: str, text: str) -> list[str]:
     """Return the words of a vector."""
     words = text.split()
     if "," in text:
-        parted = text.replace(",", " ").split()
-        if len(parted) != 3:  # maybe decimal commas
+        parts = text.replace(",", " ").split()
+        if len(parts) != 3:  # maybe decimal commas
             return words
-        document.warn(f"{found} has commas; taken as spaces")
-        words = parted
+        document.warn(f"{attribute} has commas; read as spaces")
+        words = parts
     if len(words) > 3:
-        document.warn(f"{found} has more than 3 numbers; the first three count")
+        document.warn(f"{attribute} has more than 3 numbers; only the first three are used")
     if len(words) == 1 and name == "scale":
-        document.warn(f"{found} is one number; taken for all three axes")
+        document.warn(f"{attribute} is one number; used for all three axes")
         words = 3 * words
     return words[:3]
 
@@ -149,7 +149,7 @@ def _check_inertial(document: Document, link: Element) -> None:
     for name in missing:  # yourdfpy would put 1 kg m2 on the diagonal
         inertia.set(name, "0")
     if missing:
-        document.warn(f"link {link.get('name')!r}: <inertia> lacks {', '.join(missing)}; 0 put instead", "motion")
+        document.warn(f"link {link.get('name')!r}: <inertia> lacks {', '.join(missing)}; 0 used instead", "motion")
     for name in _INERTIA_NAMES:
         numbers(document, inertia, name, finite=False)
 
@@ -157,15 +157,15 @@ def _check_inertial(document: Document, link: Element) -> None:
 def _check_joint(document: Document, joint: Element, links: dict[str, Element]) -> None:
     kind = joint.get("type")
     if kind not in JOINT_TYPES:
-        given = f"type {kind!r}" if kind else "no type"
-        raise document.source.error(f"{title(joint)} has {given}; the types are {', '.join(JOINT_TYPES)}", joint)
+        found = f"type {kind!r}" if kind else "no type"
+        raise document.source.error(f"{title(joint)} has {found}; the types are {', '.join(JOINT_TYPES)}", joint)
     for end in ("parent", "child"):
         _check_end(document, joint, end, links)
     if joint.find("parent").get("link") == joint.find("child").get("link"):
         name = joint.find("child").get("link")
         raise document.source.error(f"{title(joint)} joins link {name!r} to itself; give two different links", joint)
     _check_origin(document, joint)
-    _drop_meaningless(document, joint)
+    _drop_unused_elements(document, joint)
     if joint.get("type") in (*SINGLE_AXIS, "planar"):
         _check_axis(document, joint)
         _check_limit(document, joint)
@@ -181,7 +181,7 @@ def _check_end(document: Document, joint: Element, end: str, links: dict[str, El
         raise document.source.error(f"{title(joint)}: {end}: {unknown_name('link', name, links)}", element)
 
 
-def _drop_meaningless(document: Document, joint: Element) -> None:
+def _drop_unused_elements(document: Document, joint: Element) -> None:
     """Remove elements that have no meaning for the type of the joint."""
     kind = joint.get("type")
     drop = {
@@ -211,7 +211,7 @@ def _check_axis(document: Document, joint: Element) -> None:
             f'{title(joint)}: axis "{axis.get("xyz")}" must not be zero; give a direction such as xyz="0 0 1"', axis
         )
     if abs(length - 1.0) > _AXIS_TOLERANCE:
-        document.warn(f"{title(joint)}: axis has length {length:.6g}; a unit vector put instead")
+        document.warn(f"{title(joint)}: axis has length {length:.6g}; a unit vector used instead")
 
 
 def _check_limit(document: Document, joint: Element) -> None:
@@ -231,7 +231,7 @@ def _check_limit(document: Document, joint: Element) -> None:
     else:
         _drop_bounds(document, joint, limit)
     for name in ("effort", "velocity"):
-        _check_greatest(document, joint, limit, name)
+        _check_max(document, joint, limit, name)
 
 
 def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
@@ -239,12 +239,12 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
     if len(missing) == 2:
         # The specification's default locks the joint at 0, but files without both limits mean an unlimited joint
         # (wheels).
-        document.warn(f"{title(joint)}: <limit> lacks lower and upper; taken as unlimited")
+        document.warn(f"{title(joint)}: <limit> lacks lower and upper; read as unlimited")
         limit.set("lower", "-inf")
         limit.set("upper", "inf")
     elif missing:
         limit.set(missing[0], "0")
-        document.warn(f"{title(joint)}: <limit> lacks {missing[0]}; 0 put instead, as the URDF rules say")
+        document.warn(f"{title(joint)}: <limit> lacks {missing[0]}; 0 used instead, as URDF specifies")
     lower, upper = (numbers(document, limit, name, finite=False)[0] for name in ("lower", "upper"))
     if math.isnan(lower) or math.isnan(upper):
         raise document.source.error(f"{title(joint)}: limits must not be NaN; give numbers", limit)
@@ -253,7 +253,7 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
             f"{title(joint)}: limit lower {lower:g} exceeds upper {upper:g}; swap or fix them", limit
         )
     if lower == math.inf or upper == -math.inf:
-        raise document.source.error(f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; fix them", limit)
+        raise document.source.error(f"{title(joint)}: limits {lower:g} to {upper:g} allow no position; fix them", limit)
     if lower == upper:
         document.warn(f"{title(joint)}: limits {lower:g} to {upper:g} lock it; widen them if it should move")
 
@@ -265,15 +265,15 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
         document.warn(f"{title(joint)}: {text}")
 
 
-def _check_greatest(document: Document, joint: Element, limit: Element, name: str) -> None:
+def _check_max(document: Document, joint: Element, limit: Element, name: str) -> None:
     """Check an effort or velocity limit."""
     if limit.get(name) is None:
-        document.warn(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
+        document.warn(f"{title(joint)}: <limit> lacks {name}; read as unlimited")
         limit.set(name, "inf")
         return
     (value,) = numbers(document, limit, name, finite=False)
     if not value > 0.0:  # also for NaN. Exporters write 0 or -1 for an unknown limit
-        document.warn(f'{title(joint)}: {name}="{limit.get(name)}" allows nothing; taken as unlimited')
+        document.warn(f'{title(joint)}: {name}="{limit.get(name)}" is not positive; read as unlimited')
         limit.set(name, "inf")
 
 

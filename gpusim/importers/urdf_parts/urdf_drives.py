@@ -90,7 +90,7 @@ def _interfaces(element: Element) -> list[str]:
 
 def _warn_no_effort(document: Document, title: str, interface: str, joint: str) -> None:
     fix = f"add a servo to joint {joint!r}, or call add_holding_servos"
-    document.warn(f"{title}: its interface is {interface!r}; no actuator put; {fix}")
+    document.warn(f"{title}: its interface is {interface!r}; no actuator added; {fix}")
 
 
 def _add_rotor(document: Document, tree: Tree, item: Element, element: Element, title: str) -> None:
@@ -98,12 +98,12 @@ def _add_rotor(document: Document, tree: Tree, item: Element, element: Element, 
     joint = document.joint_labels.get(item.get("name") or "", "")
     if joint not in tree.joints or tree.joints[joint].kind not in SINGLE_AXIS:
         return
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for item in element.iter():
         tag = local_name(item) if isinstance(item.tag, str) else ""
         if tag in _ROTORS | _RATIOS and (number := value_of(document, title, item)) is not None:
-            found["rotor" if tag in _ROTORS else "ratio"] = number
-    ratio, rotor = found.get("ratio", 1.0), found.get("rotor", 0.0)
+            values["rotor" if tag in _ROTORS else "ratio"] = number
+    ratio, rotor = values.get("ratio", 1.0), values.get("rotor", 0.0)
     if rotor < 0.0:
         document.warn(f"{title}: rotor inertia {rotor:g} is negative; it is ignored", "motion")
     elif rotor > 0.0:

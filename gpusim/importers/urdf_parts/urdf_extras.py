@@ -10,7 +10,7 @@ from gpusim.contact.material import Material
 from gpusim.importers.color_names import Color, named_color
 from gpusim.importers.urdf_parts.urdf_xml import Document, Element, local_name
 
-GREATEST_FRICTION = 100.0
+MAX_FRICTION = 100.0
 """Upper bound for friction. Files use 1e5 and more for surfaces that never slip."""
 _TRUE, _FALSE = ("1", "true"), ("0", "false")
 
@@ -23,7 +23,7 @@ class Extras:
         materials: link -> arguments for the Material of its shapes.
         colors: link -> color of its visuals.
         self_colliding: links that collide with other links of the robot.
-        apart: pairs of links that never collide.
+        excluded_pairs: pairs of links that never collide.
         weightless: links without gravity.
         springs: joint -> (stiffness, position at rest).
         loops: <joint> elements of <gazebo>, which close loops.
@@ -34,7 +34,7 @@ class Extras:
     materials: dict[str, dict[str, object]] = field(default_factory=dict)
     colors: dict[str, Color] = field(default_factory=dict)
     self_colliding: set[str] = field(default_factory=set)
-    apart: set[frozenset[str]] = field(default_factory=set)
+    excluded_pairs: set[frozenset[str]] = field(default_factory=set)
     weightless: list[str] = field(default_factory=list)
     springs: dict[str, tuple[float, float]] = field(default_factory=dict)
     loops: list[Element] = field(default_factory=list)
@@ -133,8 +133,8 @@ def _gazebo_link(document: Document, extras: Extras, link: str, element: Element
             _gazebo_color(document, extras, link, item)
         elif tag == "collision":
             for name in ("mu", "mu2"):
-                found = next((e for e in item.iter() if isinstance(e.tag, str) and local_name(e) == name), None)
-                if found is not None and (number := value_of(document, owner, found)) is not None:
+                friction = next((e for e in item.iter() if isinstance(e.tag, str) and local_name(e) == name), None)
+                if friction is not None and (number := value_of(document, owner, friction)) is not None:
                     frictions[name] = number
         elif tag == "sensor":
             extras.sensors.append((link, item))
@@ -143,22 +143,22 @@ def _gazebo_link(document: Document, extras: Extras, link: str, element: Element
     _gazebo_friction(document, extras, link, frictions)
 
 
-def _gazebo_friction(document: Document, extras: Extras, link: str, found: dict[str, float]) -> None:
-    first = found.get("mu1", found.get("mu", found.get("mu2")))
+def _gazebo_friction(document: Document, extras: Extras, link: str, frictions: dict[str, float]) -> None:
+    first = frictions.get("mu1", frictions.get("mu", frictions.get("mu2")))
     if first is None:
         return
-    second = found.get("mu2", first)
+    second = frictions.get("mu2", first)
     if second != first:
-        text = f"mu {first:g} along and {second:g} across; {first:g} put for all directions"
+        text = f"mu {first:g} along and {second:g} across; {first:g} used for all directions"
         document.warn(f"link {link!r}: friction has {text}", "contact")
     # In Gazebo, a contact has the smaller friction of its two shapes.
     _set_friction(document, extras, link, first, combine="min")
 
 
 def _set_friction(document: Document, extras: Extras, link: str, friction: float, combine: str) -> None:
-    bounded = min(max(friction, 0.0), GREATEST_FRICTION)
+    bounded = min(max(friction, 0.0), MAX_FRICTION)
     if bounded != friction:
-        document.warn(f"link {link!r}: friction {friction:g} is out of range; {bounded:g} put instead")
+        document.warn(f"link {link!r}: friction {friction:g} is out of range; {bounded:g} used instead")
     extras.materials.setdefault(link, {}).update(friction=bounded, combine=combine)
 
 
@@ -197,19 +197,19 @@ def _gazebo_unread(document: Document, owner: str, tag: str, item: Element) -> N
 
 
 def _gazebo_joint(document: Document, extras: Extras, joint: str, element: Element) -> None:
-    owner, found = f"joint {joint!r}", dict[str, float]()
+    owner, spring = f"joint {joint!r}", dict[str, float]()
     for item in children(element):
         tag = local_name(item)
         if tag in ("springStiffness", "springReference"):
             if (number := value_of(document, owner, item)) is not None:
-                found[tag] = number
+                spring[tag] = number
         elif tag.startswith("stop"):
             document.warn(f"{owner}: <{tag}> of <gazebo> is not read; joint limits are rigid")
         else:
             _gazebo_unread(document, owner, tag, item)
-    stiffness = found.get("springStiffness", 0.0)
+    stiffness = spring.get("springStiffness", 0.0)
     if stiffness > 0.0:
-        extras.springs[joint] = (stiffness, found.get("springReference", 0.0))
+        extras.springs[joint] = (stiffness, spring.get("springReference", 0.0))
     elif stiffness < 0.0:
         document.warn(f"{owner}: springStiffness {stiffness:g} is negative; the spring is left out", "motion")
 
@@ -235,7 +235,7 @@ def _contact(document: Document, extras: Extras, owner: Element, element: Elemen
         elif tag == "inertia_scaling":
             factor = value_of(document, title, item)
             if factor is not None and factor != 1.0:
-                document.warn(f"{title}: <inertia_scaling> {factor:g} is not read; its <inertial> counts", "motion")
+                document.warn(f"{title}: <inertia_scaling> {factor:g} is not read; its <inertial> is used", "motion")
         else:
             document.ignored[f"contact/{tag}"] += 1
 
@@ -251,7 +251,7 @@ def _mujoco(document: Document, extras: Extras, owner: Element, element: Element
             what = ", ".join(f'{name}="{item.get(name)}"' for name in names)
             document.warn(f"<mujoco>: <{tag}> has {what}; it is ignored", "motion")
         else:
-            document.warn(f"<mujoco>: <{tag}> holds settings of MuJoCo's compiler; they are ignored")
+            document.warn(f"<mujoco>: <{tag}> contains settings of MuJoCo's compiler; they are ignored")
 
 
 # <collision_filter_group> of Drake
@@ -259,8 +259,8 @@ def _mujoco(document: Document, extras: Extras, owner: Element, element: Element
 
 def _filter_group(document: Document, extras: Extras, owner: Element, element: Element) -> None:
     groups = {}
-    for own, other in document.extras:
-        if local_name(other) == "collision_filter_group" and own is owner:
+    for parent, other in document.extras:
+        if local_name(other) == "collision_filter_group" and parent is owner:
             members = (e.get("link") for e in children(other) if local_name(e) == "member")
             groups[other.get("name")] = [document.link_labels[m] for m in members if m in document.link_labels]
     own_links = groups.get(element.get("name"), [])
@@ -270,7 +270,7 @@ def _filter_group(document: Document, extras: Extras, owner: Element, element: E
             if others is None:
                 document.warn(f"collision filter group {item.get('name')!r}: it has no members; it is ignored")
                 continue
-            extras.apart.update(frozenset((a, b)) for a in own_links for b in others if a != b)
+            extras.excluded_pairs.update(frozenset((a, b)) for a in own_links for b in others if a != b)
 
 
 _READERS: dict[str, Callable[[Document, Extras, Element, Element], None]] = {

@@ -122,7 +122,7 @@ class Placement:
         return self.bodies[name], Transform.from_matrix(self.groups.bodies[name].frames[link] @ geometry.pose)
 
 
-class FreeLabels:
+class UniqueLabels:
     """Unique labels for the shapes or visuals of links: the link's name, then the name with a number."""
 
     def __init__(self, taken: Sequence[ShapeSpec | VisualSpec]) -> None:

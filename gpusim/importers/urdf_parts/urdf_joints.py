@@ -18,7 +18,9 @@ from gpusim.transform import Transform
 WORLD = -1
 
 
-def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, report: ImportReport) -> dict[str, int]:
+def add_bodies_and_joints(
+    tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, report: ImportReport
+) -> dict[str, int]:
     """Add every body and joint to ``builder`` and record them in ``report``.
 
     Args:

@@ -18,10 +18,10 @@ from gpusim.reference.collide.shapes import make_shape
 from gpusim.typing import Array
 
 MIN_OVERLAP = 1e-5
-"""Overlap (m) from which links overlap. Contacts do not correct smaller overlaps (``SolverConfig.contact_slop``)."""
+"""Minimum overlap (m) of overlapping links. Contacts ignore smaller overlaps (``SolverConfig.contact_slop``)."""
 
 
-def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together: Container[str]) -> None:
+def exclude_overlapping_links(builder: ModelBuilder, report: ImportReport, self_colliding: Container[str]) -> None:
     """Exclude collisions between links that overlap in the imported pose, and report them.
 
     Files often place links inside each other on purpose. Contact forces between overlapping links would change the
@@ -30,9 +30,11 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together
     Args:
         builder: builder with all shapes and joints of the robot.
         report: report with the shapes of each link, which receives the overlaps and a warning.
-        together: links that may collide with each other.
+        self_colliding: links that may collide with each other.
     """
-    shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in together}
+    shapes = {
+        link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in self_colliding
+    }
     posed = {shape.label: _posed(builder, shape) for owned in shapes.values() for shape in owned}
     if not posed:
         return
@@ -73,8 +75,8 @@ def _bounds(posed: list[Posed]) -> tuple[list[Array], list[Array]]:
 
 def _overlap(a: Posed, b: Posed) -> float:
     """Return the overlap of two shapes, m, or 0 if they do not touch."""
-    found, _ = approach(Pair(a, b), 0.0, np.zeros(3))
-    return max(0.0, -found.gap) if found else 0.0
+    contact, _ = approach(Pair(a, b), 0.0, np.zeros(3))
+    return max(0.0, -contact.gap) if contact else 0.0
 
 
 def _reported(overlaps: dict[tuple[str, str], float], shown: int = 3) -> str:

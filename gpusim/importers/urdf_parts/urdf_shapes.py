@@ -13,14 +13,14 @@ from gpusim.importers.mesh_search import Search
 from gpusim.importers.mesh_shapes import add_mesh_shapes
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_parts.urdf_geometry import (
-    FreeLabels,
     Geometry,
     NoGeometryError,
     Placement,
+    UniqueLabels,
     builder_sizes,
     read_geometry,
 )
-from gpusim.importers.urdf_parts.urdf_overlaps import keep_overlapping_apart
+from gpusim.importers.urdf_parts.urdf_overlaps import exclude_overlapping_links
 from gpusim.importers.urdf_parts.urdf_xml import Document, title
 from gpusim.transform import Transform
 
@@ -31,30 +31,30 @@ class CollisionRules:
 
     Attributes:
         meshes: collision shapes of meshes, "hull" or "decompose".
-        together: links that may collide with each other.
-        apart: pairs of links that never collide, even if both links are in ``together``.
+        self_colliding: links that may collide with each other.
+        excluded_pairs: pairs of links that never collide, even if both links are in ``self_colliding``.
         material: function that returns the material of a link's shapes, or None for the default.
     """
 
     meshes: str
-    together: set[str]
-    apart: set[frozenset[str]]
+    self_colliding: set[str]
+    excluded_pairs: set[frozenset[str]]
     material: Callable[[str], Material | None]
 
 
 def read_collisions(document: Document) -> list[Geometry]:
-    """Return every <collision> with a volume in a checked document, and warn about the rest.
+    """Return every <collision> with a volume in a checked document, and warn about the others.
 
     Raises:
         ModelError: a number is invalid or missing.
     """
-    found = []
+    collisions = []
     for link, element in document.collisions:
         try:
-            found.append(read_geometry(document, link, element))
+            collisions.append(read_geometry(document, link, element))
         except NoGeometryError as why:
             document.warn(f"{title(link)}: a <collision> is left out: {why}", "contact")
-    return found
+    return collisions
 
 
 def add_shapes(
@@ -75,7 +75,7 @@ def add_shapes(
         rules: materials, collision shapes of meshes, and links that collide with each other.
         report: receives the indices of the shapes, and warnings about unreadable meshes and overlapping links.
     """
-    labels = FreeLabels(builder.shapes)
+    labels = UniqueLabels(builder.shapes)
     for collision in collisions:
         label = labels.next(collision.link)
         body, xform = placement.of(collision)
@@ -85,8 +85,8 @@ def add_shapes(
             report.warn(f"link {collision.link!r}: a <collision> is left out: {error}", "contact")
             continue
         report.shapes.setdefault(collision.link, []).extend(indices)
-    _keep_apart(builder, report, rules)
-    keep_overlapping_apart(builder, report, rules.together)
+    _exclude_self_collisions(builder, report, rules)
+    exclude_overlapping_links(builder, report, rules.self_colliding)
 
 
 def _add(
@@ -96,14 +96,14 @@ def _add(
     if c.kind != "mesh":
         add = getattr(builder, f"add_shape_{c.kind}")
         return [add(body, *builder_sizes(c), xform, label=label, material=material)]
-    path = search.need(c.mesh)
+    path = search.require(c.mesh)
     return add_mesh_shapes(builder, body, path, c.sizes, xform, label, meshes=rules.meshes, material=material)
 
 
-def _keep_apart(builder: ModelBuilder, report: ImportReport, rules: CollisionRules) -> None:
+def _exclude_self_collisions(builder: ModelBuilder, report: ImportReport, rules: CollisionRules) -> None:
     """Exclude collisions within the robot, except between links that ``rules`` allow to collide."""
     for one, other in combinations(report.shapes, 2):
-        if {one, other} <= rules.together and frozenset((one, other)) not in rules.apart:
+        if {one, other} <= rules.self_colliding and frozenset((one, other)) not in rules.excluded_pairs:
             continue
         for a, b in product(report.shapes[one], report.shapes[other]):
             if builder.shapes[a].body != builder.shapes[b].body:

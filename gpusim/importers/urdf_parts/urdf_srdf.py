@@ -19,12 +19,12 @@ class Semantics:
     Attributes:
         poses: posture -> joint label -> position.
         roots: posture -> pose of the root link in the world.
-        apart: pairs of links that never collide.
+        excluded_pairs: pairs of links that never collide.
     """
 
     poses: dict[str, dict[str, float]] = field(default_factory=dict)
     roots: dict[str, Transform] = field(default_factory=dict)
-    apart: set[frozenset[str]] = field(default_factory=set)
+    excluded_pairs: set[frozenset[str]] = field(default_factory=set)
 
 
 def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: str | os.PathLike[str] = "") -> Semantics:
@@ -39,7 +39,9 @@ def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: st
     root, source, warnings = parse_xml(path_or_text, "SRDF", name)
     document.warnings += warnings
     if local_name(root) != "robot":
-        raise source.error(f"the outermost element is <{local_name(root)}>, but an SRDF file holds one <robot>", root)
+        raise source.error(
+            f"the outermost element is <{local_name(root)}>, but an SRDF file contains one <robot>", root
+        )
     result = Semantics()
     for element in root:
         tag = local_name(element) if isinstance(element.tag, str) else ""
@@ -47,17 +49,17 @@ def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: st
             _group_state(result, source, document, element)
         elif tag == "disable_collisions":
             names = [element.get("link1"), element.get("link2")]
-            lost = [name for name in names if name not in document.link_labels]
-            if lost:
-                document.warn(f"<disable_collisions>: no link is called {lost[0]!r}; it is ignored", "contact")
+            unknown = [name for name in names if name not in document.link_labels]
+            if unknown:
+                document.warn(f"<disable_collisions>: no link is called {unknown[0]!r}; it is ignored", "contact")
             else:
-                result.apart.add(frozenset(document.link_labels[name] for name in names))
+                result.excluded_pairs.add(frozenset(document.link_labels[name] for name in names))
     return result
 
 
 def _group_state(result: Semantics, source: Source, document: Document, element: Element) -> None:
     name, group = element.get("name") or "state", element.get("group") or ""
-    found: dict[str, float] = {}
+    positions: dict[str, float] = {}
     movable = {joint.get("name") for joint in document.robot.findall("joint") if joint.get("type") in SINGLE_AXIS}
     for joint in element:
         if not isinstance(joint.tag, str) or local_name(joint) != "joint":
@@ -76,14 +78,14 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
         elif len(values) != 1 or values[0] is None:
             raise source.error(f'group_state {name!r}: joint {label!r}: value="{text}" must be one number', joint)
         else:
-            found[document.joint_labels[label]] = values[0]
-    if not found and name not in result.roots:
+            positions[document.joint_labels[label]] = values[0]
+    if not positions and name not in result.roots:
         return
     known = result.poses.setdefault(name, {})
-    if any(known.get(label, position) != position for label, position in found.items()):
+    if any(known.get(label, position) != position for label, position in positions.items()):
         name = f"{group}/{name}"  # groups with contradictory positions
         known = result.poses.setdefault(name, {})
-    known.update(found)
+    known.update(positions)
 
 
 def _root_pose(text: str) -> Transform | None:

@@ -98,7 +98,7 @@ def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | Non
     ordered = _depth_first(document.source, root, links, joints.values())
     tree = Tree(robot.name, root, links, ordered, {})
     _resolve_mimics(document.source, tree, _checked_pose(tree, pose or {}))
-    _place_links(tree)
+    _compute_link_poses(tree)
     return tree
 
 
@@ -119,10 +119,10 @@ def _mass_properties(inertial: Any) -> MassProperties | None:
         return None
     mass = 0.0 if inertial.mass is None else float(inertial.mass)
     inertia = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=float)
-    own = MassProperties(mass, np.zeros(3), inertia)
+    properties = MassProperties(mass, np.zeros(3), inertia)
     # Products with infinite entries are NaN. The repair treats infinite and NaN entries as invalid.
     with np.errstate(invalid="ignore"):
-        return own if inertial.origin is None else own.moved(np.asarray(inertial.origin, dtype=float))
+        return properties if inertial.origin is None else properties.moved(np.asarray(inertial.origin, dtype=float))
 
 
 def _joint(joint: Any) -> Joint:
@@ -171,7 +171,7 @@ def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
         seen.append(link)
         link = carrier[link].parent
     circle = seen[seen.index(link) :][::-1]
-    return f"links {', '.join(map(repr, circle))} carry each other in a circle"
+    return f"links {', '.join(map(repr, circle))} form a cycle"
 
 
 def _depth_first(source: Source, root: str, links: Iterable[str], joints: Iterable[Joint]) -> dict[str, Joint]:
@@ -185,10 +185,12 @@ def _depth_first(source: Source, root: str, links: Iterable[str], joints: Iterab
         ordered[joint.name] = joint
         reached.add(joint.child)
         waiting.extend(reversed(children.get(joint.child, [])))
-    lost = [name for name in links if name not in reached]
-    if lost:
+    unreached = [name for name in links if name not in reached]
+    if unreached:
         carrier = {joint.child: joint for joint in joints}
-        raise source.error(f"{_cycle(carrier, lost[0])}, apart from root {root!r}; remove a joint and join them to it")
+        raise source.error(
+            f"{_cycle(carrier, unreached[0])}, apart from root {root!r}; remove a joint and connect them to it"
+        )
     return ordered
 
 
@@ -222,17 +224,17 @@ def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
     while (mimic := joints[chain[-1]].mimic) is not None:
         if mimic.leader in chain:
             circle = ", ".join(map(repr, chain[chain.index(mimic.leader) :]))
-            raise source.error(f"joint {name!r}: <mimic> runs in a circle through {circle}; let one of them lead")
+            raise source.error(f"joint {name!r}: <mimic> forms a cycle through {circle}; let one of them lead")
         chain.append(mimic.leader)
     return chain
 
 
 def _start_position(tree: Tree, joint: Joint, pose: Mapping[str, float]) -> float:
     if joint.mimic is None:
-        wanted = pose.get(joint.name, 0.0)
-        start = min(max(wanted, joint.lower), joint.upper)
-        if joint.kind != "fixed" and start != wanted:
-            limits = f"position {wanted:g} is outside its limits {joint.lower:g} to {joint.upper:g}"
+        position = pose.get(joint.name, 0.0)
+        start = min(max(position, joint.lower), joint.upper)
+        if joint.kind != "fixed" and start != position:
+            limits = f"position {position:g} is outside its limits {joint.lower:g} to {joint.upper:g}"
             tree.warn(f"joint {joint.name!r}: {limits}; it starts at {start:g}")
         return start if joint.kind != "fixed" else 0.0
     leader, (_, multiplier, offset) = tree.joints[joint.mimic.leader], joint.mimic
@@ -263,7 +265,7 @@ def motion(joint: Joint, position: float) -> np.ndarray:
     return result
 
 
-def _place_links(tree: Tree) -> None:
+def _compute_link_poses(tree: Tree) -> None:
     tree.poses[tree.root] = np.eye(4)
     for name, joint in tree.joints.items():
         pose = tree.poses[joint.parent] @ joint.origin

@@ -15,10 +15,10 @@ from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_parts.urdf_check import numbers
 from gpusim.importers.urdf_parts.urdf_geometry import (
-    FreeLabels,
     Geometry,
     NoGeometryError,
     Placement,
+    UniqueLabels,
     builder_sizes,
     child,
     read_geometry,
@@ -59,7 +59,7 @@ def read_visuals(document: Document) -> list[Look]:
     materials = _materials(document)
     looks = []
     for link, element in document.visuals:
-        if _is_nothing(element):
+        if _is_empty(element):
             continue
         try:
             geometry = read_geometry(document, link, element)
@@ -70,7 +70,7 @@ def read_visuals(document: Document) -> list[Look]:
     return looks
 
 
-def _is_nothing(element: Element) -> bool:
+def _is_empty(element: Element) -> bool:
     """Return whether a geometry has size 0."""
     geometry = child(element, "geometry")
     shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
@@ -80,13 +80,13 @@ def _is_nothing(element: Element) -> bool:
 
 def _materials(document: Document) -> dict[str, Paint]:
     """Return materials by name."""
-    found: dict[str, Paint] = {}
+    paints: dict[str, Paint] = {}
     inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
     for material in (*document.materials, *inside):
         name = material.get("name")
-        if name and name not in found and (paint := _paint(document, material)) is not None:
-            found[name] = paint
-    return found
+        if name and name not in paints and (paint := _paint(document, material)) is not None:
+            paints[name] = paint
+    return paints
 
 
 def _paint(document: Document, material: Element) -> Paint | None:
@@ -142,18 +142,18 @@ def add_visuals(
     meshes: dict[tuple[Any, ...], Any] = {}
     pictures: dict[str, Any] = {}
     failed: dict[str, int] = {}
-    labels = FreeLabels(builder.visuals)
+    labels = UniqueLabels(builder.visuals)
     for look in looks:
         geometry = look.geometry
         body, xform = placement.of(geometry)
         label = labels.next(geometry.link)
         try:
             sizes: tuple[Any, ...] = builder_sizes(geometry) if geometry.kind != "mesh" else ()
-            paint = _found_texture(look, search, pictures, report)
+            paint = _load_texture(look, search, pictures, report)
             if geometry.link in colors:
                 paint = Paint(colors[geometry.link])
             if geometry.kind == "mesh":
-                pieces, paint = _painted(_mesh(meshes, geometry, search), paint)
+                pieces, paint = _combine_colors(_mesh(meshes, geometry, search), paint)
                 sizes = (pieces,)
             options: dict[str, Any] = {"color": paint.color, "alpha": paint.alpha, "texture": paint.texture}
             index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, label=label, **options)
@@ -171,20 +171,20 @@ def add_visuals(
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
     """Return the triangles of a mesh file, in pieces with one material each."""
-    path = search.need(geometry.mesh)
+    path = search.require(geometry.mesh)
     key = (path, geometry.sizes)
     if key not in meshes:
         meshes[key] = mesh_pieces(f"<mesh> {geometry.mesh!r}", path, geometry.sizes)
     return meshes[key]
 
 
-def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
+def _load_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
     """Return the material, with its texture loaded as an image."""
     paint = look.paint
     if paint.texture is None:
         return paint
     try:
-        path = search.need(paint.texture)
+        path = search.require(paint.texture)
         if path not in pictures:
             pictures[path] = texture_of("texture", path)
     except ModelError as error:
@@ -193,7 +193,7 @@ def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report:
     return replace(paint, texture=pictures[path])
 
 
-def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
+def _combine_colors(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
     """Return the mesh pieces and the material of a visual."""
     if all(piece.color is None for piece in pieces):
         return pieces, paint
@@ -204,7 +204,7 @@ def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...]
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
     """Add a link's shapes as visuals. The viewer does not draw the shapes of a body that has visuals."""
-    labels = FreeLabels(builder.visuals)
+    labels = UniqueLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]
         mesh = shape_type(shape.kind).mesh(shape.params, _SEGMENTS)

@@ -32,29 +32,29 @@ def expand(
     except ImportError:
         raise ModelError('reading xacro needs xacro, which is not installed; pip install "gpusim[xacro]"') from None
     name = "text" if is_text else f"file {os.fspath(path_or_text)!r}"
-    lost: list[str] = []
-    given = _Arguments({str(key): str(value) for key, value in (mappings or {}).items()})
+    missing: list[str] = []
+    arguments = _Arguments({str(key): str(value) for key, value in (mappings or {}).items()})
     try:
-        with _packages_of(search, lost):
-            document = _processed(xacro, path_or_text, given, is_text, search.folder)
-    except Exception as error:  # xacro passes on any error of its expressions
-        if lost:
-            text = f"no package {lost[0]!r} for $(find); give its folder with asset_dirs=[...]"
+        with _packages_of(search, missing):
+            document = _processed(xacro, path_or_text, arguments, is_text, search.folder)
+    except Exception as error:  # xacro does not catch errors in expressions
+        if missing:
+            text = f"no package {missing[0]!r} for $(find); give its folder with asset_dirs=[...]"
             raise ModelError(f"xacro {name}: {text}") from None
         text = " ".join(str(error).split()) or type(error).__name__
         hint = "fix the template, or give mappings={...} for its arguments"
         raise ModelError(f"xacro {name}: {text}; {hint}") from None
     for argument in mappings or {}:
-        if argument not in given.known:
-            raise unknown_name(f"argument of the xacro {name},", argument, given.known)
+        if argument not in arguments.known:
+            raise unknown_name(f"argument of the xacro {name},", argument, arguments.known)
     return str(document.documentElement.toxml())
 
 
 class _Arguments(dict[str, str]):
     """Arguments of a xacro template."""
 
-    def __init__(self, given: dict[str, str]) -> None:
-        super().__init__(given)
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__(values)
         self.known: dict[str, None] = {}
 
     def __contains__(self, name: object) -> bool:
@@ -62,18 +62,18 @@ class _Arguments(dict[str, str]):
         return super().__contains__(name)
 
 
-def _processed(xacro: Any, given: Any, mappings: dict[str, str], is_text: bool, folder: Path) -> Any:
+def _processed(xacro: Any, path_or_text: Any, mappings: dict[str, str], is_text: bool, folder: Path) -> Any:
     if not is_text:
-        return xacro.process_file(os.fspath(given), mappings=mappings)
-    document = xacro.parse(str(given).lstrip("\ufeff \t\r\n"))
+        return xacro.process_file(os.fspath(path_or_text), mappings=mappings)
+    document = xacro.parse(str(path_or_text).lstrip("\ufeff \t\r\n"))
     xacro.init_stacks(str(folder / "text.xacro"))
     xacro.process_doc(document, mappings=mappings)
     return document
 
 
 @contextmanager
-def _packages_of(search: Search, lost: list[str]) -> Iterator[None]:
-    """Make ``$(find package)`` use ``search``, and add missing packages to ``lost``."""
+def _packages_of(search: Search, missing: list[str]) -> Iterator[None]:
+    """Make ``$(find package)`` use ``search``, and add missing packages to ``missing``."""
     from xacro import substitution_args
 
     def find(package: str) -> str:
@@ -83,7 +83,7 @@ def _packages_of(search: Search, lost: list[str]) -> Iterator[None]:
         try:
             return str(installed(package))
         except Exception:
-            lost.append(package)
+            missing.append(package)
             raise
 
     installed: Callable[[str], str] = substitution_args._eval_find

@@ -76,17 +76,17 @@ def read_document(
     if _is_template(root):
         root, _, warnings = parse_xml(expand(source.name == "text"))
         source.name = f"expanded {source.name}"
-        _refuse_templates(root, source)
+        _check_expanded(root, source)
     tag = local_name(root)
     if tag != "robot":
         hint = {"sdf": "convert the SDF file to URDF", "mujoco": "this is MJCF, not URDF"}.get(tag, "give a URDF file")
-        raise source.error(f"the outermost element is <{tag}>, but a URDF file holds one <robot>; {hint}", root)
+        raise source.error(f"the outermost element is <{tag}>, but a URDF file contains one <robot>; {hint}", root)
     document = Document(source, root, warnings)
     _reduce(document)
     if root.find("link") is None:
         raise source.error('<robot> has no <link>; add at least one, such as <link name="base"/>', root)
     if not root.get("name"):
-        document.warn("<robot> has no name; 'robot' put instead")
+        document.warn("<robot> has no name; 'robot' used instead")
         root.set("name", "robot")
     return document
 
@@ -132,10 +132,10 @@ def parse_xml(
 
 # Harmless XML errors, which other URDF readers accept -> how this reader handles the error.
 _HARMLESS = {
-    "ERR_ATTRIBUTE_REDEFINED": "the first one counts",
+    "ERR_ATTRIBUTE_REDEFINED": "the first one is used",
     "ERR_DOCUMENT_END": "everything after the root element is ignored",
     "ERR_HYPHEN_IN_COMMENT": "comments are ignored",
-    "ERR_LT_IN_ATTRIBUTE": "taken as text",
+    "ERR_LT_IN_ATTRIBUTE": "read as text",
     "ERR_NAME_REQUIRED": "a lone & is ignored",
     "ERR_RESERVED_XML_NAME": "the declaration is ignored",
     "NS_ERR_UNDEFINED_NAMESPACE": "the prefix is ignored",
@@ -150,13 +150,13 @@ def _recovered(content: bytes, parser: Any, warnings: list[tuple[str, str]]) -> 
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError:  # no element
         return None
-    found = {error.type_name: error for error in reversed(parser.error_log)}
-    if root is None or not found.keys() <= _HARMLESS.keys():
+    errors = {error.type_name: error for error in reversed(parser.error_log)}
+    if root is None or not errors.keys() <= _HARMLESS.keys():
         return None
-    for kind, error in found.items():
+    for kind, error in errors.items():
         message = " ".join(error.message.split()).rstrip(".")
         warnings.append((f"line {error.line}: not well-formed XML ({message}); {_HARMLESS[kind]}", "info"))
-    for element in root.iter("*") if "ERR_ATTRIBUTE_REDEFINED" in found else ():
+    for element in root.iter("*") if "ERR_ATTRIBUTE_REDEFINED" in errors else ():
         first = {name: element.get(name) for name in element.keys()}  # lxml keeps repeated attributes # noqa: SIM118
         element.attrib.clear()
         element.attrib.update(first)
@@ -193,7 +193,7 @@ def _template_parts(root: Element) -> Iterator[Element]:
             yield element
 
 
-def _refuse_templates(root: Element, source: Source) -> None:
+def _check_expanded(root: Element, source: Source) -> None:
     element = next(_template_parts(root), None)
     if element is not None:
         name = local_name(element)
@@ -201,7 +201,7 @@ def _refuse_templates(root: Element, source: Source) -> None:
 
 
 # Element -> children to keep. Collisions and visuals are stored separately. Sensors and plugins are ignored.
-_KEPT: dict[str, tuple[str, ...]] = {
+_READ_CHILDREN: dict[str, tuple[str, ...]] = {
     "robot": ("link", "joint"),
     "link": ("inertial",),
     "inertial": ("origin", "mass", "inertia"),
@@ -223,13 +223,13 @@ def _reduce(document: Document) -> None:
 
     def visit(element: Element) -> None:
         element.tag = local_name(element)
-        kept = _KEPT.get(element.tag, ())
+        allowed = _READ_CHILDREN.get(element.tag, ())
         for child in list(element):
             if not isinstance(child.tag, str):  # a processing instruction or an entity
                 element.remove(child)
                 continue
             name = local_name(child)
-            if name in kept and child.tag.rpartition("}")[0] == space and ":" not in child.tag.rpartition("}")[2]:
+            if name in allowed and child.tag.rpartition("}")[0] == space and ":" not in child.tag.rpartition("}")[2]:
                 visit(child)
                 continue
             element.remove(child)
@@ -240,7 +240,7 @@ def _reduce(document: Document) -> None:
                 document.materials.append(child)
             if name in _EXTRAS:
                 document.extras.append((element, child))
-            elif name not in _SILENT and element.tag in _KEPT:
+            elif name not in _SILENT and element.tag in _READ_CHILDREN:
                 document.ignored[name] += 1
 
     visit(document.robot)
@@ -248,17 +248,17 @@ def _reduce(document: Document) -> None:
         text = f"{document.ignored[name]} <{name}> of an extension are not read; add them to the builder"
         document.warn(f"<{name}>: {text}", "motion")
     etree.cleanup_namespaces(document.robot)  # serialization would restore the namespace
-    _refuse_doubles(document)
+    _check_repeated(document)
 
 
-def _refuse_doubles(document: Document) -> None:
+def _check_repeated(document: Document) -> None:
     single = {"inertial", "origin", "mass", "inertia", "parent", "child", "limit", "dynamics", "mimic"}
     for element in document.robot.iter():
         repeated = element.findall("axis")[1:]
         for axis in repeated:
             element.remove(axis)
         if repeated:
-            text = f"has {len(repeated) + 1} <axis>; the first counts"
+            text = f"has {len(repeated) + 1} <axis>; the first is used"
             document.warn(f"{title(element)} {text}")
         for name, number in Counter(child.tag for child in element).items():
             if name in single and number > 1:

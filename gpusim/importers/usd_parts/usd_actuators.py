@@ -30,7 +30,7 @@ class Passive:
     friction: float = 0.0
     armature: float = 0.0
     stiffness: float = 0.0
-    rest: float = 0.0
+    rest_position: float = 0.0
     lower: float = -math.inf
     upper: float = math.inf
 
@@ -55,19 +55,19 @@ def read_passive(stage: UsdStage, joint: UsdJoint, dof: Dof) -> Passive:
         friction=max(0.0, effort * (number("mjc:frictionloss") + number("newton:friction"))),
         armature=inertia * max(number(f"{name}:armature") for name in ("mjc", "newton", "physxJoint")),
         stiffness=per * number("mjc:stiffness"),
-        rest=number("mjc:springref") * (stage.meters if dof.linear else mjc_angle(stage)),
+        rest_position=number("mjc:springref") * (stage.meters if dof.linear else mjc_angle(stage)),
     )
-    sliding = number("physxJoint:jointFriction")
-    if sliding > 0.0:
-        what = f"has a friction coefficient of {sliding:g} in PhysX"
-        stage.report.add("motion", joint.element, what, f"its dry friction is {effort * sliding:g} at any load")
-        result.friction += effort * sliding
+    coefficient = number("physxJoint:jointFriction")
+    if coefficient > 0.0:
+        what = f"has a friction coefficient of {coefficient:g} in PhysX"
+        stage.report.add("motion", joint.element, what, f"its dry friction is {effort * coefficient:g} at any load")
+        result.friction += effort * coefficient
     lower, upper = _range(stage, path, "mjc:actuatorfrcrange", "mjc:actuatorfrclimited")
     result.lower, result.upper = effort * lower, effort * upper
     for name in ("physxJoint:maxJointVelocity", "newton:velocityLimit"):
-        most = number(name, math.inf)
-        if math.isfinite(most) and 0.0 < most < 1e6:
-            stage.report.add("motion", joint.element, f"{name} = {most:g}", "its speed is not limited")
+        speed_limit = number(name, math.inf)
+        if math.isfinite(speed_limit) and 0.0 < speed_limit < 1e6:
+            stage.report.add("motion", joint.element, f"{name} = {speed_limit:g}", "its speed is not limited")
     return result
 
 
@@ -147,12 +147,12 @@ class Actuators:
             load = self.load(joint, axis) + self.passive[id(dof)].armature
             per = load if dof.linear else load / DEGREE
             what = "a drive of type acceleration, whose gains follow the inertia"
-            stage.report.add("motion", joint.element, what, f"its gains are those of the start, for {load:.4g} kg(m2)")
-        most = math.inf if not drive.forceLimit < UNLIMITED else float(drive.forceLimit) * unit
+            stage.report.add("motion", joint.element, what, f"its gains are for the starting load of {load:.4g} kg(m2)")
+        max_effort = math.inf if not drive.forceLimit < UNLIMITED else float(drive.forceLimit) * unit
         target = float(drive.targetPosition) * dof.unit
         label = self._servo(
             joint, axis, float(drive.stiffness) * per, float(drive.damping) * per, target, name,
-            limit=(-most, most), rate=float(drive.targetVelocity) * dof.unit,
+            limit=(-max_effort, max_effort), rate=float(drive.targetVelocity) * dof.unit,
         )  # fmt: skip
         key = f"{joint.path}:{dof.name}"
         if drive.stiffness:
@@ -166,17 +166,17 @@ class Actuators:
 
     def _on_target(self, prim: Any, target: str) -> None:
         element = f"actuator '{prim.GetName()}'"
-        found = [(joint, axis) for joint in self.joints for axis, dof in enumerate(joint.dofs) if dof.path == target]
-        if not found:
+        matches = [(joint, axis) for joint in self.joints for axis, dof in enumerate(joint.dofs) if dof.path == target]
+        if not matches:
             what = f"acts on {target}, which is not a joint with one axis"
             self.stage.report.add("motion", element, what, "it is left out", "add it to the builder")
             return
-        if len(found) > 1:
-            what = f"acts on {target} of {len(found)} axes"
-            self.stage.report.add("motion", element, what, "it drives the first one", "write one joint for each axis")
+        if len(matches) > 1:
+            what = f"acts on {target} of {len(matches)} axes"
+            self.stage.report.add("motion", element, what, "it drives the first axis", "write one joint for each axis")
         try:
             add = self._mjc if prim.GetTypeName() == "MjcActuator" else self._newton
-            add(prim, element, *found[0])
+            add(prim, element, *matches[0])
         except ModelError as why:
             self.stage.report.add("motion", element, str(why).split(": ", 1)[-1], "it is left out")
 
@@ -184,7 +184,7 @@ class Actuators:
         stage, path = self.stage, str(prim.GetPath())
         unit = effort_unit(stage, joint.dofs[axis])
         per = stage.kilograms if joint.dofs[axis].linear else unit
-        most = stage.number(path, "newton:maxEffort", math.inf) * unit
+        max_effort = stage.number(path, "newton:maxEffort", math.inf) * unit
         steps, delay = stage.number(path, "newton:delaySteps"), 0.0
         if steps:
             rates = [stage.number(scene, "newton:timeStepsPerSecond") for scene, _ in stage.of("Scene")]
@@ -194,7 +194,7 @@ class Actuators:
                 what = f"is delayed by {steps:g} steps of unknown length"
                 stage.report.add("motion", element, what, "it has no delay", "set newton:timeStepsPerSecond")
         kp, kd = stage.number(path, "newton:kp") * per, stage.number(path, "newton:kd") * per
-        label = self._servo(joint, axis, kp, kd, 0.0, prim.GetName(), limit=(-most, most), delay=delay)
+        label = self._servo(joint, axis, kp, kd, 0.0, prim.GetName(), limit=(-max_effort, max_effort), delay=delay)
         stage.report.commands[path] = CommandInfo(label if kp else f"{label}.effort")
 
     def _mjc(self, prim: Any, element: str, joint: UsdJoint, axis: int) -> None:
@@ -216,17 +216,17 @@ class Actuators:
         factor = unit * gear * gain
         stiffness, damping = -bias[1] * gear * gear * per, -bias[2] * gear * gear * per
         if stiffness or damping or bias[0]:
-            share = stiffness or 1.0
-            target, effort = (unit * gear * bias[0] / share, 0.0) if stiffness else (0.0, unit * gear * bias[0])
+            divisor = stiffness or 1.0
+            target, effort = (unit * gear * bias[0] / divisor, 0.0) if stiffness else (0.0, unit * gear * bias[0])
             label = self._servo(joint, axis, stiffness, damping, target, prim.GetName(), limit=limit)
-            way, scale = ("", stiffness) if stiffness else (".velocity", damping) if damping else (".effort", 1.0)
+            suffix, scale = ("", stiffness) if stiffness else (".velocity", damping) if damping else (".effort", 1.0)
             offset = target if stiffness else effort / scale
-            stage.report.commands[path] = CommandInfo(label + way, factor / scale, offset, *ctrl)
+            stage.report.commands[path] = CommandInfo(label + suffix, factor / scale, offset, *ctrl)
             return
         passive = self.passive[id(dof)]
         # without an effort range, the command range limits the effort
-        reach = sorted(factor * end for end in ctrl) if factor else [-math.inf, math.inf]
-        low, high = max(limit[0], reach[0], passive.lower), min(limit[1], reach[1], passive.upper)
+        command_range = sorted(factor * end for end in ctrl) if factor else [-math.inf, math.inf]
+        low, high = max(limit[0], command_range[0], passive.lower), min(limit[1], command_range[1], passive.upper)
         label = stage.label("actuator", prim.GetName())
         bounded = (low, high) if low > -math.inf and high < math.inf and low <= 0.0 <= high else None
         self.builder.add_joint_force(self.indices[id(joint)], bounded, axis, label)
@@ -238,17 +238,17 @@ _MJC_TYPES = (("dynType", "none"), ("gainType", "fixed"), ("biasType", "none"))
 
 def _list(value: Any, default: Sequence[float]) -> np.ndarray:
     """Return ``value`` as a list of numbers."""
-    given = [] if value is None else [float(x) for x in value]
-    return np.array([*given, *default[len(given) :]])
+    numbers = [] if value is None else [float(x) for x in value]
+    return np.array([*numbers, *default[len(numbers) :]])
 
 
 def add_damping(
     stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]
 ) -> None:
     """Damp bodies without joints as PhysX does: force = rate (1/s) * mass * velocity."""
-    tied = {path for joint in joints for path in joint.bodies}
+    jointed = {path for joint in joints for path in joint.bodies}
     for body in bodies.values():
-        if body.path in tied or body.kinematic or body.host != body.path:
+        if body.path in jointed or body.kinematic or body.host != body.path:
             continue
         rates = [stage.number(body.path, f"physxRigidBody:{name}Damping") for name in ("linear", "angular")]
         if not any(rate > 0.0 for rate in rates):
@@ -256,7 +256,7 @@ def add_damping(
         moments = np.linalg.eigvalsh(body.mass.inertia)
         if rates[1] > 0.0 and np.ptp(moments) > 0.01 * moments[2]:
             what = f"angular damping of {rates[1]:g} 1/s for unequal moments of inertia"
-            stage.report.add("motion", body.element, what, "their mean is damped")
+            stage.report.add("motion", body.element, what, "the damping uses their mean")
         values = [max(rates[0], 0.0) * body.mass.mass] * 3 + [max(rates[1], 0.0) * float(moments.mean())] * 3
         label = stage.label("joint", f"world_to_{body.label}")
         builder.add_joint_free(-1, body.index, child_xform=Transform(body.mass.com), damping=values, label=label)
@@ -264,18 +264,18 @@ def add_damping(
 
 def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint], indices: Mapping[int, int]) -> None:
     """Add the mimic couplings from the schemas of PhysX, Newton and MuJoCo."""
-    places = {dof.path: (joint, axis, dof) for joint in joints for axis, dof in enumerate(joint.dofs)}
+    coordinates = {dof.path: (joint, axis, dof) for joint in joints for axis, dof in enumerate(joint.dofs)}
     for joint in joints:
         for axis, dof in enumerate(joint.dofs):
-            found = _leader(stage, dof)
-            if found is None:
+            mimic = _leader(stage, dof)
+            if mimic is None:
                 continue
-            path, coefficients, radians = found
-            if path not in places:
+            path, coefficients, radians = mimic
+            if path not in coordinates:
                 what = f"follows {path}, which is not a joint with one axis"
                 stage.report.add("motion", joint.element, what, "it is free")
                 continue
-            leader, leader_axis, other = places[path]
+            leader, leader_axis, other = coordinates[path]
             unit, per = (math.copysign(1.0, d.unit) if radians and not d.linear else d.unit for d in (dof, other))
             ends = (indices[id(joint)], axis), (indices[id(leader)], leader_axis)
             shift, ratio, *curve = (c * unit / per**power for power, c in enumerate(coefficients))

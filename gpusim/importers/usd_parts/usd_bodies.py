@@ -62,30 +62,30 @@ Measure = Callable[[str], tuple[float, Array, Array, Transform] | None]
 def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
     """Return a dict of all enabled rigid bodies in the order of the file: path -> body."""
     bodies: dict[str, UsdBody] = {}
-    for path, found in stage.of("RigidBody"):
+    for path, descriptor in stage.of("RigidBody"):
         stage.used.update((path, f"physics:{name}") for name in ("velocity", "angularVelocity", "mass", "density"))
         stage.used.update((path, f"physics:{name}") for name in ("centerOfMass", "diagonalInertia", "principalAxes"))
-        if not found.rigidBodyEnabled:
+        if not descriptor.rigidBodyEnabled:
             stage.report.add("info", f"body '{path}'", "rigidBodyEnabled is false", "its shapes belong to the world")
             continue
-        around = stage.pose(str(stage.prim(path).GetParent().GetPath()))
+        parent_pose = stage.pose(str(stage.prim(path).GetParent().GetPath()))
         body = UsdBody(
             path=path,
             label=stage.label("body", path),
             pose=stage.pose(path),
             mass=MassProperties(0.0, np.zeros(3), np.zeros((3, 3))),
-            kinematic=bool(found.kinematicBody),
-            linear=around.rotate([stage.meters * float(x) for x in found.linearVelocity]),
-            angular=around.rotate([DEGREE * float(x) for x in found.angularVelocity]),
+            kinematic=bool(descriptor.kinematicBody),
+            linear=parent_pose.rotate([stage.meters * float(x) for x in descriptor.linearVelocity]),
+            angular=parent_pose.rotate([DEGREE * float(x) for x in descriptor.angularVelocity]),
             host=path,
         )
-        body.mass = _mass(stage, body, found, measure)
+        body.mass = _mass(stage, body, descriptor, measure)
         body.gravity_scale = 0.0 if stage.value(path, "physxRigidBody:disableGravity") is True else 1.0
         bodies[path] = body
     return bodies
 
 
-def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassProperties:
+def _mass(stage: UsdStage, body: UsdBody, descriptor: Any, measure: Measure) -> MassProperties:
     """Return a body's mass properties by USD's rules: from its attributes, else from its colliders."""
     from pxr import UsdPhysics
 
@@ -93,11 +93,11 @@ def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassP
     mass = float(api.GetMassAttr().Get() or 0.0) * stage.kilograms
     moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), float) * stage.kilograms * stage.meters**2
     center = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, float)
-    given_com = stage.meters * center * np.array([float(x) for x in found.scale])
-    turned = api.GetPrincipalAxesAttr().Get()
-    if turned is not None and not math.isfinite(turned.GetLength()):
+    given_com = stage.meters * center * np.array([float(x) for x in descriptor.scale])
+    principal_axes = api.GetPrincipalAxesAttr().Get()
+    if principal_axes is not None and not math.isfinite(principal_axes.GetLength()):
         raise ModelError(f"{body.element}: its principal axes are not finite; correct them in the file")
-    axes = quaternion(turned).matrix()
+    axes = quaternion(principal_axes).matrix()
     given_inertia = axes @ np.diag(moments) @ axes.T
     if mass > 0.0 and np.any(moments > 0.0) and np.all(np.isfinite(center)):
         result = MassProperties(mass, given_com, given_inertia)
@@ -144,15 +144,15 @@ def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: floa
         return result
 
     api = UsdPhysics.RigidBodyAPI(stage.prim(body.path))
-    given, moments, center, axes = api.ComputeMassProperties(information)
+    computed_mass, moments, center, axes = api.ComputeMassProperties(information)
     if not solid or not 0.9 < axes.GetLength() < 1.1:
         return None
-    turn = quaternion(axes).matrix()
-    inertia = turn @ np.diag(np.array(moments, float)) @ turn.T * stage.kilograms * stage.meters**2
+    rotation = quaternion(axes).matrix()
+    inertia = rotation @ np.diag(np.array(moments, float)) @ rotation.T * stage.kilograms * stage.meters**2
     com = stage.meters * np.array(center, float)
     if not np.all(np.isfinite(com)):
         com = np.zeros(3)
-    return MassProperties(mass or float(given) * stage.kilograms, com, inertia)
+    return MassProperties(mass or float(computed_mass) * stage.kilograms, com, inertia)
 
 
 def merge_fixed(
@@ -160,8 +160,8 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies connected by fixed joints, and return the remaining joints.
 
-    Two bodies stay separate if parent or child is kinematic, if their gravity differs, or if the child's label or path
-    matches ``keep``.
+    Two bodies stay separate if one of them is kinematic, or if their gravity differs. A child whose label or path
+    matches ``keep`` also stays separate.
     """
     remaining = []
     for joint in joints:
@@ -169,9 +169,9 @@ def merge_fixed(
         if not merge or joint.kind != "fixed" or joint.excluded or parent is None or child is None:
             remaining.append(joint)
             continue
-        kept = any(fnmatchcase(name, pattern) for name in (child.label, child.path) for pattern in keep)
-        apart = parent.kinematic or child.kinematic or parent.gravity_scale != child.gravity_scale
-        if kept or apart or host_of(bodies, child) is host_of(bodies, parent):
+        is_kept = any(fnmatchcase(name, pattern) for name in (child.label, child.path) for pattern in keep)
+        is_separate = parent.kinematic or child.kinematic or parent.gravity_scale != child.gravity_scale
+        if is_kept or is_separate or host_of(bodies, child) is host_of(bodies, parent):
             remaining.append(joint)
             continue
         root = host_of(bodies, parent)
@@ -181,8 +181,8 @@ def merge_fixed(
         for body in bodies.values():
             if body.host == group:
                 body.host, body.offset = root.path, moved * body.offset
-    _join(bodies)
-    return [joint for joint in remaining if not _within_one(bodies, joint)]
+    _combine_masses(bodies)
+    return [joint for joint in remaining if not _is_internal(bodies, joint)]
 
 
 def host_of(bodies: Mapping[str, UsdBody], body: UsdBody) -> UsdBody:
@@ -190,12 +190,12 @@ def host_of(bodies: Mapping[str, UsdBody], body: UsdBody) -> UsdBody:
     return bodies[body.host]
 
 
-def _within_one(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
+def _is_internal(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
     hosts = [bodies[path].host if path != WORLD else WORLD for path in joint.bodies]
     return hosts[0] == hosts[1]
 
 
-def _join(bodies: Mapping[str, UsdBody]) -> None:
+def _combine_masses(bodies: Mapping[str, UsdBody]) -> None:
     """Sum the masses of merged bodies, and update the velocities of the new centers of mass."""
     for body in bodies.values():
         parts = [other for other in bodies.values() if other.host == body.path]

@@ -70,7 +70,7 @@ def _shown(value: Any) -> str:
     return text if len(text) < 40 else "..."
 
 
-def _is_idle(key: str, value: Any) -> bool:
+def _has_no_effect(key: str, value: Any) -> bool:
     """Return whether a value has no effect, since it is the default, zero, or an infinite limit."""
     if isinstance(value, str):
         return False
@@ -87,7 +87,7 @@ def _is_idle(key: str, value: Any) -> bool:
 
 
 _PHYSICS = ("physx", "mjc", "newton", "physics:")
-_SETTINGS, _ALONE = "settings", ("", "it is not read")
+_SETTINGS, _SEPARATE_EFFECTS = "settings", ("", "it is not read")
 _NAMED = 3
 
 
@@ -102,7 +102,7 @@ class _Unread:
         for pattern, severity, effect in _RULES:
             if re.match(pattern, key):
                 if severity:
-                    group = (severity, effect, key if effect in _ALONE else "")
+                    group = (severity, effect, key if effect in _SEPARATE_EFFECTS else "")
                     self.keys.setdefault(group, {}).setdefault(key, value)
                     self.prims.setdefault(group, {})[path] = name
                 return
@@ -162,9 +162,9 @@ def report_unread(stage: UsdStage) -> None:
             if (path, key) in stage.used or not key.startswith(_PHYSICS):
                 continue
             value = attribute.Get()
-            if value is not None and not _is_idle(key, value):
+            if value is not None and not _has_no_effect(key, value):
                 unread.add(path, name, key, value)
     unread.write(stage)
     if animated:
-        what, fix = "values at times only, without a default value", "give default values"
+        what, fix = "only time samples, without a default value", "give default values"
         stage.report.add("motion", _prims(list(animated.values())), what, "they are not read", fix)

@@ -79,8 +79,8 @@ class UsdJoint:
         return f"joint '{self.label}'"
 
     @property
-    def holds(self) -> bool:
-        """Return whether the joint determines the child's pose from its coordinates."""
+    def determines_pose(self) -> bool:
+        """Return whether the joint coordinates determine the child's pose relative to the parent."""
         return self.kind not in ("distance", "free")
 
 
@@ -92,12 +92,12 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
         bodies: paths of the rigid bodies. Joints to other prims become joints to the world.
     """
     order = {str(prim.GetPath()): number for number, prim in enumerate(stage.prims())}
-    found = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
+    descriptors = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
     joints = []
-    for path, kind, joint in sorted(found, key=lambda item: order.get(item[0], 0)):
-        made = _read(stage, path, kind, joint, bodies)
-        if made is not None:
-            joints.append(made)
+    for path, kind, joint in sorted(descriptors, key=lambda item: order.get(item[0], 0)):
+        usd_joint = _read(stage, path, kind, joint, bodies)
+        if usd_joint is not None:
+            joints.append(usd_joint)
     return _combine(stage, joints)
 
 
@@ -113,95 +113,102 @@ def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
             if single:
                 first[joint.bodies] = joint
             continue
-        apart = one.frames[0].inverse() * joint.frames[0]
-        axis = apart.rotate(joint.dofs[0].axis)
-        across = axis - sum((dof.axis * (dof.axis @ axis) for dof in one.dofs if dof.linear == joint.dofs[0].linear), 0)
-        if np.linalg.norm(across) < 0.999:
+        offset = one.frames[0].inverse() * joint.frames[0]
+        axis = offset.rotate(joint.dofs[0].axis)
+        perpendicular = axis - sum(
+            (dof.axis * (dof.axis @ axis) for dof in one.dofs if dof.linear == joint.dofs[0].linear), 0
+        )
+        if np.linalg.norm(perpendicular) < 0.999:
             what = f"joins the bodies of {one.element} at another angle"
-            stage.report.add("motion", joint.element, what, "both hold")
+            stage.report.add("motion", joint.element, what, "both joints act")
             result.append(joint)
             continue
-        if not joint.dofs[0].linear and np.linalg.norm(apart.position) > 1e-4:
-            what = f"has its axis {np.linalg.norm(apart.position):.3g} m from that of {one.element}"
-            stage.report.add("motion", joint.element, what, "it goes through the same point", "put a body between them")
+        if not joint.dofs[0].linear and np.linalg.norm(offset.position) > 1e-4:
+            what = f"has its axis {np.linalg.norm(offset.position):.3g} m from the axis of {one.element}"
+            stage.report.add(
+                "motion", joint.element, what, "its axis is moved to the same point", "put a body between them"
+            )
         one.kind = "d6"
-        one.dofs.append(replace(joint.dofs[0], axis=across / np.linalg.norm(across)))
+        one.dofs.append(replace(joint.dofs[0], axis=perpendicular / np.linalg.norm(perpendicular)))
         one.dofs.sort(key=lambda dof: not dof.linear)
     return result
 
 
-def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -> UsdJoint | None:
+def _read(stage: UsdStage, path: str, kind: str, descriptor: Any, bodies: set[str]) -> UsdJoint | None:
     element = f"joint '{path}'"
     for name in ("body0", "body1", "localPos0", "localPos1", "localRot0", "localRot1"):
         stage.used.add((path, f"physics:{name}"))
-    if not joint.jointEnabled:
+    if not descriptor.jointEnabled:
         stage.report.add("info", element, "is disabled", "it is left out")
         return None
     if kind == "CustomJoint":
         stage.report.add("motion", element, f"has the custom type {stage.prim(path).GetTypeName()}", "it is left out")
         return None
-    ends = [str(body) if str(body) in bodies else WORLD for body in (joint.body0, joint.body1)]
-    lost = [str(rel) for rel in (joint.rel0, joint.rel1) if str(rel) and not stage.prim(str(rel))]
-    if lost:
-        stage.report.add("motion", element, f"joins {lost[0]}, which is not in the file", "it joins the world there")
+    ends = [str(body) if str(body) in bodies else WORLD for body in (descriptor.body0, descriptor.body1)]
+    missing = [str(rel) for rel in (descriptor.rel0, descriptor.rel1) if str(rel) and not stage.prim(str(rel))]
+    if missing:
+        stage.report.add(
+            "motion", element, f"joins {missing[0]}, which is not in the file", "it joins the world instead"
+        )
     if ends[0] == ends[1]:
         where = ends[0] or "the world"
         stage.report.add("info", element, f"both of its ends are on {where}", "it is left out")
         return None
     frames = (
-        _frame(stage, path, ends[0], joint.rel0, joint.localPose0Position, joint.localPose0Orientation),
-        _frame(stage, path, ends[1], joint.rel1, joint.localPose1Position, joint.localPose1Orientation),
+        _frame(stage, path, ends[0], descriptor.rel0, descriptor.localPose0Position, descriptor.localPose0Orientation),
+        _frame(stage, path, ends[1], descriptor.rel1, descriptor.localPose1Position, descriptor.localPose1Orientation),
     )
-    made = UsdJoint(
+    usd_joint = UsdJoint(
         path, stage.label("joint", path), "", (ends[0], ends[1]), frames,
-        bool(joint.excludeFromArticulation), bool(joint.collisionEnabled), anchors=(str(joint.rel0), str(joint.rel1)),
+        bool(descriptor.excludeFromArticulation), bool(descriptor.collisionEnabled),
+        anchors=(str(descriptor.rel0), str(descriptor.rel1)),
     )  # fmt: skip
-    _MAKERS[kind](stage, joint, made)
-    _report_ignored(stage, path, kind, made)
-    _breaks(stage, joint, made)
-    for dof in made.dofs:
-        dof.path, dof.label = path, made.label
-        _state(stage, path, dof)
-    return made
+    _MAKERS[kind](stage, descriptor, usd_joint)
+    _report_ignored(stage, path, kind, usd_joint)
+    _set_break_limits(stage, descriptor, usd_joint)
+    for dof in usd_joint.dofs:
+        dof.path, dof.label = path, usd_joint.label
+        _read_state(stage, path, dof)
+    return usd_joint
 
 
 _DRIVEN = {"RevoluteJoint": ("angular",), "PrismaticJoint": ("linear",)}
-_SIX = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+_D6_AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 
 
-def _report_ignored(stage: UsdStage, path: str, kind: str, made: UsdJoint) -> None:
+def _report_ignored(stage: UsdStage, path: str, kind: str, usd_joint: UsdJoint) -> None:
     """Report drives and limits that usd-core's parser ignores, and joint targets that do not exist."""
-    axes = _SIX if kind == "D6Joint" else _DRIVEN.get(kind, ())
+    axes = _D6_AXES if kind == "D6Joint" else _DRIVEN.get(kind, ())
     for schema in stage.schemas(stage.prim(path)):
         api, _, axis = schema.partition(":")
         if api == "PhysicsDriveAPI" and kind != "FixedJoint" and axis not in axes:
             gains = [stage.number(path, f"drive:{axis}:physics:{name}") for name in ("stiffness", "damping")]
             if any(gains):
-                stage.report.add("motion", made.element, f"a drive of {axis!r} on a {kind}", "it is left out")
+                stage.report.add("motion", usd_joint.element, f"a drive of {axis!r} on a {kind}", "it is left out")
         elif api == "PhysicsLimitAPI" and kind not in ("FixedJoint", "D6Joint"):
             ends = [stage.number(path, f"limit:{axis}:physics:{name}", UNLIMITED) for name in ("low", "high")]
             if min(map(abs, ends)) >= UNLIMITED:
                 continue
-            stage.report.add("motion", made.element, f"a limit of {axis!r} on a {kind}", "it is left out")
+            stage.report.add("motion", usd_joint.element, f"a limit of {axis!r} on a {kind}", "it is left out")
 
 
-def _breaks(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+def _set_break_limits(stage: UsdStage, descriptor: Any, usd_joint: UsdJoint) -> None:
     """Convert a breakable fixed joint to a latch."""
-    limits = joint.breakForce, joint.breakTorque
+    limits = descriptor.breakForce, descriptor.breakTorque
     if min(limits) >= UNLIMITED:
         return
     force, torque = (
-        limit * _force(stage, linear) if limit < UNLIMITED else math.inf
+        limit * _force_unit(stage, linear) if limit < UNLIMITED else math.inf
         for limit, linear in zip(limits, (True, False), strict=True)
     )  # fmt: skip
-    if made.kind == "fixed" and force > 0.0 and torque > 0.0:
-        made.kind, made.breaks = "latch", (force, torque)
+    if usd_joint.kind == "fixed" and force > 0.0 and torque > 0.0:
+        usd_joint.kind, usd_joint.breaks = "latch", (force, torque)
         return
     what = f"breaks at {force:g} N or {torque:g} N m"
-    stage.report.add("motion", made.element, what, "it never breaks", "only fixed joints break, above zero")
+    stage.report.add("motion", usd_joint.element, what, "it never breaks", "only fixed joints break, above zero")
 
 
-def _force(stage: UsdStage, linear: bool) -> float:
+def _force_unit(stage: UsdStage, linear: bool) -> float:
     return stage.kilograms * stage.meters ** (1 if linear else 2)
 
 
@@ -220,84 +227,92 @@ def _limits(limit: Any, unit: float) -> tuple[float, float]:
     return lower, math.inf if limit.upper > UNLIMITED else limit.upper * unit
 
 
-def _single(stage: UsdStage, joint: Any, made: UsdJoint, linear: bool) -> None:
+def _single(stage: UsdStage, descriptor: Any, usd_joint: UsdJoint, linear: bool) -> None:
     unit = stage.meters if linear else DEGREE
-    lower, upper = _limits(joint.limit, unit)
+    lower, upper = _limits(descriptor.limit, unit)
     if lower > upper:
-        rule = f"its lower limit {joint.limit.lower:g} is above its upper limit {joint.limit.upper:g}"
-        stage.report.add("motion", made.element, rule, "USD locks such a joint, so it is fixed")
-        made.kind = "fixed"
+        rule = f"its lower limit {descriptor.limit.lower:g} is above its upper limit {descriptor.limit.upper:g}"
+        stage.report.add("motion", usd_joint.element, rule, "it is fixed, since USD locks such a joint")
+        usd_joint.kind = "fixed"
         return
-    axis = np.array(AXES[joint.axis.name])
-    made.kind = "prismatic" if linear else "revolute"
-    made.dofs = [Dof("linear" if linear else "angular", axis, linear, unit, lower, upper, _drive(joint.drive))]
+    axis = np.array(AXES[descriptor.axis.name])
+    usd_joint.kind = "prismatic" if linear else "revolute"
+    usd_joint.dofs = [
+        Dof("linear" if linear else "angular", axis, linear, unit, lower, upper, _drive(descriptor.drive))
+    ]
 
 
-def _revolute(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
-    _single(stage, joint, made, False)
+def _revolute(stage: UsdStage, descriptor: Any, usd_joint: UsdJoint) -> None:
+    _single(stage, descriptor, usd_joint, False)
 
 
-def _prismatic(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
-    _single(stage, joint, made, True)
+def _prismatic(stage: UsdStage, descriptor: Any, usd_joint: UsdJoint) -> None:
+    _single(stage, descriptor, usd_joint, True)
 
 
-def _fixed(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
-    made.kind = "fixed"
+def _fixed(stage: UsdStage, descriptor: Any, usd_joint: UsdJoint) -> None:
+    usd_joint.kind = "fixed"
 
 
-def _spherical(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
-    made.kind = "ball"
-    if not joint.limit.enabled:
+def _spherical(stage: UsdStage, descriptor: Any, usd_joint: UsdJoint) -> None:
+    usd_joint.kind = "ball"
+    if not descriptor.limit.enabled:
         return
-    angles, axis = (joint.limit.lower, joint.limit.upper), np.array(AXES[joint.axis.name])
-    least = min(angles)
+    angles, axis = (descriptor.limit.lower, descriptor.limit.upper), np.array(AXES[descriptor.axis.name])
+    angle = min(angles)
     if angles[0] != angles[1]:
         what = f"an elliptic cone limit of {angles[0]:g} and {angles[1]:g} degrees"
-        effect = f"a round cone of {least:g} degrees"
-        stage.report.add("motion", made.element, what, effect, "use a D6 joint with limits")
-    if least == 0.0:
-        made.kind, made.dofs = "revolute", [Dof("angular", axis, False, DEGREE)]
-    elif least < 180.0:
-        made.cone = least * DEGREE, axis
+        effect = f"a round cone of {angle:g} degrees"
+        stage.report.add("motion", usd_joint.element, what, effect, "use a D6 joint with limits")
+    if angle == 0.0:
+        usd_joint.kind, usd_joint.dofs = "revolute", [Dof("angular", axis, False, DEGREE)]
+    elif angle < 180.0:
+        usd_joint.cone = angle * DEGREE, axis
 
 
-def _distance(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
-    made.kind = "distance"
-    lower = stage.meters * joint.limit.lower if joint.minEnabled else 0.0
-    upper = stage.meters * joint.limit.upper if joint.maxEnabled and joint.limit.upper < UNLIMITED else math.inf
-    made.distances = max(lower, 0.0), upper
+def _distance(stage: UsdStage, descriptor: Any, usd_joint: UsdJoint) -> None:
+    usd_joint.kind = "distance"
+    lower = stage.meters * descriptor.limit.lower if descriptor.minEnabled else 0.0
+    upper = (
+        stage.meters * descriptor.limit.upper
+        if descriptor.maxEnabled and descriptor.limit.upper < UNLIMITED
+        else math.inf
+    )
+    usd_joint.distances = max(lower, 0.0), upper
 
 
 def _drive(drive: Any) -> Any:
     return drive if drive is not None and drive.enabled else None
 
 
-def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
-    limits = {pair.first.name: pair.second for pair in joint.jointLimits}
-    drives = {pair.first.name: pair.second for pair in joint.jointDrives}
+def _d6(stage: UsdStage, descriptor: Any, usd_joint: UsdJoint) -> None:
+    limits = {pair.first.name: pair.second for pair in descriptor.jointLimits}
+    drives = {pair.first.name: pair.second for pair in descriptor.jointDrives}
     if "Distance" in limits:
-        stage.report.add("motion", made.element, "a limit of the distance", "it is not limited", "use a distance joint")
-    for key in _SIX:
+        stage.report.add(
+            "motion", usd_joint.element, "a limit of the distance", "it is not limited", "use a distance joint"
+        )
+    for key in _D6_AXES:
         name, linear = key[0].upper() + key[1:], key.startswith("trans")
         unit, limit = (stage.meters if linear else DEGREE), limits.get(name)
         if limit is not None and limit.enabled and limit.lower > limit.upper:
             continue
         lower, upper = _limits(limit, unit)
         axis, drive = np.array(AXES[name[-1]]), _drive(drives.get(name))
-        if (stage.value(made.path, f"gpusim:{key}:factor") or 1.0) < 0.0:  # to_usd reversed the coordinate
+        if (stage.value(usd_joint.path, f"gpusim:{key}:factor") or 1.0) < 0.0:  # to_usd reversed the coordinate
             axis, unit, lower, upper = -axis, -unit, -upper, -lower
-        made.dofs.append(Dof(key, axis, linear, unit, lower, upper, drive))
-    slides = [dof for dof in made.dofs if dof.linear]
-    plain = all(dof.drive is None and math.isinf(dof.lower) and math.isinf(dof.upper) for dof in made.dofs)
-    counts = len(slides), len(made.dofs) - len(slides)
-    made.kind = "d6"
+        usd_joint.dofs.append(Dof(key, axis, linear, unit, lower, upper, drive))
+    slides = [dof for dof in usd_joint.dofs if dof.linear]
+    plain = all(dof.drive is None and math.isinf(dof.lower) and math.isinf(dof.upper) for dof in usd_joint.dofs)
+    counts = len(slides), len(usd_joint.dofs) - len(slides)
+    usd_joint.kind = "d6"
     if plain and counts[1] == 3 and counts[0] in (0, 3):
-        made.kind, made.dofs = ("free" if slides else "ball"), []
+        usd_joint.kind, usd_joint.dofs = ("free" if slides else "ball"), []
     elif sum(counts) < 2:
-        made.kind = ("fixed", "prismatic" if slides else "revolute")[sum(counts)]
+        usd_joint.kind = ("fixed", "prismatic" if slides else "revolute")[sum(counts)]
 
 
-def _state(stage: UsdStage, path: str, dof: Dof) -> None:
+def _read_state(stage: UsdStage, path: str, dof: Dof) -> None:
     """Read the joint position and velocity from attributes of Isaac Sim and Newton."""
     for form in ("state:{}:physics:{}", "newton:{}:{}"):
         position = stage.value(path, form.format(dof.name, "position"))
@@ -317,37 +332,37 @@ _MAKERS = {
 }
 
 
-def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
+def constrained_pose(joint: UsdJoint, pose: Transform) -> Transform:
     """Return the pose allowed by the joint that is closest to ``pose``.
 
     ``pose`` and the result are poses of the second joint frame in the first joint frame.
     """
-    if not joint.holds:
+    if not joint.determines_pose:
         return pose
-    slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
+    slides, rotations = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
     position = np.zeros(3)
     for dof in slides:
         position = position + dof.axis * (float(pose.position @ dof.axis) if dof.state is None else dof.state)
     if joint.kind == "ball":
         return Transform(position, pose.rotation)
     result = Transform(position)
-    for dof, angle in zip(turns, _angles(turns, pose), strict=True):
+    for dof, angle in zip(rotations, _angles(rotations, pose), strict=True):
         result = result * Transform.from_axis_angle((0, 0, 0), dof.axis, angle)
     return result
 
 
-def _angles(turns: list[Dof], pose: Transform) -> list[float]:
+def _angles(rotations: list[Dof], pose: Transform) -> list[float]:
     """Return the angle (rad) of each rotation: from the file, or the angle closest to ``pose``."""
-    if not turns:
+    if not rotations:
         return []
-    if len(turns) == 1:
-        angles = [twist(pose, turns[0].axis)]
+    if len(rotations) == 1:
+        angles = [twist(pose, rotations[0].axis)]
     else:
-        columns = _columns(turns)
-        angles = list(gimbal_angles(columns.T @ pose.matrix() @ columns))[: len(turns)]
-        if len(turns) == 3 and turns[2].axis @ columns[:, 2] < 0.0:
+        columns = _columns(rotations)
+        angles = list(gimbal_angles(columns.T @ pose.matrix() @ columns))[: len(rotations)]
+        if len(rotations) == 3 and rotations[2].axis @ columns[:, 2] < 0.0:
             angles[2] *= -1.0
-    return [angle if dof.state is None else dof.state for dof, angle in zip(turns, angles, strict=True)]
+    return [angle if dof.state is None else dof.state for dof, angle in zip(rotations, angles, strict=True)]
 
 
 def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
@@ -356,8 +371,8 @@ def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
     return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 
 
-def _columns(turns: list[Dof]) -> Array:
-    return np.stack([turns[0].axis, turns[1].axis, np.cross(turns[0].axis, turns[1].axis)], axis=1)
+def _columns(rotations: list[Dof]) -> Array:
+    return np.stack([rotations[0].axis, rotations[1].axis, np.cross(rotations[0].axis, rotations[1].axis)], axis=1)
 
 
 def twist(pose: Transform, axis: Array) -> float:
@@ -374,11 +389,11 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
     """Return a d6 coordinate's name: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
-    own = len({one.path for one in joint.dofs}) == len(joint.dofs)
-    return dof.label if own else f"{joint.label}:{dof.name}"
+    is_unique = len({one.path for one in joint.dofs}) == len(joint.dofs)
+    return dof.label if is_unique else f"{joint.label}:{dof.name}"
 
 
-def rotation_gap(pose: Transform) -> float:
+def rotation_angle(pose: Transform) -> float:
     """Return the total angle (rad) of a rotation matrix."""
     trace = float(np.trace(matrix_from_quaternion(pose.rotation)))
     return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))

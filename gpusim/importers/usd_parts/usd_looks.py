@@ -23,7 +23,7 @@ _FINISH = {
     "roughness": ("roughness", "reflection_roughness_constant"),
     "metallic": ("metallic", "metallic_constant"),
 }
-_LOST = {
+_UNSUPPORTED_INPUTS = {
     "normal": ("has a normal map", "its surface is smooth"),
     "normalmap_texture": ("has a normal map", "its surface is smooth"),
     "emissiveColor": ("shines", "it does not shine"),
@@ -34,7 +34,7 @@ _COORDINATES = "st"
 
 
 @dataclass(frozen=True)
-class Placing:
+class UvTransform:
     """Texture coordinates from a primvar, with scale, rotation (``angle``, rad) and shift as in UsdTransform2d."""
 
     name: str = _COORDINATES
@@ -45,8 +45,8 @@ class Placing:
     def apply(self, uv: Array) -> Array:
         """Convert values ``uv`` of the primvar to texture coordinates (..., 2) in the image."""
         c, s = math.cos(self.angle), math.sin(self.angle)
-        placed: Array = (uv * self.scale) @ np.array([[c, s], [-s, c]]) + self.shift
-        return placed
+        transformed: Array = (uv * self.scale) @ np.array([[c, s], [-s, c]]) + self.shift
+        return transformed
 
 
 @dataclass(frozen=True)
@@ -56,24 +56,24 @@ class Surface:
     Attributes:
         color: sRGB color (0 to 1), the mean color of a texture, or None for the viewer's default color.
         look: transparency, finish and texture.
-        placing: texture coordinates.
+        uv_transform: texture coordinates.
         material: name of the material, for findings in the report.
     """
 
     color: Color | None = None
     look: Look = Look()
-    placing: Placing = Placing()
+    uv_transform: UvTransform = UvTransform()
     material: str = ""
 
 
 def prim_surface(stage: UsdStage, prim: Any) -> Surface:
     """Return the look of a prim: its material, or else the means of displayColor and displayOpacity."""
-    found = bound_surface(stage, prim)
-    if found is not None and (found.color is not None or found.look.texture is not None):
-        return found
+    surface = bound_surface(stage, prim)
+    if surface is not None and (surface.color is not None or surface.look.texture is not None):
+        return surface
     shown, opacity = _mean(prim, "displayColor", 3), _mean(prim, "displayOpacity", 1)
-    look = Look() if found is None else found.look
-    if opacity is not None and found is None and opacity[0] < 1.0:
+    look = Look() if surface is None else surface.look
+    if opacity is not None and surface is None and opacity[0] < 1.0:
         look = Look(alpha=max(float(opacity[0]), 0.0))
     return Surface(None if shown is None else srgb(shown), look)
 
@@ -97,26 +97,26 @@ def bound_surface(stage: UsdStage, prim: Any) -> Surface | None:
     if path not in stage.surfaces:
         shader = material.ComputeSurfaceSource()[0] or material.ComputeSurfaceSource("mdl")[0]
         stage.surfaces[path] = _surface(stage, material.GetPrim().GetName(), shader) if shader else None
-    found: Surface | None = stage.surfaces[path]
-    return found
+    surface: Surface | None = stage.surfaces[path]
+    return surface
 
 
 def _surface(stage: UsdStage, name: str, shader: Any) -> Surface:
-    color, texture, placing = _painted(stage, name, shader)
+    color, texture, uv_transform = _color_and_texture(stage, name, shader)
     if texture is not None:
         if _source(shader, "opacity") is None and texture.pixels.shape[2] == 4:
             texture = replace(texture, pixels=texture.pixels[..., :3])  # the fourth channel is not opacity
         color = texture.mean()
-    for i, (what, effect) in _LOST.items():
+    for i, (what, effect) in _UNSUPPORTED_INPUTS.items():
         if _has_effect(shader, i):
             stage.report.add("look", f"material '{name}'", what, effect)
-    numbers = {word: _share(shader, inputs) for word, inputs in _FINISH.items()}
+    numbers = {word: _fraction(shader, inputs) for word, inputs in _FINISH.items()}
     if numbers["alpha"] == 1.0:
         numbers["alpha"] = None
-    return Surface(color, Look(**numbers, texture=texture), placing, name)
+    return Surface(color, Look(**numbers, texture=texture), uv_transform, name)
 
 
-def _share(shader: Any, inputs: tuple[str, ...]) -> float | None:
+def _fraction(shader: Any, inputs: tuple[str, ...]) -> float | None:
     """Return the first of ``inputs`` whose value is a number from 0 to 1, or None."""
     values = [_constant(shader, name) for name in inputs]
     return next((float(v) for v in values if isinstance(v, int | float) and 0.0 <= v <= 1.0), None)
@@ -132,38 +132,38 @@ def _has_effect(shader: Any, name: str) -> bool:
     return name != "normal" and bool(np.any(np.asarray(value, float) != 0.0))
 
 
-def _painted(stage: UsdStage, name: str, shader: Any) -> tuple[Color | None, Texture | None, Placing]:
+def _color_and_texture(stage: UsdStage, name: str, shader: Any) -> tuple[Color | None, Texture | None, UvTransform]:
     """Return mean color, texture and texture coordinates of a surface."""
     for i in _TEXTURE_INPUTS:
         picture = _constant(shader, i)
         if getattr(picture, "path", None):
-            return None, _texture(stage, name, picture), Placing()
+            return None, _texture(stage, name, picture), UvTransform()
     for i in _COLOR_INPUTS:
         if not shader.GetInput(i):
             continue
         value = _constant(shader, i)
         if value is not None:
-            return srgb(np.array(value, float)[:3]), None, Placing()
+            return srgb(np.array(value, float)[:3]), None, UvTransform()
         source = _source(shader, i)
         texture = None
         if source is not None and source.GetIdAttr().Get() == "UsdUVTexture":
             texture = _uv_texture(stage, name, source)
             if texture is not None:
-                return None, texture, _placing(source)
+                return None, texture, _uv_transform(source)
             value = _constant(source, "fallback")
         else:
             stage.report.add("look", f"material '{name}'", "has a network of shaders", "it is drawn in one color")
-        own = value if value is not None else shader.GetInput(i).GetAttr().Get()
-        return None if own is None else srgb(np.array(own, float)[:3]), None, Placing()
-    return None, None, Placing()
+        color = value if value is not None else shader.GetInput(i).GetAttr().Get()
+        return None if color is None else srgb(np.array(color, float)[:3]), None, UvTransform()
+    return None, None, UvTransform()
 
 
 def _constant(shader: Any, name: str) -> Any:
     """Return the constant value of an input, or None if a shader computes the value."""
     from pxr import UsdShade
 
-    given = shader.GetInput(name)
-    sources = given.GetValueProducingAttributes() if given else []
+    shader_input = shader.GetInput(name)
+    sources = shader_input.GetValueProducingAttributes() if shader_input else []
     if not sources or any(UsdShade.Output.IsOutput(source) for source in sources):
         return None
     return sources[0].Get()
@@ -173,8 +173,8 @@ def _source(shader: Any, name: str) -> Any:
     """Return the shader whose output an input is connected to, or None."""
     from pxr import UsdShade
 
-    given = shader.GetInput(name)
-    for source in given.GetValueProducingAttributes() if given else []:
+    shader_input = shader.GetInput(name)
+    for source in shader_input.GetValueProducingAttributes() if shader_input else []:
         if UsdShade.Output.IsOutput(source):
             return UsdShade.Shader(source.GetPrim())
     return None
@@ -188,7 +188,7 @@ def _uv_texture(stage: UsdStage, name: str, shader: Any) -> Texture | None:
     texture = _texture(stage, name, file)
     if texture is None:
         return None
-    scale = np.ones(3) if (given := _constant(shader, "scale")) is None else np.clip(np.array(given, float)[:3], 0, 1)
+    scale = np.ones(3) if (value := _constant(shader, "scale")) is None else np.clip(np.array(value, float)[:3], 0, 1)
     if np.all(scale == 1.0):
         return texture
     pixels = texture.pixels.astype(float)
@@ -196,19 +196,19 @@ def _uv_texture(stage: UsdStage, name: str, shader: Any) -> Texture | None:
     return replace(texture, pixels=np.rint(pixels).astype(np.uint8))
 
 
-def _placing(shader: Any) -> Placing:
+def _uv_transform(shader: Any) -> UvTransform:
     """Return the texture coordinates of a UsdUVTexture."""
-    reader, placing = _source(shader, "st"), Placing()
+    reader, uv_transform = _source(shader, "st"), UvTransform()
     if reader is not None and reader.GetIdAttr().Get() == "UsdTransform2d":
         scale, shift = (_constant(reader, i) for i in ("scale", "translation"))
-        placing = Placing(
+        uv_transform = UvTransform(
             scale=(1.0, 1.0) if scale is None else (float(scale[0]), float(scale[1])),
             angle=math.radians(float(_constant(reader, "rotation") or 0.0)),
             shift=(0.0, 0.0) if shift is None else (float(shift[0]), float(shift[1])),
         )
         reader = _source(reader, "in")
     name = None if reader is None else _constant(reader, "varname")
-    return replace(placing, name=str(name or _COORDINATES))
+    return replace(uv_transform, name=str(name or _COORDINATES))
 
 
 def _texture(stage: UsdStage, name: str, asset: Any) -> Texture | None:

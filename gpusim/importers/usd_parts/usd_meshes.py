@@ -43,16 +43,16 @@ def read_mesh(stage: UsdStage, path: str) -> Triangles:
         or (len(corners) and not 0 <= corners.min() <= corners.max() < len(points))
     ):
         return Triangles(points, np.zeros((0, 3), int), np.zeros(0, int), np.zeros((0, 3), int))
-    places, faces = fans(counts)
+    corner_indices, faces = fan_triangles(counts)
     holes = np.array(mesh.GetHoleIndicesAttr().Get() or (), int)
-    kept = ~np.isin(faces, holes)
-    places, faces = places[kept], faces[kept]
+    is_kept = ~np.isin(faces, holes)
+    corner_indices, faces = corner_indices[is_kept], faces[is_kept]
     if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
-        places = places[:, ::-1]
-    return Triangles(points, corners[places], faces, places)
+        corner_indices = corner_indices[:, ::-1]
+    return Triangles(points, corners[corner_indices], faces, corner_indices)
 
 
-def fans(counts: Array) -> tuple[Array, Array]:
+def fan_triangles(counts: Array) -> tuple[Array, Array]:
     """Divide each polygon into a fan of triangles around the polygon's first corner.
 
     Return the triangles (m, 3) and the polygon index (m,) of each triangle. Triangles are indices into the list of
@@ -71,16 +71,16 @@ def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array,
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))
-    rest = np.ones(len(faces), bool)
+    remaining = np.ones(len(faces), bool)
     parts: list[tuple[Array, Surface]] = []
     for subset in UsdGeom.Subset.GetAllGeomSubsets(mesh):
-        chosen = rest & np.isin(faces, np.array(subset.GetIndicesAttr().Get() or (), int))
+        chosen = remaining & np.isin(faces, np.array(subset.GetIndicesAttr().Get() or (), int))
         surface = bound_surface(stage, subset.GetPrim())
         if subset.GetElementTypeAttr().Get() == UsdGeom.Tokens.face and surface is not None and chosen.any():
             parts.append((chosen, surface))
-            rest = rest & ~chosen
-    if rest.any():
-        parts.append((rest, prim_surface(stage, stage.prim(path))))
+            remaining = remaining & ~chosen
+    if remaining.any():
+        parts.append((remaining, prim_surface(stage, stage.prim(path))))
     return parts
 
 
@@ -112,9 +112,9 @@ def corner_normals(stage: UsdStage, path: str, mesh: Triangles) -> Array | None:
     prim = UsdGeom.Mesh(stage.prim(path))
     if prim.GetSubdivisionSchemeAttr().Get() != UsdGeom.Tokens.none:
         return None
-    found = UsdGeom.PrimvarsAPI(prim).GetPrimvar("normals")
-    if found and found.HasValue():
-        return corner_values(mesh, found, 3)
+    primvar = UsdGeom.PrimvarsAPI(prim).GetPrimvar("normals")
+    if primvar and primvar.HasValue():
+        return corner_values(mesh, primvar, 3)
     values = np.array(prim.GetNormalsAttr().Get() or (), float).reshape(-1, 3)
     where = mesh.corners if str(prim.GetNormalsInterpolation()) == "faceVarying" else mesh.triangles
     return values[where] if len(where) and where.max() < len(values) else None

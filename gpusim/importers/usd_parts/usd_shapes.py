@@ -26,14 +26,15 @@ from gpusim.typing import Array
 
 HULL_VERTICES = 64
 """Maximum number of vertices of a mesh's hull. More vertices make contacts slower, but not more accurate."""
-GREATEST_SIZE = 1e6
+MAX_COORDINATE = 1e6
 """Maximum valid coordinate of mesh points, m."""
 _OTHER_TYPES = ("CustomShape", "SpherePointsShape")
-LAID = {
+AXIS_ROTATIONS = {
     "X": Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2.0),
     "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
     "Z": Transform(),
 }
+"""Rotation from the z axis (axis of the builder's shapes) to the axis of a USD shape."""
 
 
 @dataclass
@@ -69,25 +70,25 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
     """Return a dict of the colliders in the order of the file: path -> collider."""
     enabled_bodies = {path for path, body in stage.of("RigidBody") if body.rigidBodyEnabled}
     materials = {path: item for path, item in stage.of("RigidBodyMaterial")}
-    found = {path: (kind, item) for kind in (*_BASIC, "MeshShape") for path, item in stage.of(kind)}
+    items = {path: (kind, item) for kind in (*_BASIC, "MeshShape") for path, item in stage.of(kind)}
     colliders = {}
     for path in (str(prim.GetPath()) for prim in stage.prims()):
-        if path in found:
-            kind, item = found[path]
+        if path in items:
+            kind, item = items[path]
             body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
-            made = _read(stage, path, kind, item, body, meshes)
-            if made is not None:
-                made.material = _material(stage, path, item, materials)
-                colliders[path] = made
+            collider = _read(stage, path, kind, item, body, meshes)
+            if collider is not None:
+                collider.material = _material(stage, path, item, materials)
+                colliders[path] = collider
     for kind in _OTHER_TYPES:
         for path, item in stage.of(kind):
             body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
             what = f"is a {kind.removesuffix('Shape').lower()}"
-            _leave_out(stage, path, body, what, "use a mesh or a basic shape")
+            _report_missing(stage, path, body, what, "use a mesh or a basic shape")
     return colliders
 
 
-def _leave_out(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
+def _report_missing(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
     """Report a missing collider. The severity is "motion" if the collider contributes to the body's mass."""
     severity = "contact"
     if body != WORLD:
@@ -99,21 +100,21 @@ def _leave_out(stage: UsdStage, path: str, body: str, what: str, fix: str = "") 
 def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: str) -> Collider | None:
     frame = stage.frame(item.localPos, item.localRot, path)
     xform = frame if body != WORLD else stage.world * frame
-    made = Collider(path, body, [], bool(item.collisionEnabled), Material())
-    made.owner = str(item.rigidBody)
-    made.groups = frozenset(str(group) for group in item.collisionGroups)
-    made.filtered = tuple(str(other) for other in item.filteredCollisions)
+    collider = Collider(path, body, [], bool(item.collisionEnabled), Material())
+    collider.owner = str(item.rigidBody)
+    collider.groups = frozenset(str(group) for group in item.collisionGroups)
+    collider.filtered = tuple(str(other) for other in item.filteredCollisions)
     scratch, unit = ModelBuilder(), stage.meters
     if "1" in kind and abs(item.topRadius - item.bottomRadius) > 1e-6 * item.topRadius:
-        _leave_out(stage, path, body, "has different radii at its ends", "use a mesh")
+        _report_missing(stage, path, body, "has different radii at its ends", "use a mesh")
         return None
     if kind == "MeshShape":
-        pieces = _mesh_pieces(stage, made, item, xform, meshes)
+        pieces = _mesh_pieces(stage, collider, item, xform, meshes)
     else:
-        laid = LAID[item.axis.name] if hasattr(item, "axis") else Transform()
-        if kind == "ConeShape" and _is_upside_down(stage, made, item, xform):
-            laid = laid * _OVER
-        pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * laid)]
+        rotation = AXIS_ROTATIONS[item.axis.name] if hasattr(item, "axis") else Transform()
+        if kind == "ConeShape" and _is_upside_down(stage, collider, item, xform):
+            rotation = rotation * _FLIP
+        pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * rotation)]
         _check_scale(stage, path, kind, item)
     for form, sizes, pose in pieces:
         try:
@@ -122,10 +123,10 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
                 more = {"max_vertices": HULL_VERTICES} if form == "hull" else {}
                 getattr(scratch, f"add_shape_{form}")(-1, *sizes, xform=pose, **more)
         except ModelError as why:
-            _leave_out(stage, path, body, str(why).split(": ", 1)[-1])
+            _report_missing(stage, path, body, str(why).split(": ", 1)[-1])
             continue
-        made.forms.append((form, scratch.shapes[-1].params, pose))
-    return made if made.forms else None
+        collider.forms.append((form, scratch.shapes[-1].params, pose))
+    return collider if collider.forms else None
 
 
 _BASIC = {
@@ -140,14 +141,14 @@ _BASIC = {
 }
 
 
-_OVER = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi)
+_FLIP = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi)
 
 
-def _is_upside_down(stage: UsdStage, made: Collider, item: Any, xform: Transform) -> bool:
+def _is_upside_down(stage: UsdStage, collider: Collider, item: Any, xform: Transform) -> bool:
     """Return whether the prim's scale mirrors a cone along its axis."""
     axis = "XYZ".index(item.axis.name)
-    base = stage.pose(made.body) if made.body != WORLD else Transform()
-    return bool(stage.matrix(made.path)[:3, axis] @ (base * xform).matrix()[:, axis] < 0.0)
+    base = stage.pose(collider.body) if collider.body != WORLD else Transform()
+    return bool(stage.matrix(collider.path)[:3, axis] @ (base * xform).matrix()[:, axis] < 0.0)
 
 
 def _sizes(kind: str, item: Any, unit: float) -> tuple[Any, ...]:
@@ -164,32 +165,32 @@ def _check_scale(stage: UsdStage, path: str, kind: str, item: Any) -> None:
     scale = np.linalg.norm(matrix, axis=0)
     if np.abs(np.triu(matrix.T @ matrix, 1)).max() > 1e-3 * scale.max() ** 2:
         what = "is sheared, since prims above it have unequal scales"
-        stage.report.add("contact", f"collider '{path}'", what, "its shape has right angles", "use a mesh")
+        stage.report.add("contact", f"collider '{path}'", what, "its shape is not sheared", "use a mesh")
     if kind in ("CubeShape", "PlaneShape"):
         return
     round_axes = [k for k in range(3) if kind == "SphereShape" or "XYZ"[k] != item.axis.name]
     values = scale[round_axes]
     if np.ptp(values) > 1e-3 * values.max():
         what = f"has unequal scales {', '.join(f'{s / stage.meters:.4g}' for s in values)} across its round side"
-        stage.report.add("contact", f"collider '{path}'", what, "it has the greatest one", "use a mesh")
+        stage.report.add("contact", f"collider '{path}'", what, "it has the largest scale", "use a mesh")
 
 
 def _mesh_pieces(
-    stage: UsdStage, made: Collider, item: Any, xform: Transform, meshes: str
+    stage: UsdStage, collider: Collider, item: Any, xform: Transform, meshes: str
 ) -> list[tuple[str, tuple[Any, ...], Transform]]:
-    mesh = read_mesh(stage, made.path)
+    mesh = read_mesh(stage, collider.path)
     points, triangles = mesh.points, mesh.triangles
-    matrix = stage.matrix(made.path)
-    base = stage.pose(made.body) if made.body != WORLD else Transform()
-    if made.body != WORLD and np.linalg.det(matrix[:3, :3]) < 0.0:
+    matrix = stage.matrix(collider.path)
+    base = stage.pose(collider.body) if collider.body != WORLD else Transform()
+    if collider.body != WORLD and np.linalg.det(matrix[:3, :3]) < 0.0:
         triangles = triangles[:, ::-1]
     world = points @ matrix[:3, :3].T + matrix[:3, 3]
     local = (base * xform).inverse().apply(world)
     how = str(item.approximation)
-    stage.used.add((made.path, "physics:approximation"))
-    if not len(points) or not np.abs(local).max() < GREATEST_SIZE:  # False for NaN, too, which would abort coacd
+    stage.used.add((collider.path, "physics:approximation"))
+    if not len(points) or not np.abs(local).max() < MAX_COORDINATE:  # False for NaN, too, which would abort coacd
         what = "its mesh has no points" if not len(points) else "a point of its mesh is not finite or far away"
-        _leave_out(stage, made.path, made.body, what)
+        _report_missing(stage, collider.path, collider.body, what)
         return []
     if how == "boundingSphere":
         center = 0.5 * (local.min(axis=0) + local.max(axis=0))
@@ -199,15 +200,15 @@ def _mesh_pieces(
         center, half = 0.5 * (local.min(axis=0) + local.max(axis=0)), 0.5 * np.ptp(local, axis=0)
         return [("box", (tuple(np.maximum(half, 1e-4)),), xform * Transform(center))]
     if how in ("", "none", "meshSimplification", "sdf"):
-        made.mesh = xform.apply(local), triangles
-        if made.body == WORLD and len(triangles):
+        collider.mesh = xform.apply(local), triangles
+        if collider.body == WORLD and len(triangles):
             return [("triangle_mesh", ((local, triangles),), xform)]
     if meshes == "decompose" and how != "convexHull":
-        parts = _decompose(stage, made.path, local, triangles)
+        parts = _decompose(stage, collider.path, local, triangles)
         if parts:
             return [("hull", (part,), xform) for part in parts]
     elif how != "convexHull":
-        _report_hull(stage, made.path, local, triangles, how or "none")
+        _report_hull(stage, collider.path, local, triangles, how or "none")
     return [("hull", (local,), xform)]
 
 
@@ -249,11 +250,11 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
     if len(bound) > 1:
         what = f"has {len(bound)} physics materials"
         stage.report.add("contact", f"collider '{path}'", what, f"{bound[0]} applies to all faces")
-    name, found = bound[0], materials[bound[0]]
+    name, descriptor = bound[0], materials[bound[0]]
     element = f"material '{name}'"
     names = ("staticFriction", "dynamicFriction", "restitution", "density")
     stage.used.update((name, f"physics:{key}") for key in names)
-    static, sliding = float(found.staticFriction), max(float(found.dynamicFriction), 0.0)
+    static, sliding = float(descriptor.staticFriction), max(float(descriptor.dynamicFriction), 0.0)
     if stage.value(name, "physics:staticFriction") is not None and abs(static - sliding) > 1e-6:
         what = f"static friction {static:g} and dynamic friction {sliding:g} differ"
         stage.report.add("contact", element, what, f"{sliding:g} applies to both")
@@ -269,8 +270,8 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
     roll = max(rolls[0], rolls[1] if condim >= 6 else 0.0)
     return Material(
         friction=sliding,
-        restitution=min(max(float(found.restitution), 0.0), 1.0),
-        density=float(found.density) * stage.kilograms / stage.meters**3 if found.density > 0.0 else 1000.0,
+        restitution=min(max(float(descriptor.restitution), 0.0), 1.0),
+        density=float(descriptor.density) * stage.kilograms / stage.meters**3 if descriptor.density > 0.0 else 1000.0,
         spinning_friction=max(spin, 0.0) * stage.meters,
         rolling_friction=max(roll, 0.0) * stage.meters,
         combine=str(mode) if str(mode) in ("min", "max", "multiply") else "mean",
@@ -305,12 +306,12 @@ def add_shapes(
         for kind, params, pose in collider.forms:
             label = stage.label("shape", collider.path)
             try:
-                made = builder.add_shape(kind, index, params, offset * pose, collider.material, label)
+                shape = builder.add_shape(kind, index, params, offset * pose, collider.material, label)
             except ModelError as why:
                 stage.report.add("contact", f"collider '{collider.path}'", str(why).split(": ", 1)[-1], "left out")
                 continue
-            collider.shapes.append(made)
-            stage.report.shapes.setdefault(owner, []).append(made)
+            collider.shapes.append(shape)
+            stage.report.shapes.setdefault(owner, []).append(shape)
 
 
 def filter_pairs(
@@ -322,18 +323,18 @@ def filter_pairs(
     self_collisions: bool | None,
 ) -> None:
     """Apply collision groups, filtered pairs, self-collision settings, and joints whose two bodies may collide."""
-    silent = _without_self_collisions(stage, bodies, self_collisions)
-    _set_groups(stage, builder, colliders, silent)
-    owned = _shapes_under(colliders)
+    articulation_of = _without_self_collisions(stage, bodies, self_collisions)
+    _set_groups(stage, builder, colliders, articulation_of)
+    shapes_under = _shapes_under(colliders)
     pairs = [(c.path, other) for c in colliders.values() for other in c.filtered]
     for kind in ("RigidBody", "Articulation"):
         pairs += [(path, str(other)) for path, item in stage.of(kind) for other in item.filteredCollisions]
     for first, second in pairs:
-        _exclude(builder, owned(first), owned(second))
+        _exclude(builder, shapes_under(first), shapes_under(second))
     for joint in joints:
         if WORLD in joint.bodies:
             if not joint.collide and joint.anchors[joint.bodies.index(WORLD)]:
-                _exclude(builder, *(_anchored(builder, bodies, colliders, joint, end) for end in (0, 1)))
+                _exclude(builder, *(_shapes_at_end(builder, bodies, colliders, joint, end) for end in (0, 1)))
             continue
         one, other = (bodies[path].index for path in joint.bodies)
         if joint.kind == "latch" and not joint.collide:
@@ -347,7 +348,7 @@ def filter_pairs(
                         builder.add_collision_pair(a, b)
 
 
-def _anchored(
+def _shapes_at_end(
     builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider], joint: UsdJoint, end: int
 ) -> list[int]:
     """Return the shapes at one end of a joint: of a body, a static collider or a disabled body."""
@@ -360,53 +361,55 @@ def _anchored(
 
 def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int]) -> None:
     """Exclude collisions between shapes of ``first`` and shapes of ``second``."""
-    listed = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
+    existing = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
     for a in first:
         for b in second:
-            if builder.shapes[a].body != builder.shapes[b].body and frozenset((a, b)) not in listed:
+            if builder.shapes[a].body != builder.shapes[b].body and frozenset((a, b)) not in existing:
                 builder.exclude_collision_pair(a, b)
-                listed.add(frozenset((a, b)))
+                existing.add(frozenset((a, b)))
 
 
 def _shapes_under(colliders: Mapping[str, Collider]) -> Any:
-    def owned(path: str) -> list[int]:
+    def shapes_under(path: str) -> list[int]:
         inside = (c for c in colliders.values() if (c.path + "/").startswith(path + "/") or c.body == path)
         return [shape for collider in inside for shape in collider.shapes]
 
-    return owned
+    return shapes_under
 
 
-def _without_self_collisions(stage: UsdStage, bodies: Mapping[str, UsdBody], wanted: bool | None) -> dict[str, str]:
+def _without_self_collisions(
+    stage: UsdStage, bodies: Mapping[str, UsdBody], self_collisions: bool | None
+) -> dict[str, str]:
     """Return a dict: path of a body -> articulation of this body, for articulations without self-collisions."""
-    silent: dict[str, str] = {}
+    articulation_of: dict[str, str] = {}
     for path, item in stage.of("Articulation"):
         roots = [path, *(str(root) for root in item.rootPrims)]
         names = ("physxArticulation:enabledSelfCollisions", "newton:selfCollisionEnabled")
-        off = any(stage.value(root, name) is False for root in roots for name in names)
-        if wanted is False or (wanted is None and off):
-            silent.update((str(body), path) for body in item.articulatedBodies)
-    if wanted is False and not silent:
-        silent = dict.fromkeys(bodies, "robot")
-    return silent
+        is_disabled = any(stage.value(root, name) is False for root in roots for name in names)
+        if self_collisions is False or (self_collisions is None and is_disabled):
+            articulation_of.update((str(body), path) for body in item.articulatedBodies)
+    if self_collisions is False and not articulation_of:
+        articulation_of = dict.fromkeys(bodies, "robot")
+    return articulation_of
 
 
 def _set_groups(
-    stage: UsdStage, builder: ModelBuilder, colliders: Mapping[str, Collider], silent: Mapping[str, str]
+    stage: UsdStage, builder: ModelBuilder, colliders: Mapping[str, Collider], articulation_of: Mapping[str, str]
 ) -> None:
     from pxr import UsdPhysics
 
     classes: dict[tuple[frozenset[str], str], list[int]] = {}
     for collider in colliders.values():
-        key = collider.groups, silent.get(collider.body, "")
+        key = collider.groups, articulation_of.get(collider.body, "")
         classes.setdefault(key, []).extend(collider.shapes)
     classes = {key: shapes for key, shapes in classes.items() if shapes}
     table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(stage.stage)
 
-    def apart(a: tuple[frozenset[str], str], b: tuple[frozenset[str], str]) -> bool:
+    def is_filtered(a: tuple[frozenset[str], str], b: tuple[frozenset[str], str]) -> bool:
         same = bool(a[1]) and a[1] == b[1]
         return same or any(not table.IsCollisionEnabled(g, h) for g in a[0] for h in b[0])
 
-    rules = [pair for pair in combinations_with_replacement(classes, 2) if apart(*pair)]
+    rules = [pair for pair in combinations_with_replacement(classes, 2) if is_filtered(*pair)]
     named = {key: f"usd{number}" for number, key in enumerate(classes) if any(key in pair for pair in rules)}
     if len(named) > 30:  # the builder has 32 bits for groups
         for a, b in rules:

@@ -44,7 +44,7 @@ class UsdStage:
     Attributes:
         meters, kilograms: the file's units.
         world: pose of the file's world in the builder's world, including the rotation from y up to z up.
-        found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
+        objects: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
         surfaces: cache of looks: path of a material -> look of the material.
         assets: files in memory.
         search: search path for other files.
@@ -66,7 +66,7 @@ class UsdStage:
         _check_types(stage)
         self.upright = upright
         self.world = (xform or Transform()) * upright
-        self.found = _parse(stage)
+        self.objects = _parse(stage)
         self._cache = UsdGeom.XformCache()
         self._labels: dict[str, set[str]] = {}
         # For mirrored bodies, the parser's joint frames refer to the parser's body frames.
@@ -82,7 +82,7 @@ class UsdStage:
 
     def of(self, *kinds: str) -> list[tuple[str, Any]]:
         """Return pairs (path, descriptor) of all objects of the types ``kinds``, sorted by type."""
-        return [pair for kind in kinds for pair in self.found.get(kind, ())]
+        return [pair for kind in kinds for pair in self.objects.get(kind, ())]
 
     def prim(self, path: str) -> Any:
         """Return the prim at ``path``."""
@@ -154,21 +154,21 @@ class UsdStage:
         from pxr import Ar
 
         name = asset.path.replace("\\", "/")
-        for own, content in self.assets.items():
-            if name == own or name.endswith("/" + own.removeprefix("./")):
+        for asset_name, content in self.assets.items():
+            if name == asset_name or name.endswith("/" + asset_name.removeprefix("./")):
                 return bytes(content)
         opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(asset.resolvedPath)) if asset.resolvedPath else None
         if opened:
             return bytes(opened.GetBuffer())
-        return Path(self.search.need(name)).read_bytes()
+        return Path(self.search.require(name)).read_bytes()
 
     def gravity(self) -> tuple[float, float, float]:
         """Return the gravity vector (m/s2) of the file's first physics scene, in the builder's axes (z up)."""
         size, direction = 9.81, np.array([0.0, 0.0, -1.0])
         scenes = self.of("Scene")
         for path, scene in scenes[:1]:
-            given = float(scene.gravityMagnitude)
-            size = given * self.meters if 0.0 <= given < math.inf else size
+            magnitude = float(scene.gravityMagnitude)
+            size = magnitude * self.meters if 0.0 <= magnitude < math.inf else size
             vector = np.array([float(x) for x in scene.gravityDirection])
             if np.linalg.norm(vector) > 0.0:
                 direction = self.upright.rotate(vector / np.linalg.norm(vector))
@@ -229,7 +229,7 @@ def usd_warnings(report: ImportReport) -> Iterator[None]:
     for item in diagnostics.TakeUncoalescedDiagnostics():
         message = " ".join(item.commentary.split())
         if "invalid inertia tensor" not in message:
-            report.add("motion", "", f"usd-core warns: {message[:300]}", "what it concerns may be missing")
+            report.add("motion", "", f"usd-core warns: {message[:300]}", "the affected element may be missing")
 
 
 def _existing(path: str | os.PathLike[str], assets: Mapping[str, bytes] | None, scratch: str) -> str:
@@ -291,12 +291,12 @@ def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
 def _parse(stage: Any) -> dict[str, list[tuple[str, Any]]]:
     from pxr import UsdPhysics
 
-    # usd-core 26.11 warns about the old name
+    # usd-core 26.11 deprecates the name of this function
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        found = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])
+        parsed = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])
     objects: dict[str, list[tuple[str, Any]]] = {}
-    for kind, (paths, descriptors) in found.items():
+    for kind, (paths, descriptors) in parsed.items():
         name = str(kind).split(".")[-1]
         objects[name] = [(str(path), item) for path, item in zip(paths, descriptors, strict=True) if item.isValid]
     return objects
@@ -319,7 +319,7 @@ def _rigid(matrix: Array) -> Array:
     axes = columns / np.where(lengths > 0.0, lengths, 1.0)
     if np.linalg.det(axes) < 0.0:
         axes = -axes
-    left, _, right = np.linalg.svd(axes)
+    u, _, vt = np.linalg.svd(axes)
     pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = left @ right, matrix[:3, 3]
+    pose[:3, :3], pose[:3, 3] = u @ vt, matrix[:3, 3]
     return pose

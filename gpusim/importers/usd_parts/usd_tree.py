@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.importers.inertia import MassProperties, combine, parallel_axis
 from gpusim.importers.report import ImportReport
 from gpusim.importers.usd_parts.usd_bodies import UsdBody
-from gpusim.importers.usd_parts.usd_joints import WORLD, UsdJoint, held_pose, rotation_gap
+from gpusim.importers.usd_parts.usd_joints import WORLD, UsdJoint, constrained_pose, rotation_angle
 from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Array
 
@@ -37,7 +37,7 @@ class Tree:
     grounded: set[str] = field(default_factory=set)
 
 
-def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
+def connect_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
     """Return the joints, with merged bodies replaced by the bodies that contain them."""
 
     def end(path: str, frame: Transform) -> tuple[str, Transform]:
@@ -50,15 +50,15 @@ def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[
     return moved
 
 
-def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree."""
+def spanning_tree(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
+    """Return the spanning tree of the joints. ``first`` lists bodies that preferably become roots."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}
     hosts.sort(key=lambda path: path in children)
     kinematic = [path for path in hosts if bodies[path].kinematic]
     for joint, other in ends.get(WORLD, ()):
-        if joint.holds and other not in tree.roots and other not in tree.carrier:
+        if joint.determines_pose and other not in tree.roots and other not in tree.carrier:
             tree.grounded.add(other)
             tree.carrier[other] = joint
             _grow(tree, other, ends, bodies)
@@ -104,17 +104,17 @@ def set_base(
             if root not in tree.grounded and _is_robot(bodies, joints, root):
                 joints = [*joints, _base_joint(bodies[root], "fixed")]
     elif fixed_base is False:
-        held = {root: tree.carrier[root] for root in tree.grounded if tree.carrier[root].kind in ("fixed", "latch")}
-        joints = [joint for joint in joints if not any(joint is base for base in held.values())]
-        joints += [_base_joint(bodies[root], "free") for root in held]
+        fixed = {root: tree.carrier[root] for root in tree.grounded if tree.carrier[root].kind in ("fixed", "latch")}
+        joints = [joint for joint in joints if not any(joint is base for base in fixed.values())]
+        joints += [_base_joint(bodies[root], "free") for root in fixed]
     return joints
 
 
 def free_bases(bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree) -> list[UsdJoint]:
     """Return a free joint between the world and the root of each floating robot."""
-    tied = {joint.bodies[1] for joint in joints if joint.bodies[0] == WORLD}
-    tied |= {joint.bodies[0] for joint in joints if joint.bodies[1] == WORLD}
-    roots = [root for root in tree.roots if root not in tied and _is_robot(bodies, joints, root)]
+    grounded = {joint.bodies[1] for joint in joints if joint.bodies[0] == WORLD}
+    grounded |= {joint.bodies[0] for joint in joints if joint.bodies[1] == WORLD}
+    roots = [root for root in tree.roots if root not in grounded and _is_robot(bodies, joints, root)]
     return [_base_joint(bodies[root], "free") for root in roots]
 
 
@@ -127,28 +127,28 @@ def _base_joint(body: UsdBody, kind: str) -> UsdJoint:
     return UsdJoint("", f"world_to_{body.label}", kind, (WORLD, body.path), frames, False)
 
 
-def place(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree, report: ImportReport) -> None:
+def satisfy_joints(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree, report: ImportReport) -> None:
     """Move bodies to poses that satisfy their joints. Report moved bodies and loops that do not close."""
     moved = {}
     for path in tree.order:
         joint = tree.carrier.get(path)
         if joint is not None:
-            pose = _held(bodies, joint, path)
+            pose = _constrained_body_pose(bodies, joint, path)
             step = bodies[path].pose.inverse() * pose
             bodies[path].pose = pose
-            moved[path] = float(np.linalg.norm(step.position)), rotation_gap(step)
-    given = {path for path, joint in tree.carrier.items() if any(dof.state is not None for dof in joint.dofs)}
-    wrong = {p: d for p, d in moved.items() if d[0] > POSITION_TOLERANCE or d[1] > ANGLE_TOLERANCE}
-    if given and wrong:
+            moved[path] = float(np.linalg.norm(step.position)), rotation_angle(step)
+    stated = {path for path, joint in tree.carrier.items() if any(dof.state is not None for dof in joint.dofs)}
+    deviations = {p: d for p, d in moved.items() if d[0] > POSITION_TOLERANCE or d[1] > ANGLE_TOLERANCE}
+    if stated and deviations:
         report.add("info", "", "the file gives positions of joints", "the bodies start in them")
-    elif wrong:
-        path, (distance, angle) = max(wrong.items(), key=lambda item: item[1])
+    elif deviations:
+        path, (distance, angle) = max(deviations.items(), key=lambda item: item[1])
         what = f"does not fit its joint by {distance:.3g} m, {math.degrees(angle):.3g} degrees"
-        more = f" (and {len(wrong) - 1} bodies more)" if len(wrong) > 1 else ""
+        more = f" (and {len(deviations) - 1} more bodies)" if len(deviations) > 1 else ""
         report.add("motion", bodies[path].element, what + more, "its joint determines its pose", "correct its pose")
     carriers = {id(joint) for joint in tree.carrier.values()}
     for joint in joints:
-        if id(joint) not in carriers and joint.holds:
+        if id(joint) not in carriers and joint.determines_pose:
             _check_loop(bodies, joint, report)
 
 
@@ -157,19 +157,19 @@ def _poses(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> tuple[Transform, T
     return first * joint.frames[0], second * joint.frames[1]
 
 
-def _held(bodies: Mapping[str, UsdBody], joint: UsdJoint, path: str) -> Transform:
+def _constrained_body_pose(bodies: Mapping[str, UsdBody], joint: UsdJoint, path: str) -> Transform:
     first, second = _poses(bodies, joint)
-    held = held_pose(joint, first.inverse() * second)
+    relative = constrained_pose(joint, first.inverse() * second)
     if joint.bodies[1] == path:
-        return first * held * joint.frames[1].inverse()
-    return second * held.inverse() * joint.frames[0].inverse()
+        return first * relative * joint.frames[1].inverse()
+    return second * relative.inverse() * joint.frames[0].inverse()
 
 
 def _check_loop(bodies: Mapping[str, UsdBody], joint: UsdJoint, report: ImportReport) -> None:
     first, second = _poses(bodies, joint)
-    apart = first.inverse() * second
-    gap = held_pose(joint, apart).inverse() * apart
-    distance, angle = float(np.linalg.norm(gap.position)), rotation_gap(gap)
+    relative = first.inverse() * second
+    gap = constrained_pose(joint, relative).inverse() * relative
+    distance, angle = float(np.linalg.norm(gap.position)), rotation_angle(gap)
     if distance > POSITION_TOLERANCE or angle > ANGLE_TOLERANCE:
         what = f"closes a loop that is open by {distance:.3g} m, {math.degrees(angle):.3g} degrees"
         report.add("motion", joint.element, what, "the solver pulls it together", "correct the poses in the file")
@@ -212,14 +212,14 @@ def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
         parent = joint.bodies[0] if joint.bodies[1] == path else joint.bodies[1]
         sign = 1.0 if joint.bodies[1] == path else -1.0
         first, second = _poses(bodies, joint)
-        spin, speed = np.zeros(3), np.zeros(3)
+        angular, linear = np.zeros(3), np.zeros(3)
         if parent != WORLD:
             host = bodies[parent]
             arm = second.position - host.pose.apply(host.mass.com)
-            spin, speed = host.angular, host.linear + np.cross(host.angular, arm)
+            angular, linear = host.angular, host.linear + np.cross(host.angular, arm)
         for dof in joint.dofs:
-            way = first.rotate(dof.axis) * (sign * dof.rate)
-            spin, speed = (spin, speed + way) if dof.linear else (spin + way, speed)
+            rate = first.rotate(dof.axis) * (sign * dof.rate)
+            angular, linear = (angular, linear + rate) if dof.linear else (angular + rate, linear)
         body = bodies[path]
-        body.angular = spin
-        body.linear = speed + np.cross(spin, body.pose.apply(body.mass.com) - second.position)
+        body.angular = angular
+        body.linear = linear + np.cross(angular, body.pose.apply(body.mass.com) - second.position)

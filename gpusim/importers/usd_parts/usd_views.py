@@ -19,7 +19,7 @@ _DISTANT = "DistantLight"
 _NEAR = ("SphereLight", "DiskLight", "RectLight", "CylinderLight")
 _OTHERS = ("DomeLight", "DomeLight_1", "GeometryLight", "PortalLight", "MeshLight")
 _MAX_EXPOSURE = 100.0
-_SQUARE = 90.0
+_RIGHT_ANGLE = 90.0
 """Half angle (degrees) of the cone of a light without a cone."""
 
 
@@ -29,10 +29,10 @@ def body_frame(stage: UsdStage, bodies: Mapping[str, UsdBody], path: str) -> tup
     while owner and not owner.IsPseudoRoot() and str(owner.GetPath()) not in bodies:
         owner = owner.GetParent()
     body = bodies.get(str(owner.GetPath())) if owner else None
-    place = stage.pose(path)
+    pose = stage.pose(path)
     if body is None:
-        return -1, place
-    return host_of(bodies, body).index, body.offset * stage.pose(body.path).inverse() * place
+        return -1, pose
+    return host_of(bodies, body).index, body.offset * stage.pose(body.path).inverse() * pose
 
 
 def add_cameras(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody]) -> None:
@@ -53,11 +53,11 @@ def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
     height, focal = (float(a.Get() or 0.0) for a in (camera.GetVerticalApertureAttr(), camera.GetFocalLengthAttr()))
     angle = 2.0 * math.atan(0.5 * height / focal) if height > 0.0 and 0.0 < focal < math.inf else 0.0
     if camera.GetProjectionAttr().Get() == UsdGeom.Tokens.orthographic or not 0.0 < angle < math.pi:
-        stage.report.add("look", f"camera '{path}'", "has no perspective", "it has one of 45 degrees")
+        stage.report.add("look", f"camera '{path}'", "has no perspective", "it has a perspective of 45 degrees")
         angle = math.radians(45.0)
-    body, place = body_frame(stage, bodies, path)
+    body, pose = body_frame(stage, bodies, path)
     label = stage.label("camera", path)
-    builder.add_camera(body, place, fov_y=angle, label=label)
+    builder.add_camera(body, pose, fov_y=angle, label=label)
     stage.report.cameras.append(label)
 
 
@@ -66,7 +66,7 @@ def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdB
 
     The strongest distant light and the strongest light with a position get intensity 1.
     """
-    found: dict[str, list[tuple[Any, float]]] = {}
+    groups: dict[str, list[tuple[Any, float]]] = {}
     for prim in stage.prims():
         kind = str(prim.GetTypeName())
         if kind not in (_DISTANT, *_NEAR, *_OTHERS) or not _is_visible(prim):
@@ -76,12 +76,12 @@ def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdB
             continue
         strength = _strength(prim)
         if 0.0 < strength < math.inf:
-            found.setdefault("sun" if kind == _DISTANT else "lamp", []).append((prim, strength))
-    for lights in found.values():
-        greatest = max(strength for _, strength in lights)
+            groups.setdefault("sun" if kind == _DISTANT else "lamp", []).append((prim, strength))
+    for lights in groups.values():
+        max_strength = max(strength for _, strength in lights)
         for prim, strength in lights:
             try:
-                _add_light(stage, builder, bodies, prim, strength / greatest)
+                _add_light(stage, builder, bodies, prim, strength / max_strength)
             except ModelError as why:
                 stage.report.add("look", f"light '{prim.GetPath()}'", str(why).split(": ", 1)[-1], "left out")
 
@@ -118,18 +118,18 @@ def _add_light(
     from pxr import UsdLux
 
     path, color = str(prim.GetPath()), _color(prim)
-    body, place = body_frame(stage, bodies, path)
+    body, pose = body_frame(stage, bodies, path)
     shaping, shadows = UsdLux.ShapingAPI(prim), UsdLux.ShadowAPI(prim)
-    cone = float(shaping.GetShapingConeAngleAttr().Get()) if prim.HasAPI(UsdLux.ShapingAPI) else _SQUARE
+    cone = float(shaping.GetShapingConeAngleAttr().Get()) if prim.HasAPI(UsdLux.ShapingAPI) else _RIGHT_ANGLE
     shadow = shadows.GetShadowEnableAttr().Get() if prim.HasAPI(UsdLux.ShadowAPI) else None
     kind = "directional" if prim.GetTypeName() == _DISTANT else "point"
-    if kind == "point" and 0.0 < cone < _SQUARE:
+    if kind == "point" and 0.0 < cone < _RIGHT_ANGLE:
         kind = "spot"
     builder.add_light(
         kind,
         body,
-        tuple(place.position),
-        tuple(place.rotate((0.0, 0.0, -1.0))),
+        tuple(pose.position),
+        tuple(pose.rotate((0.0, 0.0, -1.0))),
         color=srgb(color / np.max(color)),
         intensity=strength,
         cutoff=math.radians(cone) if kind == "spot" else math.pi / 4.0,

@@ -16,13 +16,13 @@ from gpusim.importers.usd_parts.usd_bodies import UsdBody, host_of
 from gpusim.importers.usd_parts.usd_joints import WORLD
 from gpusim.importers.usd_parts.usd_looks import Surface, prim_surface
 from gpusim.importers.usd_parts.usd_meshes import Triangles, corner_normals, corner_values, face_surfaces, read_mesh
-from gpusim.importers.usd_parts.usd_shapes import LAID, Collider
+from gpusim.importers.usd_parts.usd_shapes import AXIS_ROTATIONS, Collider
 from gpusim.importers.usd_parts.usd_stage import UsdStage
 from gpusim.meshes.pieces import Piece, count_triangles, mesh_pieces
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-_TURNED = {"X": (2, 0, 1), "Y": (1, 2, 0), "Z": (0, 1, 2)}
+_AXIS_ORDER = {"X": (2, 0, 1), "Y": (1, 2, 0), "Z": (0, 1, 2)}
 _NOT_DRAWN = ("Points", "BasisCurves", "NurbsCurves", "NurbsPatch", "HermiteCurves", "TetMesh", "PointInstancer")
 
 
@@ -31,8 +31,8 @@ def add_visuals(
 ) -> None:
     """Add visuals for all visible prims of purpose "default" or "render".
 
-    If all visible prims of a body are colliders with basic shapes and plain colors, the viewer draws the collision
-    shapes instead, in the prims' colors.
+    If all visible prims of a body are colliders with basic shapes and plain colors, the body gets no visuals. The
+    viewer then draws the collision shapes in the prims' colors.
     """
     shown: dict[str, list[Any]] = {}
     for prim in stage.prims():
@@ -88,8 +88,8 @@ def _has_hidden(colliders: Mapping[str, Collider], body: str, prims: list[Any]) 
     return any(c.body == body and c.shapes and c.path not in paths for c in colliders.values())
 
 
-def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], on: str, prim: Any) -> None:
-    path, body = str(prim.GetPath()), bodies.get(on)
+def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], owner_path: str, prim: Any) -> None:
+    path, body = str(prim.GetPath()), bodies.get(owner_path)
     base, index, offset, owner = Transform(), -1, Transform(), "world"
     if body is not None:
         base, index, offset, owner = stage.pose(body.path), host_of(bodies, body).index, body.offset, body.label
@@ -98,16 +98,16 @@ def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], 
         basic = _basic(prim, stage.matrix(path))
         if basic is not None:
             kind, sizes, frame = basic
-            place = offset * base.inverse() * frame
+            pose = offset * base.inverse() * frame
             surface = _without_texture(stage, prim_surface(stage, prim), f"a {kind}")
             finish = {name: getattr(surface.look, name) for name in ("alpha", "roughness", "metallic")}
-            made = builder.add_visual(index, kind, *sizes, xform=place, color=surface.color, label=label, **finish)
+            visual = builder.add_visual(index, kind, *sizes, xform=pose, color=surface.color, label=label, **finish)
         else:
-            made = builder.add_visual(index, "mesh", _pieces(stage, prim, path, base), xform=offset, label=label)
+            visual = builder.add_visual(index, "mesh", _pieces(stage, prim, path, base), xform=offset, label=label)
     except ModelError as why:
         stage.report.add("look", f"visual '{path}'", str(why).split(": ", 1)[-1], "it is not drawn")
         return
-    stage.report.visuals.setdefault(owner, []).append(made)
+    stage.report.visuals.setdefault(owner, []).append(visual)
 
 
 def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] | None:
@@ -130,7 +130,7 @@ def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] |
     return (
         kind.lower(),
         (radius, 0.5 * float(prim.GetAttribute("height").Get()) * float(scale[along])),
-        pose * LAID[axis],
+        pose * AXIS_ROTATIONS[axis],
     )
 
 
@@ -144,19 +144,21 @@ def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Pie
         points, triangles = _tessellated(prim)
         mesh, normals = Triangles(points, triangles, np.arange(len(triangles)), triangles), None
         parts = [(np.ones(len(triangles), bool), prim_surface(stage, prim))]
-    placed = base.inverse().apply(mesh.points @ matrix[:3, :3].T + matrix[:3, 3])
+    vertices = base.inverse().apply(mesh.points @ matrix[:3, :3].T + matrix[:3, 3])
     if normals is not None:  # transforms normals with the inverse transpose
         normals = base.inverse().rotate((normals @ np.linalg.inv(matrix[:3, :3])).reshape(-1, 3)).reshape(-1, 3, 3)
     order = slice(None, None, -1) if np.linalg.det(matrix[:3, :3]) < 0.0 else slice(None)
     pieces: list[Piece] = []
-    for chosen, given in parts:
-        uv = _coordinates(prim, mesh, given) if given.look.texture is not None else None
-        surface = given if uv is not None else _without_texture(stage, given, f"prim '{path}'")
+    for chosen, part_surface in parts:
+        uv = _coordinates(prim, mesh, part_surface) if part_surface.look.texture is not None else None
+        surface = part_surface if uv is not None else _without_texture(stage, part_surface, f"prim '{path}'")
         used, renumbered = np.unique(mesh.triangles[chosen][:, order], return_inverse=True)
-        own = None if normals is None else normals[chosen][:, order]
+        piece_normals = None if normals is None else normals[chosen][:, order]
         uv = None if uv is None else uv[chosen][:, order]
-        made = mesh_pieces(f"visual '{path}'", (placed[used], renumbered.reshape(-1, 3)), uv=uv, normals=own)
-        pieces += [replace(piece, color=surface.color, look=surface.look) for piece in made]
+        new_pieces = mesh_pieces(
+            f"visual '{path}'", (vertices[used], renumbered.reshape(-1, 3)), uv=uv, normals=piece_normals
+        )
+        pieces += [replace(piece, color=surface.color, look=surface.look) for piece in new_pieces]
     if not pieces:
         raise ModelError(f"visual '{path}': has no triangles; give it some")
     return tuple(pieces)
@@ -166,9 +168,9 @@ def _coordinates(prim: Any, mesh: Triangles, surface: Surface) -> Any:
     """Return the texture coordinates (m, 3, 2) of a prim's triangles, or None without texture coordinates."""
     from pxr import UsdGeom
 
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(surface.placing.name)
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(surface.uv_transform.name)
     values = corner_values(mesh, primvar, 2)
-    return None if values is None or not np.all(np.isfinite(values)) else surface.placing.apply(values)
+    return None if values is None or not np.all(np.isfinite(values)) else surface.uv_transform.apply(values)
 
 
 def _without_texture(stage: UsdStage, surface: Surface, what: str) -> Surface:
@@ -200,9 +202,9 @@ def _tessellated(prim: Any) -> tuple[Any, Any]:
     elif kind == "Plane":
         x, y = 0.5 * of("width", 2.0), 0.5 * of("length", 2.0)
         corners = np.array([(-x, -y, 0), (x, -y, 0), (x, y, 0), (-x, y, 0)])
-        return corners[:, _TURNED[axis]], np.array([(0, 1, 2), (0, 2, 3)])
+        return corners[:, _AXIS_ORDER[axis]], np.array([(0, 1, 2), (0, 2, 3)])
     else:
         name = UsdGeom.Gprim(prim).GetPath()
         raise ModelError(f"visual '{name}': type {kind} is not drawn; use a mesh")
     points, triangles = shape_type(kind.lower()).mesh(params)
-    return np.array(points)[:, _TURNED[axis]], triangles
+    return np.array(points)[:, _AXIS_ORDER[axis]], triangles

@@ -119,7 +119,7 @@ def test_what_muscles_lack_is_reported() -> None:
         f"<general name='u' joint='pin' dyntype='filter' dynprm='.1' {curves}/>": "curves with other activation",
         f"<general name='u' joint='pin' dyntype='muscle' dynprm='.1 .1' {curves} biastype='affine'/>": "another bias",
         f"<general name='u' joint='pin' dyntype='muscle' dynprm='.1 .1' {curves} biastype='muscle' "
-        "biasprm='.75 1.05 9 200 .5 1.6 1.5 1 1.2'/>": "other parameters than its active one",
+        "biasprm='.75 1.05 9 200 .5 1.6 1.5 1 1.2'/>": "different parameters for its passive",
         "<muscle name='u' joint='pin' force='9' lengthrange='-.1 .1' forcerange='-2 0'/>": "a force range of a muscle",
         f"<general name='u' joint='pin' dyntype='muscle' dynprm='.1 .1' {curves} actrange='0 .5'/>": "activation range",
     }

@@ -203,7 +203,7 @@ def test_soft_contacts_and_margins_are_reported():
     _, report = load_mjcf(mjcf(solid("<freejoint/>" + soft)))
     text = facts(report, "contact")
     assert report.exact
-    assert "geom 's': its own solref or solimp" in text
+    assert "geom 's': custom solref or solimp" in text
     assert "geom 's': a margin" in text
     assert not facts(load_mjcf(mjcf(ball("a", "0 0 0")))[1], "contact")
 
@@ -223,12 +223,12 @@ def test_soft_pairs_limits_and_frictions_are_reported():
     report = load_mjcf(mjcf(bodies.format(limits), f"<tendon>{soft}</tendon>{own}"))[1]
     text = facts(report, "contact")
     for what in (
-        "joint 'j': its own solref or solimp of the limits",
-        "joint 'j': its own solref or solimp of the friction",
-        "tendon 't': its own solref or solimp of the limits",
-        "tendon 't': its own solref or solimp of the friction",
+        "joint 'j': custom solref or solimp of the limits",
+        "joint 'j': custom solref or solimp of the friction",
+        "tendon 't': custom solref or solimp of the limits",
+        "tendon 't': custom solref or solimp of the friction",
         "tendon 't': a margin of the limits",
-        "pair 'f/g': its own solref or solimp",
+        "pair 'f/g': custom solref or solimp",
         "pair 'f/g': a margin or gap of contacts",
     ):
         assert what in text

@@ -168,7 +168,7 @@ def test_a_tendon_follows_a_polynomial_of_another_as_in_mujoco(leader):
 @pytest.mark.parametrize("softness", ["solref='0.01 1'", "solimp='0.8 0.9 0.01'"])
 def test_softness_of_a_constraint_is_reported(softness):
     more = "<equality><joint joint1='b' joint2='a' {}/></equality>"
-    what = "its own solref or solimp"
+    what = "custom solref or solimp"
     assert what in facts(load_mjcf(mjcf(ARM, more.format(softness)))[1], "contact")
     assert what not in facts(load_mjcf(mjcf(ARM, more.format("")))[1], "contact")
 
@@ -380,9 +380,13 @@ SUMS = {
         "<motor joint='a'/><motor site='end' gear='0 0 1 0 0 0'/>",
         f"joint 'a': {SHARED}",
     ),
-    "one on a site": (RANGED, "<motor site='end' gear='0 0 1 0 0 0'/>", "joint 'a': actuatorfrcrange, while"),
-    "one on a fixed tendon": (RANGED, "<motor tendon='sum'/>", "joint 'a': actuatorfrcrange, while"),
-    "one on a spatial tendon": (RANGED, "<motor tendon='rope'/>", "joint 'a': actuatorfrcrange, while"),
+    "one on a site": (
+        RANGED,
+        "<motor site='end' gear='0 0 1 0 0 0'/>",
+        "joint 'a': actuatorfrcrange with an actuator on",
+    ),
+    "one on a fixed tendon": (RANGED, "<motor tendon='sum'/>", "joint 'a': actuatorfrcrange with an actuator on"),
+    "one on a spatial tendon": (RANGED, "<motor tendon='rope'/>", "joint 'a': actuatorfrcrange with an actuator on"),
     "two on a tendon": ("", "<motor tendon='short'/><motor tendon='short'/>", f"tendon 'short': {SHARED}"),
     "gravity compensation": (
         f"{RANGED} actuatorgravcomp='true'",
