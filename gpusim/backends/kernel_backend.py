@@ -24,7 +24,7 @@ from gpusim.errors import unknown_name
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters, refresh_derived
-from gpusim.model.state import State, hold_overridden
+from gpusim.model.state import State, apply_overrides
 from gpusim.reference.contacts.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.joints import prepare
 from gpusim.reference.limits import accuracy_limits
@@ -218,7 +218,7 @@ class KernelBackend(ABC):
 
     def hold_overridden(self) -> None:
         """Set overridden commands to the values in the state array OVERRIDE."""
-        hold_overridden(self.control, self._state)
+        apply_overrides(self.control, self._state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write n commands of all worlds. ``values``: (num_worlds, n). ``columns``: a slice or indices."""

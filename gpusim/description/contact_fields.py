@@ -17,7 +17,7 @@ WIDER = 0.04
 """Margin of boxes in the grid search, as a fraction of a cell."""
 
 # Data of pairs that the next step matches with its own pairs.
-KEPT_FIELDS: tuple[Field, ...] = (
+CARRIED_FIELDS: tuple[Field, ...] = (
     Field("pair_shapes", ("worlds", "pairs", 2), "int", "-", "shapes A < B of each pair, ascending"),
     Field("pair_points", ("worlds", "pairs"), "int", "-", "number of points of the manifold, 0 to 4"),
     Field("contact_feature", ("worlds", "pairs", 4), "int", "-", "feature number of each point"),
@@ -31,7 +31,7 @@ KEPT_FIELDS: tuple[Field, ...] = (
     Field("contact_age", ("worlds", "pairs", 4), "int", "-", "number of substeps in which a point has existed"),
 )
 CONTACT_STATE_FIELDS: tuple[Field, ...] = (
-    *KEPT_FIELDS,
+    *CARRIED_FIELDS,
     Field("pair_count", ("worlds",), "int", "-", "number of pairs whose boxes overlap"),
     Field("pair_peak", ("worlds",), "int", "-", "maximum number of pairs so far, also above the capacity"),
     Field("pair_overflow", ("worlds",), "int", "-", "number of pairs above the capacity, summed over steps"),

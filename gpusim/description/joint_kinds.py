@@ -30,8 +30,8 @@ TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_ANGLE, MIDDLE
     "rotation",
     "total_rotation",
     "sum",
-    "outer_turn",
-    "middle_turn",
+    "outer_angle",
+    "middle_angle",
     "chord",
 )
 UNITS = {TRANSLATION: "m", DISTANCE: "m", CHORD: "m"} | dict.fromkeys(
@@ -85,9 +85,9 @@ class Coordinate:
         component. ``frame_a`` and ``frame_b`` are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``. Each term is a coordinate of another joint, multiplied by a factor.
-    outer_turn: first or last Euler angle. ``axis`` is the rotation axis. ``other`` is the axis at the opposite end of
+    outer_angle: first or last Euler angle. ``axis`` is the rotation axis. ``other`` is the axis at the opposite end of
         the Euler sequence, in the other body.
-    middle_turn: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
+    middle_angle: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
         child. ``other`` is the axis of the first rotation, in the parent. The three axes of the Euler angles are
         right-handed.
     chord: 2 sin(t/2), for cone limits, where t is the angle between an axis in the parent and an axis in the child.

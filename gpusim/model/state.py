@@ -25,11 +25,11 @@ OVERRIDE = "override"
 second half contains their values."""
 
 
-def hold_overridden(control: Array, state: State) -> None:
+def apply_overrides(control: Array, state: State) -> None:
     """Replace overridden commands in ``control`` by the override values, (num_worlds, commands)."""
-    held, count = state.arrays[OVERRIDE], control.shape[1]
-    if np.count_nonzero(held):
-        control[...] = np.where(held[:, :count] != 0.0, held[:, count:], control)
+    override, count = state.arrays[OVERRIDE], control.shape[1]
+    if np.count_nonzero(override):
+        control[...] = np.where(override[:, :count] != 0.0, override[:, count:], control)
 
 
 @dataclass

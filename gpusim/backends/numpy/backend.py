@@ -14,7 +14,7 @@ from gpusim.description.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.description.program import Program
 from gpusim.description.step_plan import StepPlan
 from gpusim.model.model import Model
-from gpusim.model.state import State, hold_overridden
+from gpusim.model.state import State, apply_overrides
 from gpusim.reference.contacts.contact_report import ForwardContacts, keep_contacts
 from gpusim.reference.joints.elements import track_angles
 from gpusim.reference.step_buffers import StepBuffers
@@ -73,7 +73,7 @@ class NumpyBackend:
 
     def hold_overridden(self) -> None:
         """Set overridden commands to the values in the state array OVERRIDE."""
-        hold_overridden(self.work.control, self.state)
+        apply_overrides(self.work.control, self.state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write n commands of all worlds. ``values``: (num_worlds, n). ``columns``: a slice or indices."""
