@@ -210,7 +210,7 @@ class Topology:
     row_used: Array
     """(constraints, block) True if a row exists."""
     body_sides: Array
-    """(bodies, most) sides of constraints on each body. The index of a side is constraint * slots + slot. Unused
+    """(bodies, n) sides of constraints on each body. The index of a side is constraint * slots + slot. Unused
     entries contain the total number of sides."""
     dynamic: Array
     """(bodies,) True for bodies that impulses move."""

@@ -36,13 +36,15 @@ class Rays:
         vectors = _rows("directions", self.directions)
         length = rotations.norm(vectors)
         if not vectors.shape[0] or not np.all(length > 0.0):
-            raise validate.fail(_ELEMENT, "directions need a length above 0, and one of them at least", "give (n, 3)")
+            raise validate.fail(
+                _ELEMENT, "directions are empty or contain a vector of length 0", "give an array (n, 3)"
+            )
         begin = np.zeros(3) if self.origins is None else _rows("origins", self.origins)
         try:
             begin = np.broadcast_to(begin, vectors.shape)
         except ValueError:
             rule = f"there are {begin.shape[0]} origins for {vectors.shape[0]} directions"
-            raise validate.fail(_ELEMENT, rule, "give one for each, or one for all") from None
+            raise validate.fail(_ELEMENT, rule, "give one origin per direction, or one origin for all") from None
         object.__setattr__(self, "directions", vectors / length[:, None])
         object.__setattr__(self, "origins", np.array(begin))
 
@@ -123,7 +125,9 @@ class Rays:
             ModelError: no rays, or a size that is not above 0.
         """
         if len(size) != 2 or len(count) != 2:
-            raise validate.fail(_ELEMENT, "size and count of a grid are two numbers each", "give those along x and y")
+            raise validate.fail(
+                _ELEMENT, "size and count of a grid must have two numbers each", "give values along x and y"
+            )
         x, y = (_spread(f"size along {k}", s, f"count along {k}", n) for k, s, n in zip("xy", size, count, strict=True))
         across, ahead = np.meshgrid(x, y), validate.direction(_ELEMENT, "direction", direction)
         offsets = np.stack([across[0].ravel(), across[1].ravel(), np.zeros(x.size * y.size)], axis=1)
@@ -146,7 +150,7 @@ class Rays:
             ModelError: no pixels, or an angle out of range.
         """
         if not 0.0 < validate.number(_ELEMENT, "angle", angle) < math.pi:
-            raise validate.fail(_ELEMENT, f"angle = {angle:g} is out of range", "give one above 0 and below pi")
+            raise validate.fail(_ELEMENT, f"angle = {angle:g} is out of range", "give an angle above 0 and below pi")
         validate.count(_ELEMENT, "width", width)
         validate.count(_ELEMENT, "height", height)
         pixel = 2.0 * math.tan(0.5 * angle) / width
@@ -177,7 +181,7 @@ def _spread(name: str, size: Any, count_name: str, count: Any) -> Array:
 def _fan_angles(name: str, angle: Any, count_name: str, count: Any) -> Array:
     """Return the angles of a fan."""
     if not 0.0 < validate.number(_ELEMENT, name, angle) <= 2.0 * math.pi * (1.0 + 1e-12):
-        raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give one above 0, at most 2 pi")
+        raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give an angle above 0 and at most 2 pi")
     rays = validate.count(_ELEMENT, count_name, count)
     if angle >= 2.0 * math.pi * (1.0 - 1e-12) and rays > 1:
         return np.asarray(-0.5 * angle + angle * np.arange(rays) / rays)

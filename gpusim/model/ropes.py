@@ -76,7 +76,7 @@ def _rows_of_joints(model: Model) -> dict[int, list[int]]:
             rows.setdefault(joint, []).extend(constraint * t.block + np.flatnonzero(t.row_used[constraint]))
     for group in model.groups:
         for number, axes in zip(group.coupled or (), group.axes, strict=False):
-            for place, axis in enumerate(axes.tolist()):
+            for local_row, axis in enumerate(axes.tolist()):
                 joint = model.axes[axis].joint
-                rows.setdefault(joint, []).append(int(t.coupled_constraint[number]) * t.block + place)
+                rows.setdefault(joint, []).append(int(t.coupled_constraint[number]) * t.block + local_row)
     return rows

@@ -117,8 +117,8 @@ class State:
             ModelError: ``other`` belongs to another model, or its number of worlds differs.
         """
         if _shapes(self) != _shapes(other):
-            rule = "the other state has other arrays"
-            raise validate.fail("State.restore", rule, "give one of the same model with as many worlds")
+            rule = "the arrays of the other state have different shapes"
+            raise validate.fail("State.restore", rule, "give a state of the same model with the same number of worlds")
         self.copy_worlds(other, slice(None) if worlds is None else worlds)
 
     def copy_worlds(self, other: State, worlds: Any) -> None:
