@@ -15,21 +15,21 @@ GPUSIM_FN double tagged(double value, int index) {
 GPUSIM_PHASE void joint_residual(const World& w, int c) {
     const mask counts = (*w.step_last() > 0.0) & (*w.posed() == 0);
     if (!any(counts)) return;
-    double square = 0.0, turn = 0.0;
+    double square = 0.0, tilt = 0.0;
     for (int row = c * w.block(); row < c * w.block() + w.constraint_rows()[c]; ++row) {
         const double error = abs_(start_error(w, row));
         if (w.row_rigid()[row] == ROW_GAP) square += error * error;
-        else turn = choose(error <= turn, turn, error);
+        else tilt = choose(error <= tilt, tilt, error);
     }
     const double gap = tagged(sqrt_(square), c);
     raise_where(counts, w.joint_drift_peak(), gap);
     if (w.constraint_in_loop()[c]) raise_where(counts, w.loop_gap(), gap);
-    raise_where(counts, w.joint_tilt_peak(), tagged(turn, c));
+    raise_where(counts, w.joint_tilt_peak(), tagged(tilt, c));
 }
 #if !GPUSIM_WIDE
 // Compute the largest impulse change of a sweep, relative to the largest load. If the change is tiny, the result is 0.
-GPUSIM_FN void leave_contacts(const World& w) {
-    const bool counts = *w.largest_load() > real(0) && *w.contact_change() > real(w.contact_change_least());
+GPUSIM_FN void store_contact_residual(const World& w) {
+    const bool counts = *w.largest_load() > real(0) && *w.contact_change() > real(w.min_contact_change());
     *w.contact_residual_now() = counts ? *w.contact_change() / *w.largest_load() : real(0);
     *w.contact_change() = *w.largest_load() = real(0);
 }
@@ -38,15 +38,15 @@ GPUSIM_FN void leave_contacts(const World& w) {
 GPUSIM_FN void watch_accuracy(const World& w) {
     *w.contact_streak() = double(*w.contact_residual_now()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
     *w.loop_open() = *w.loop_gap() > w.loop_gap_limit() ? *w.loop_open() + 1 : 0;
-    int found = *w.inexact();
-    if (*w.joint_drift_peak() > w.joint_drift_limit() || *w.joint_tilt_peak() > w.joint_tilt_limit()) found |= INEXACT_JOINTS;
-    if (*w.contact_streak() >= w.contact_streak_limit()) found |= INEXACT_CONTACTS;
-    if (*w.not_converged() > 0) found |= INEXACT_MODES;
-    if (*w.void_peak() > 0.0) found |= INEXACT_VOIDS;
-    if (*w.jump_peak() > 0.0) found |= INEXACT_JUMPS;
-    if (*w.spin_peak() > 0.0) found |= INEXACT_SPINS;
-    if (found == *w.inexact() || in_global(w.args()->health)[w.id]) return;
-    *w.inexact() = found;
+    int bits = *w.inexact();
+    if (*w.joint_drift_peak() > w.joint_drift_limit() || *w.joint_tilt_peak() > w.joint_tilt_limit()) bits |= INEXACT_JOINTS;
+    if (*w.contact_streak() >= w.contact_streak_limit()) bits |= INEXACT_CONTACTS;
+    if (*w.not_converged() > 0) bits |= INEXACT_MODES;
+    if (*w.void_peak() > 0.0) bits |= INEXACT_VOIDS;
+    if (*w.jump_peak() > 0.0) bits |= INEXACT_JUMPS;
+    if (*w.spin_peak() > 0.0) bits |= INEXACT_SPINS;
+    if (bits == *w.inexact() || in_global(w.args()->health)[w.id]) return;
+    *w.inexact() = bits;
     count_one(in_global(w.args()->inexact));
 }
 #endif

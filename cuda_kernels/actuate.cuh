@@ -3,10 +3,10 @@
 #pragma once
 #include "joints/laws.cuh"
 
-GPUSIM_FN void clear_term(ActuatorTerm& own) {
-    own.impulse = own.slope = own.clamped_impulse = own.clamped_slope = own.clamped_bound = own.friction = 0.0;
-    own.lower = -1.0 / 0.0;
-    own.upper = 1.0 / 0.0;
+GPUSIM_FN void clear_term(ActuatorTerm& term) {
+    term.impulse = term.slope = term.clamped_impulse = term.clamped_slope = term.clamped_bound = term.friction = 0.0;
+    term.lower = -1.0 / 0.0;
+    term.upper = 1.0 / 0.0;
 }
 // Return the mean command during the kick. The kick covers half of the last substep and half of the coming substep.
 GPUSIM_SHARED double mean_command(const World& w, double before, double now) {

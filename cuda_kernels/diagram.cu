@@ -66,9 +66,9 @@ GPUSIM_KERNEL void run_diagram(
 #endif
     for (int id = first; id < worlds; id += stride) {
         double* s = numbers + (long long)id * count;
-        const double* own = par + (long long)id * par_stride;
-        const double period = sample_period(own, shortest);
-        if (!health[id]) take_samples(in + (long long)id * width, own, s, control + (long long)id * controls, time[id], period);
+        const double* parameters = par + (long long)id * par_stride;
+        const double period = sample_period(parameters, shortest);
+        if (!health[id]) take_samples(in + (long long)id * width, parameters, s, control + (long long)id * controls, time[id], period);
     }
 }
 

@@ -32,10 +32,10 @@ GPUSIM_FN void forget_search(const World& w) {
 
 #if GPUSIM_GPU
 GPUSIM_BOUNDED_KERNEL void run_worlds(const Arguments* a, double h, int steps, int threads) {
-    const int tiles = blockDim.x / threads, own = threadIdx.x / threads, first = blockIdx.x * tiles + own;
+    const int tiles = blockDim.x / threads, tile = threadIdx.x / threads, first = blockIdx.x * tiles + tile;
     for (int id = first; id < a->n_worlds; id += gridDim.x * tiles) {
         World w = make_world(a, h, id, slab(a, steps > 0 ? first : id), threadIdx.x % threads, threads);
-        w.place = own * int(a->slab_bytes + TILE_GAP);
+        w.slab_offset = tile * int(a->slab_bytes + TILE_GAP);
         if (GPUSIM_SHARED_SLAB) forget_search(w);
         run(w, steps);
         w.sync();

@@ -49,7 +49,7 @@ GPUSIM_FN void report_failure(const World& w) {
     in_global(w.args()->health_value)[w.id] = cause_value(w);
     count_one(in_global(w.args()->failed));
 }
-// Blame a body that was too fast at the start of the step. HEALTH_STARTED has priority, because a high initial speed
+// Record a body that was too fast at the start of the step. HEALTH_STARTED has priority, because a high initial speed
 // causes other failures.
 GPUSIM_PHASE void check_start(const World& w, int b) {
     if (*w.cause() != 0x7fffffff && !all_fine(w.twist_before() + 6 * b, 6)) blame(w, HEALTH_STARTED, b);

@@ -15,7 +15,7 @@ GPUSIM_FN World make_world(const Arguments* a, double h, int id, char* base, int
 #endif
     w.base = base;
 #if GPUSIM_GPU
-    w.place = 0;
+    w.slab_offset = 0;
     w.tile = threads < 32 ? ((1u << threads) - 1u) << (threadIdx.x % 32 - tid) : ~0u;
 #endif
     return w;

@@ -12,7 +12,7 @@ struct Cast {
     double origin[3], direction[3], distance, normal[3];
     int shape;
 };
-GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
+GPUSIM_FN void start_cast(const StoredWorld& w, int ray, Cast& c) {
     const int site = w.ray_site()[ray];
     double axes[9], offset[3];
     site_axes(w, site, axes);
@@ -27,7 +27,7 @@ GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
     c.shape = -1;
 }
 // Transform the ray to the frame of a shape. Return false if the ray cannot hit the shape before the current hit.
-GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ray& r) {
+GPUSIM_FN bool enter_frame(const StoredWorld& w, int shape, const Cast& c, Shape& s, Ray& r) {
     const int body = w.shape_body()[shape];
     const double radius = w.shape_radius()[shape];
     double rotation[9], near[3];
@@ -50,7 +50,7 @@ GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ra
     rotate_back3(s.rotation, c.direction, r.direction);
     return true;
 }
-GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
+GPUSIM_FN void cast_at(const StoredWorld& w, int shape, Cast& c) {
     Shape s;
     Ray r;
     double normal[3];
@@ -65,7 +65,7 @@ GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
     // If the normal is zero (a disk), use the reverse direction of the ray.
     for (int k = 0; k < 3; ++k) c.normal[k] = length > 0.0 ? normal[k] / length : -c.direction[k];
 }
-GPUSIM_FN void cast_ray(const Kept& w, int ray, Cast& c) {
+GPUSIM_FN void cast_ray(const StoredWorld& w, int ray, Cast& c) {
     start_cast(w, ray, c);
     const int sensor = w.ray_sensor()[ray];
     GPUSIM_ROLLED for (int n = w.ray_shape_start()[sensor]; n < w.ray_shape_start()[sensor + 1]; ++n)
@@ -73,7 +73,7 @@ GPUSIM_FN void cast_ray(const Kept& w, int ray, Cast& c) {
 }
 
 // Read an entry (quantity, ray, column, number of columns), like observe_entry.
-GPUSIM_FN void cast_entry(const Kept& w, const int* entry, double* out) {
+GPUSIM_FN void cast_entry(const StoredWorld& w, const int* entry, double* out) {
     Cast c;
     cast_ray(w, entry[1], c);
     report_cast(c, entry[0], out + entry[2]);
@@ -84,17 +84,17 @@ GPUSIM_KERNEL void cast_rays(const Arguments* a, const int* entries, double* out
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;
     for (long long item = first; item < (long long)a->n_worlds * count; item += stride) {
         const int world = world_of(item, count);
-        cast_entry(Kept(a, world), entries + 4 * (item - (long long)world * count), out + (long long)world * width);
+        cast_entry(StoredWorld(a, world), entries + 4 * (item - (long long)world * count), out + (long long)world * width);
     }
 #else
 #if defined(_OPENMP)
 #pragma omp parallel for num_threads(threads) if (threads > 1 && a->n_worlds > 1)
 #endif
     for (int world = 0; world < a->n_worlds; ++world) {
-        Found found;
-        Kept w(a, world);
-        w.found = &found;
-        forget(found);
+        BodyCache cache;
+        StoredWorld w(a, world);
+        w.cache = &cache;
+        clear_cache(cache);
         for (int e = 0; e < count; ++e) cast_entry(w, entries + 4 * e, out + (long long)world * width);
     }
 #endif

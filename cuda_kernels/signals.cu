@@ -15,8 +15,8 @@ GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, co
         if (!mask[id]) continue;
         const World w = make_world(to, 0.0, id, nullptr, tid, threads);
         restore_state(w, from);
-        double* own = const_cast<double*>(to->control) + (long long)id * w.controls();
-        for (int k = tid; k < w.controls(); k += threads) own[k] = commands[k];
+        double* control = const_cast<double*>(to->control) + (long long)id * w.controls();
+        for (int k = tid; k < w.controls(); k += threads) control[k] = commands[k];
         if (tid == 0) to->health[id] = 0;
     }
 }

@@ -24,7 +24,7 @@ struct GroupSet {
     }
     template <class F> MEMBER void each(F call) const {
         for (int k = 0; k < GROUP_WORDS; ++k)
-            for (unsigned long long left = words[k]; left; left &= left - 1) call(64 * k + __builtin_ctzll(left));
+            for (unsigned long long remaining = words[k]; remaining; remaining &= remaining - 1) call(64 * k + __builtin_ctzll(remaining));
     }
 };
 
@@ -92,27 +92,27 @@ template <class T, class F> GPUSIM_FN char* gather_parameter(int count, char* ou
 struct Group {
     World lane[WORLD_LANES];
     wide::World all;
-    long long spare;   // offset from an array of the group to its backup. Skipped worlds get the backup back
+    long long backup_offset;   // offset from an array of the group to its backup. Skipped worlds get the backup back
     unsigned running;  // bits of the existing worlds that have not failed
     GroupSet in_worlds, in_vectors;
-    GroupField place[64 * GROUP_WORDS];
+    GroupField fields[64 * GROUP_WORDS];
 
-    template <class F> MEMBER unsigned where(unsigned mask, F holds) const {
-        unsigned found = 0;
-        for (unsigned left = mask; left; left &= left - 1u) {
-            const int l = __builtin_ctz(left);
-            if (holds(lane[l])) found |= 1u << l;
+    template <class F> MEMBER unsigned where(unsigned mask, F predicate) const {
+        unsigned selected = 0;
+        for (unsigned remaining = mask; remaining; remaining &= remaining - 1u) {
+            const int l = __builtin_ctz(remaining);
+            if (predicate(lane[l])) selected |= 1u << l;
         }
-        return found;
+        return selected;
     }
     // Copy arrays from the slabs to the vectors, before wide phases read them.
     MEMBER void gather(const GroupSet& need) {
         need.without(in_vectors).each([this](int k) {
             char* from[WORLD_LANES];
-            for (int l = 0; l < WORLD_LANES; ++l) from[l] = lane[l].base + place[k].offset;
+            for (int l = 0; l < WORLD_LANES; ++l) from[l] = lane[l].base + fields[k].offset;
             char* to = all.array[k];
-            if (place[k].size == 8) numbers_to_vectors(from, reinterpret_cast<double*>(to), place[k].count);
-            else numbers_to_vectors(from, reinterpret_cast<int*>(to), place[k].count);
+            if (fields[k].size == 8) numbers_to_vectors(from, reinterpret_cast<double*>(to), fields[k].count);
+            else numbers_to_vectors(from, reinterpret_cast<int*>(to), fields[k].count);
         });
         in_vectors |= need;
     }
@@ -120,47 +120,47 @@ struct Group {
     MEMBER void spread(const GroupSet& need) {
         need.without(in_worlds).each([this](int k) {
             char* to[WORLD_LANES];
-            for (int l = 0; l < WORLD_LANES; ++l) to[l] = lane[l].base + place[k].offset;
+            for (int l = 0; l < WORLD_LANES; ++l) to[l] = lane[l].base + fields[k].offset;
             const char* from = all.array[k];
-            if (place[k].size == 8) vectors_to_numbers(reinterpret_cast<const double*>(from), to, place[k].count);
-            else vectors_to_numbers(reinterpret_cast<const int*>(from), to, place[k].count);
+            if (fields[k].size == 8) vectors_to_numbers(reinterpret_cast<const double*>(from), to, fields[k].count);
+            else vectors_to_numbers(reinterpret_cast<const int*>(from), to, fields[k].count);
         });
         in_worlds |= need;
     }
     MEMBER void wrote_wide(const GroupSet& wrote) { in_worlds = in_worlds.without(wrote); }
     MEMBER void wrote_alone(const GroupSet& wrote) { in_vectors = in_vectors.without(wrote); }
-    MEMBER void keep(const GroupSet& wrote) const {
+    MEMBER void back_up(const GroupSet& wrote) const {
         wrote.each([this](int k) {
-            std::memcpy(all.array[k] + spare, all.array[k], (long long)WORLD_LANES * place[k].count * place[k].size);
+            std::memcpy(all.array[k] + backup_offset, all.array[k], (long long)WORLD_LANES * fields[k].count * fields[k].size);
         });
     }
-    MEMBER void give_back(const GroupSet& wrote, unsigned others) const {
+    MEMBER void restore(const GroupSet& wrote, unsigned others) const {
         wrote.each([this, others](int k) {
-            char *to = all.array[k], *from = to + spare;
-            if (place[k].size == 8) take_lanes<double>(from, to, place[k].count, others);
-            else take_lanes<float>(from, to, place[k].count, others);
+            char *to = all.array[k], *from = to + backup_offset;
+            if (fields[k].size == 8) take_lanes<double>(from, to, fields[k].count, others);
+            else take_lanes<float>(from, to, fields[k].count, others);
         });
     }
     template <class T> static MEMBER void take_lanes(const char* from, char* to, int count, unsigned lanes) {
         const wide::Truth mask(lanes);
-        const wide::Wide<T>* kept = reinterpret_cast<const wide::Wide<T>*>(from);
+        const wide::Wide<T>* backup = reinterpret_cast<const wide::Wide<T>*>(from);
         wide::Wide<T>* out = reinterpret_cast<wide::Wide<T>*>(to);
-        for (int i = 0; i < count; ++i) out[i] = choose(mask, kept[i], out[i]);
+        for (int i = 0; i < count; ++i) out[i] = choose(mask, backup[i], out[i]);
     }
 };
 #include "group.cuh"
 
 // Return the size of the vectors of all arrays (bytes). Each array starts at a multiple of the vector size.
-GPUSIM_FN long long vector_bytes(const GroupField* place) {
+GPUSIM_FN long long vector_bytes(const GroupField* fields) {
     long long numbers = 0;
-    for (int k = 0; k < WIDE_ARRAYS; ++k) numbers += place[k].count;
+    for (int k = 0; k < WIDE_ARRAYS; ++k) numbers += fields[k].count;
     return 8ll * WORLD_LANES * numbers;
 }
 // Return the size of a group, in bytes: slabs, vectors, backups and parameters.
 GPUSIM_FN long long group_size(const Arguments* a, const World& w) {
-    GroupField place[64 * GROUP_WORDS];
-    find_fields(w, place);
-    return WORLD_LANES * (a->slab_bytes + 8 * parameter_numbers(w)) + 2 * vector_bytes(place);
+    GroupField fields[64 * GROUP_WORDS];
+    find_fields(w, fields);
+    return WORLD_LANES * (a->slab_bytes + 8 * parameter_numbers(w)) + 2 * vector_bytes(fields);
 }
 // Make a group of up to WORLD_LANES worlds, starting at world ``first``.
 GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, char* base) {
@@ -170,11 +170,11 @@ GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, cha
         g.lane[l] = make_world(a, h, id, base + l * a->slab_bytes, 0, 1);
         if (first + l < a->n_worlds && !a->health[id]) g.running |= 1u << l;
     }
-    find_fields(g.lane[0], g.place);
-    g.all.a = a, g.all.h = h, g.spare = vector_bytes(g.place);
+    find_fields(g.lane[0], g.fields);
+    g.all.a = a, g.all.h = h, g.backup_offset = vector_bytes(g.fields);
     char* at = base + WORLD_LANES * a->slab_bytes;
-    for (int k = 0; k < WIDE_ARRAYS; at += 8ll * WORLD_LANES * g.place[k++].count) g.all.array[k] = at;
-    gather_parameters(g.lane, g.all.parameter, at + g.spare);
+    for (int k = 0; k < WIDE_ARRAYS; at += 8ll * WORLD_LANES * g.fields[k++].count) g.all.array[k] = at;
+    gather_parameters(g.lane, g.all.parameter, at + g.backup_offset);
     for (int k = 0; k < GROUP_WORDS; ++k) g.in_worlds.words[k] = ~0ull, g.in_vectors.words[k] = 0;
 }
 // Run steps of all worlds of a group, like run_world.
@@ -186,14 +186,14 @@ GPUSIM_PHASE void run_group(Group& g, int steps) {
         for (int k = 0; k < g.lane[0].substeps(); ++k) group_substep(g, g.running);
         group_finish(g, g.running);
         g.spread(WIDE_KEPT);
-        for (unsigned left = g.running; left; left &= left - 1u) {
-            const World& w = g.lane[__builtin_ctz(left)];
+        for (unsigned remaining = g.running; remaining; remaining &= remaining - 1u) {
+            const World& w = g.lane[__builtin_ctz(remaining)];
             if (*w.cause() == NO_AXIS) {
                 store_state(w);
                 continue;
             }
             report_failure(w);
-            g.running &= ~(1u << __builtin_ctz(left));
+            g.running &= ~(1u << __builtin_ctz(remaining));
         }
     }
 }

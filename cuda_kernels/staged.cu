@@ -16,7 +16,7 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
     w.base = a->slab + (long long)id * a->slab_bytes;
 #if GPUSIM_GPU
     w.tile = ~0u;
-    w.place = 0;
+    w.slab_offset = 0;
 #endif
     return w;
 }
@@ -91,18 +91,18 @@ constexpr long long MIN_WORK = 512;
 // Parts of a launch with tickets. The items of a part wait for all earlier parts.
 struct Parts {
     const World& w;
-    int turn, end;
-    MEMBER explicit Parts(const World& world) : w(world), turn(draw_ticket(world)), end(0) {}
+    int ticket, end;
+    MEMBER explicit Parts(const World& world) : w(world), ticket(draw_ticket(world)), end(0) {}
     // A ticket contains one item for each thread of the block.
     template <class F> MEMBER void run(int items, F call) {
         const int first = end;
         end += (items + w.threads - 1) / w.threads;
-        while (turn < end) {
+        while (ticket < end) {
             await_tickets(w, first);
-            const int i = (turn - first) * w.threads + w.tid;
+            const int i = (ticket - first) * w.threads + w.tid;
             if (i < items) call(i);
             end_ticket(w);
-            turn = draw_ticket(w);
+            ticket = draw_ticket(w);
         }
     }
 };

@@ -65,17 +65,17 @@ static void write_commands(const Loop& l, long long step) {
         for (long long k = 0; k < l.command_count; ++k)
             l.control[w * l.controls + l.command_columns[k]] = row[(l.command_worlds > 1 ? w * l.command_count : 0) + k];
 }
-static bool any_held(const Loop& l) {
+static bool any_override(const Loop& l) {
     for (long long w = 0; w < l.worlds; ++w)
         for (long long k = 0; k < l.controls; ++k)
             if (l.held[2 * w * l.controls + k] != 0.0) return true;
     return false;
 }
-static void hold(const Loop& l) {
+static void apply_overrides(const Loop& l) {
     for (long long w = 0; w < l.worlds; ++w)
         for (long long k = 0; k < l.controls; ++k) {
-            const double* own = l.held + 2 * w * l.controls + k;
-            if (*own != 0.0) l.control[w * l.controls + k] = own[l.controls];
+            const double* override_flag = l.held + 2 * w * l.controls + k;
+            if (*override_flag != 0.0) l.control[w * l.controls + k] = override_flag[l.controls];
         }
 }
 static void sample(const Loop& l, const Program& p) {
@@ -90,15 +90,15 @@ static void sample(const Loop& l, const Program& p) {
 // Run ``n`` steps. ``first`` is the index of the first step.
 GPUSIM_KERNEL void run_loop(const Loop* loop, long long first, long long n) {
     const Loop& l = *loop;
-    const bool holds = any_held(l), each = l.program_count || l.command_count;
+    const bool overridden = any_override(l), each = l.program_count || l.command_count;
     for (long long t = first, end = first + n; t < end;) {
         if (l.command_count) write_commands(l, t);
-        if (holds) hold(l);
+        if (overridden) apply_overrides(l);
         for (long long k = 0; k < l.program_count; ++k) {
-            if (holds && l.programs[k].delays) hold(l);  // the program delays the overridden values
+            if (overridden && l.programs[k].delays) apply_overrides(l);  // the program delays the overridden values
             sample(l, l.programs[k]);
         }
-        if (holds && l.program_count) hold(l);
+        if (overridden && l.program_count) apply_overrides(l);
         long long count = each ? 1 : end - t;
         if (l.every && count > l.every - t % l.every) count = l.every - t % l.every;
         l.step(l.arguments, l.h, int(count), int(l.threads));

@@ -127,7 +127,7 @@ def run_case(
     with (
         installed(fault, _linked(case), arch, nvrtc),
         _shared_builds(),
-        mock.patch("gpusim.compiler.contact_topology.MOST_IN_TURN", TURNS_FROM),
+        mock.patch("gpusim.compiler.contact_topology.MAX_SEQUENTIAL", TURNS_FROM),
         mock.patch("gpusim.backends.cuda.backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
     ):

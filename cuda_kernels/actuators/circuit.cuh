@@ -2,25 +2,25 @@
 #pragma once
 #include "circuit_balance.cuh"
 
-GPUSIM_FN void oil_motor_evaluate(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void oil_motor_evaluate(const World& w, int k, ActuatorTerm& term) {
     const double kick = kick_time(w), mass = w.oil_motor_moving_mass(k);
     const double brake = clamped(mean_command(w, w.oil_motor_brake_before(k), w.oil_motor_brake_now(k)), 0.0, 1.0);
-    own.friction = kick * (w.oil_motor_dry_friction(k) + brake * w.oil_motor_brake_force(k));
-    own.impulse = mass * w.rate()[w.oil_motor_axis()[k]];
-    own.slope = mass + kick * w.oil_motor_viscous_friction(k);
+    term.friction = kick * (w.oil_motor_dry_friction(k) + brake * w.oil_motor_brake_force(k));
+    term.impulse = mass * w.rate()[w.oil_motor_axis()[k]];
+    term.slope = mass + kick * w.oil_motor_viscous_friction(k);
 }
-GPUSIM_FN void oil_cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void oil_cylinder_evaluate(const World& w, int k, ActuatorTerm& term) {
     const double kick = kick_time(w), mass = w.oil_cylinder_moving_mass(k);
     const double brake = clamped(mean_command(w, w.oil_cylinder_brake_before(k), w.oil_cylinder_brake_now(k)), 0.0, 1.0);
     double impulse = 0.0, slope = 0.0;
-    own.friction = kick * (w.oil_cylinder_dry_friction(k) + brake * w.oil_cylinder_brake_force(k));
-    own.lower = w.oil_cylinder_stroke_min(k) + w.oil_cylinder_length_offset(k);
-    own.upper = w.oil_cylinder_stroke_max(k) + w.oil_cylinder_length_offset(k);
+    term.friction = kick * (w.oil_cylinder_dry_friction(k) + brake * w.oil_cylinder_brake_force(k));
+    term.lower = w.oil_cylinder_stroke_min(k) + w.oil_cylinder_length_offset(k);
+    term.upper = w.oil_cylinder_stroke_max(k) + w.oil_cylinder_length_offset(k);
     stroke_cushions(w, w.oil_cylinder_axis()[k], oil_cylinder_position(w, k), w.oil_cylinder_stroke_min(k), w.oil_cylinder_stroke_max(k),
                     w.oil_cylinder_cushion_stiffness(k), w.oil_cylinder_cushion_damping(k), w.oil_cylinder_cushion_length(k),
                     &impulse, &slope);
-    own.impulse = impulse + mass * w.rate()[w.oil_cylinder_axis()[k]];
-    own.slope = slope + mass + kick * w.oil_cylinder_viscous_friction(k);
+    term.impulse = impulse + mass * w.rate()[w.oil_cylinder_axis()[k]];
+    term.slope = slope + mass + kick * w.oil_cylinder_viscous_friction(k);
 }
 
 #if GPUSIM_COUPLED
@@ -32,40 +32,40 @@ GPUSIM_FN double line_pressure(const World& w, int k, const Balance& b, int i, c
     for (int row = 0; row < b.rows; ++row) sum += reply[row] * (speed[row] - fitted[row]);
     return w.oil_circuit_guess()[k * MAX_OIL_NODES + i] - sum;
 }
-// Update the slopes of the law by BFGS. ``change``: change of the velocities. ``less``: decrease of the forces.
-GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* less, const double* speed, const CoupledLaw& law) {
-    double along[MAX_OIL_CONSUMERS], bent = 0.0, whole = 0.0;
+// Update the slopes of the law by BFGS. ``change``: change of the velocities. ``force_drop``: decrease of the forces.
+GPUSIM_FN void update_slopes_by_bfgs(const Balance& b, const double* change, const double* force_drop, const double* speed, const CoupledLaw& law) {
+    double slope_change[MAX_OIL_CONSUMERS], curvature_old = 0.0, curvature_new = 0.0;
     for (int row = 0; row < b.rows; ++row) {
-        along[row] = 0.0;
-        for (int c = 0; c < b.rows; ++c) along[row] += law.slope[row * law.width + c] * change[c];
+        slope_change[row] = 0.0;
+        for (int c = 0; c < b.rows; ++c) slope_change[row] += law.slope[row * law.width + c] * change[c];
     }
     for (int row = 0; row < b.rows; ++row) {
-        bent += change[row] * along[row];
-        whole += change[row] * less[row];
+        curvature_old += change[row] * slope_change[row];
+        curvature_new += change[row] * force_drop[row];
     }
-    if (!(whole > bent && bent > 0.0)) return;
+    if (!(curvature_new > curvature_old && curvature_old > 0.0)) return;
     for (int row = 0; row < b.rows; ++row)
         for (int c = 0; c < b.rows; ++c) {
-            const double more = less[row] * less[c] / whole - along[row] * along[c] / bent;
-            law.slope[row * law.width + c] += more;
-            law.impulse[row] += more * speed[c];
+            const double update = force_drop[row] * force_drop[c] / curvature_new - slope_change[row] * slope_change[c] / curvature_old;
+            law.slope[row * law.width + c] += update;
+            law.impulse[row] += update * speed[c];
         }
 }
 // Linearize the law at the velocities ``speed`` of cylinders and motors. Newton's method starts at p and computes the
-// node pressures. In the first call of a substep, ``again`` is false.
-GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, bool again, const double* speed, const CoupledLaw& law) {
+// node pressures. In the first call of a substep, ``is_refit`` is false.
+GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, bool is_refit, const double* speed, const CoupledLaw& law) {
     double error[MAX_OIL_NODES], move[MAX_OIL_NODES], *matrix = w.oil_circuit_matrix() + k * MAX_OIL_NODES * MAX_OIL_NODES;
     double *guess = w.oil_circuit_guess() + k * MAX_OIL_NODES, *fitted = w.oil_circuit_speed() + k * MAX_OIL_CONSUMERS;
     double* reply = w.oil_circuit_reply() + k * MAX_OIL_NODES * MAX_OIL_CONSUMERS;
-    double change[MAX_OIL_CONSUMERS], less[MAX_OIL_CONSUMERS];
-    bool was_low = false;
-    for (int row = 0; again && row < b.rows; ++row) {
+    double change[MAX_OIL_CONSUMERS], force_drop[MAX_OIL_CONSUMERS];
+    bool was_below_vapor = false;
+    for (int row = 0; is_refit && row < b.rows; ++row) {
         change[row] = speed[row] - fitted[row];
-        less[row] = 0.0;
+        force_drop[row] = 0.0;
     }
-    for (int i = 0; again && i < b.nodes; ++i) {
-        was_low = was_low || (!b.fixed[i] && guess[i] <= b.vapor);
-        for (int row = 0; row < b.rows; ++row) less[row] += guess[i] * b.area[i][row];
+    for (int i = 0; is_refit && i < b.nodes; ++i) {
+        was_below_vapor = was_below_vapor || (!b.fixed[i] && guess[i] <= b.vapor);
+        for (int row = 0; row < b.rows; ++row) force_drop[row] += guess[i] * b.area[i][row];
     }
     for (int i = 0; i < b.nodes; ++i) {
         double sum = 0.0;
@@ -73,50 +73,50 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
         b.load[i] = sum + b.load[i];
         guess[i] = b.fixed[i] ? b.pressure[i] : p[i];
     }
-    for (int n = 0; n < OIL_ITERATIONS && !b.hollow; ++n) {
+    for (int n = 0; n < OIL_ITERATIONS && !b.has_void; ++n) {
         balance_error(w, k, b, guess, error);
         balance_matrix(w, k, b, guess, matrix);
         for (int i = 0; i < b.nodes; ++i) move[i] = error[i];
         solve_balance(b.nodes, matrix, move, 1, 1);
-        double first = 0.0, moved = 0.0, most = 0.0;
-        for (int i = 0; i < b.nodes; ++i) first += error[i] * move[i];
-        const double share = newton_share(w, k, b, guess, move, -first);
+        double initial_slope = 0.0, max_move = 0.0, max_pressure = 0.0;
+        for (int i = 0; i < b.nodes; ++i) initial_slope += error[i] * move[i];
+        const double step_fraction = newton_step_fraction(w, k, b, guess, move, -initial_slope);
         for (int i = 0; i < b.nodes; ++i) {
-            guess[i] -= share * move[i];
-            moved = max_(moved, abs_(share * move[i]));
-            most = max_(most, abs_(guess[i]));
+            guess[i] -= step_fraction * move[i];
+            max_move = max_(max_move, abs_(step_fraction * move[i]));
+            max_pressure = max_(max_pressure, abs_(guess[i]));
         }
-        if (!(moved > OIL_PRECISION * most)) break;
+        if (!(max_move > OIL_PRECISION * max_pressure)) break;
     }
     // A wrong first guess of the velocities can give pressures below the vapor pressure. The code therefore assumes
     // cavitation only if two consecutive guesses give such pressures.
-    bool low = b.hollow;
-    for (int i = 0; i < b.nodes; ++i) low = low || (was_low && !b.fixed[i] && guess[i] < b.vapor);
-    if (low) settle_balance(w, k, b, guess, error, matrix);
+    bool is_cavitating = b.has_void;
+    for (int i = 0; i < b.nodes; ++i) is_cavitating = is_cavitating || (was_below_vapor && !b.fixed[i] && guess[i] < b.vapor);
+    if (is_cavitating) solve_cavitating_balance(w, k, b, guess, error, matrix);
     balance_matrix(w, k, b, guess, matrix);
-    for (int i = 0; low && i < b.nodes; ++i)
+    for (int i = 0; is_cavitating && i < b.nodes; ++i)
         if (error[i] > 0.0) matrix[i * MAX_OIL_NODES + i] += b.capacity[i] / OIL_STIFFNESS_LEFT;
     for (int i = 0; i < b.nodes; ++i)
         for (int row = 0; row < b.rows; ++row) reply[i * MAX_OIL_CONSUMERS + row] = b.fixed[i] ? 0.0 : b.area[i][row];
     solve_balance(b.nodes, matrix, reply, b.rows, MAX_OIL_CONSUMERS);
-    double still[MAX_OIL_CONSUMERS], kick = kick_time(w);
+    double zero_speed[MAX_OIL_CONSUMERS], kick = kick_time(w);
     for (int row = 0; row < b.rows; ++row) {
         fitted[row] = speed[row];
-        still[row] = 0.0;
+        zero_speed[row] = 0.0;
         law.impulse[row] = 0.0;
         for (int c = 0; c < b.rows; ++c) law.slope[row * law.width + c] = 0.0;
     }
     for (int i = 0; i < b.nodes; ++i) {
-        const double rest = line_pressure(w, k, b, i, still);
+        const double pressure_at_rest = line_pressure(w, k, b, i, zero_speed);
         for (int row = 0; row < b.rows; ++row) {
-            law.impulse[row] += rest * b.area[i][row];
+            law.impulse[row] += pressure_at_rest * b.area[i][row];
             for (int c = 0; c < b.rows; ++c) law.slope[row * law.width + c] += b.area[i][row] * reply[i * MAX_OIL_CONSUMERS + c];
         }
     }
-    if (low && again) {
+    if (is_cavitating && is_refit) {
         for (int i = 0; i < b.nodes; ++i)
-            for (int row = 0; row < b.rows; ++row) less[row] -= guess[i] * b.area[i][row];
-        stiffen(b, change, less, speed, law);
+            for (int row = 0; row < b.rows; ++row) force_drop[row] -= guess[i] * b.area[i][row];
+        update_slopes_by_bfgs(b, change, force_drop, speed, law);
     }
     for (int row = 0; row < b.rows; ++row) {
         law.impulse[row] *= kick;
@@ -171,11 +171,11 @@ struct StoreFlow {
             const double piloted = pilot >= 0.0 ? p[index_in_circuit(w, pilot)] : 0.0;
             target = clamped((p[b.i] + w.oil_edge_pilot_ratio(n) * piloted - w.oil_edge_set_pressure(n)) / w.oil_edge_range(n), 0.0, 1.0);
         } else {
-            const bool held = poppet < 0.5 && p[b.i] - p[b.j] > w.oil_edge_transition_pressure(n);
+            const bool stays_closed = poppet < 0.5 && p[b.i] - p[b.j] > w.oil_edge_transition_pressure(n);
             Branch open = b;
             open.forth = w.oil_edge_gain(n);
             branch_flow(open, p[b.i] - p[b.j], &flow, &slope);
-            target = flow > w.oil_edge_flow_limit(n) || held ? 0.0 : 1.0;
+            target = flow > w.oil_edge_flow_limit(n) || stays_closed ? 0.0 : 1.0;
         }
         const double lag = target > poppet ? w.oil_edge_opening_time(n) : w.oil_edge_time_constant(n);
         w.oil_edge_poppet(n) = stored(poppet - det::expm1(-w.h / max_(lag, 1e-9)) * (target - poppet));
@@ -183,18 +183,18 @@ struct StoreFlow {
 };
 // Return the maximum pressure at the outlets of open load-sensing valves.
 GPUSIM_FN double sensed_load(const World& w, int k, const double* p) {
-    double most = 0.0;
+    double max_pressure = 0.0;
     for (int n = 0; n < w.oil_valve_count(); ++n) {
         if (int(w.oil_valve_circuit(n)) != k || !(w.oil_valve_senses(n) > 0.5)) continue;
-        if (w.oil_valve_opened_p_a(n) > 0.0) most = max_(most, p[index_in_circuit(w, w.oil_valve_node_a(n))]);
-        if (w.oil_valve_opened_p_b(n) > 0.0) most = max_(most, p[index_in_circuit(w, w.oil_valve_node_b(n))]);
+        if (w.oil_valve_opened_p_a(n) > 0.0) max_pressure = max_(max_pressure, p[index_in_circuit(w, w.oil_valve_node_a(n))]);
+        if (w.oil_valve_opened_p_b(n) > 0.0) max_pressure = max_(max_pressure, p[index_in_circuit(w, w.oil_valve_node_b(n))]);
     }
-    return most;
+    return max_pressure;
 }
 GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     Balance b;
     start_balance(w, k, b);
-    double speed[MAX_OIL_CONSUMERS], p[MAX_OIL_NODES], error[MAX_OIL_NODES], fall;
+    double speed[MAX_OIL_CONSUMERS], p[MAX_OIL_NODES], error[MAX_OIL_NODES], flow_decrease;
     for (int row = 0; row < b.rows; ++row) {
         Consumer c;
         consumer_at(w, k, row, c);
@@ -203,18 +203,18 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
         speed[row] = speed[row] + VOLUME_SYNC * (b.stroke[row] - b.oil[row]) / w.h;
         w.oil_cylinder_oil_stroke(c.number) = stored(b.oil[row] + w.h * speed[row]);
     }
-    bool low = b.hollow;
+    bool is_cavitating = b.has_void;
     for (int i = 0; i < b.nodes; ++i) {
         p[i] = b.fixed[i] ? b.pressure[i] : line_pressure(w, k, b, i, speed);
         error[i] = 0.0;
-        low = low || (!b.fixed[i] && (p[i] < b.vapor || w.oil_circuit_guess()[k * MAX_OIL_NODES + i] == b.vapor));
+        is_cavitating = is_cavitating || (!b.fixed[i] && (p[i] < b.vapor || w.oil_circuit_guess()[k * MAX_OIL_NODES + i] == b.vapor));
     }
-    for (int i = 0; low && i < b.nodes; ++i) {
+    for (int i = 0; is_cavitating && i < b.nodes; ++i) {
         double sum = 0.0;
         for (int row = 0; row < b.rows; ++row) sum += b.area[i][row] * speed[row];
         b.load[i] = sum + b.load[i];
     }
-    if (low) settle_balance(w, k, b, p, error, w.oil_circuit_matrix() + k * MAX_OIL_NODES * MAX_OIL_NODES);
+    if (is_cavitating) solve_cavitating_balance(w, k, b, p, error, w.oil_circuit_matrix() + k * MAX_OIL_NODES * MAX_OIL_NODES);
     for (int n = 0; n < w.oil_node_count(); ++n)
         if (int(w.oil_node_circuit(n)) == k) {
             w.oil_node_pressure(n) = stored(p[int(w.oil_node_index(n))]);
@@ -231,7 +231,7 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     for (int n = 0; n < w.oil_pump_count(); ++n) {
         if (int(w.oil_pump_circuit(n)) != k) continue;
         const int at = index_in_circuit(w, w.oil_pump_node(n));
-        w.oil_pump_flow(n) = stored(pump_flow(w, n, p[at], &fall));
+        w.oil_pump_flow(n) = stored(pump_flow(w, n, p[at], &flow_decrease));
         w.oil_pump_pressure_now(n) = stored(p[at]);
         const double before = w.oil_pump_load_pressure(n);
         w.oil_pump_load_pressure(n) =

@@ -38,17 +38,17 @@ struct Branch {
     bool linear;
 };
 GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, double* slope) {
-    const bool ahead = drop > b.start;
-    const double gain = ahead ? b.forth : (drop < 0.0 ? b.back : 0.0), d = ahead ? drop - b.start : min_(drop, 0.0);
+    const bool is_forward = drop > b.start;
+    const double gain = is_forward ? b.forth : (drop < 0.0 ? b.back : 0.0), d = is_forward ? drop - b.start : min_(drop, 0.0);
     if (b.linear) {
         *flow = gain * d;
         *slope = gain;
         return;
     }
-    const double kept = min_(d, b.max_drop), square = kept * kept + b.transition * b.transition;
-    const double whole = gain / sqrt_(sqrt_(square));
-    *flow = whole * kept;
-    *slope = d > b.max_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
+    const double limited_drop = min_(d, b.max_drop), square = limited_drop * limited_drop + b.transition * b.transition;
+    const double conductance = gain / sqrt_(sqrt_(square));
+    *flow = conductance * limited_drop;
+    *slope = d > b.max_drop ? 0.0 : conductance * (0.5 * limited_drop * limited_drop + b.transition * b.transition) / square;
 }
 // Call ``visit`` for each branch of circuit k, with the index of the branch's valve or edge. A valve has four branches,
 // and an edge has one branch.
@@ -83,21 +83,21 @@ GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
         visit(w, b, n, 4);
     }
 }
-// Return the flow of pump n into its node at the pressure p. ``fall`` is the decrease of the flow per pressure.
-GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* fall) {
-    const double most = w.oil_pump_max_flow(n), band = w.oil_pump_band(n), power = w.oil_pump_power(n);
-    double flow = most * clamped(double(real(w.oil_pump_displacement_now(n))), 0.0, 1.0);
+// Return the flow of pump n into its node at the pressure p. ``flow_decrease`` is the decrease of the flow per pressure.
+GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* flow_decrease) {
+    const double max_flow = w.oil_pump_max_flow(n), band = w.oil_pump_band(n), power = w.oil_pump_power(n);
+    double flow = max_flow * clamped(double(real(w.oil_pump_displacement_now(n))), 0.0, 1.0);
     const double sensed = w.oil_pump_load_sensing(n) > 0.5 ? double(w.oil_pump_load_pressure(n)) + w.oil_pump_margin(n) : 1.0 / 0.0;
-    *fall = 0.0;
+    *flow_decrease = 0.0;
     for (int part = 0; part < 2; ++part) {
-        const double share = clamped(((part == 0 ? w.oil_pump_pressure(n) : sensed) - p) / band, 0.0, 1.0);
-        if (!(most * share < flow)) continue;
-        flow = most * share;
-        *fall = share > 0.0 ? most / band : 0.0;
+        const double opening = clamped(((part == 0 ? w.oil_pump_pressure(n) : sensed) - p) / band, 0.0, 1.0);
+        if (!(max_flow * opening < flow)) continue;
+        flow = max_flow * opening;
+        *flow_decrease = opening > 0.0 ? max_flow / band : 0.0;
     }
     if (p > 0.0 && power / p < flow) {
         flow = power / p;
-        *fall = power / (p * p);
+        *flow_decrease = power / (p * p);
     }
     return flow;
 }
@@ -105,7 +105,7 @@ GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* fall) {
 // Circuit in a substep. ``load`` is the flow into cylinders and motors, plus the flow that fills the voids in a step.
 struct Balance {
     int nodes, rows;
-    bool hollow;
+    bool has_void;
     double vapor;
     double pressure[MAX_OIL_NODES], capacity[MAX_OIL_NODES], load[MAX_OIL_NODES];
     double area[MAX_OIL_NODES][MAX_OIL_CONSUMERS], stroke[MAX_OIL_CONSUMERS], oil[MAX_OIL_CONSUMERS];
@@ -115,13 +115,13 @@ struct Balance {
 GPUSIM_FN double motor_filling(const World& w, int n) {
     const double speed = w.rate()[w.oil_motor_axis()[n]];
     const int inlet = int(speed > 0.0 ? w.oil_motor_node_a(n) : w.oil_motor_node_b(n));
-    const double hollow = w.oil_node_void(inlet), liquid = w.oil_node_volume(inlet) - hollow;
+    const double void_volume = w.oil_node_void(inlet), liquid = w.oil_node_volume(inlet) - void_volume;
     const double taken = (speed > 0.0 ? w.oil_motor_area_a(n) : w.oil_motor_area_b(n)) * abs_(speed) * w.h;
-    return hollow > 0.0 && liquid < taken ? max_(liquid, OIL_MIN_FILLING * taken) / taken : 1.0;
+    return void_volume > 0.0 && liquid < taken ? max_(liquid, OIL_MIN_FILLING * taken) / taken : 1.0;
 }
 GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
     b.nodes = b.rows = 0;
-    b.hollow = false;
+    b.has_void = false;
     b.vapor = w.oil_circuit_vapor_pressure(k);
     for (int n = 0; n < w.oil_cylinder_count(); ++n) b.rows += int(w.oil_cylinder_circuit(n)) == k;
     for (int n = 0; n < w.oil_motor_count(); ++n) b.rows += int(w.oil_motor_circuit(n)) == k;
@@ -132,9 +132,9 @@ GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
         b.nodes = max_(b.nodes, at + 1);
         b.pressure[at] = w.oil_node_pressure(n);
         b.fixed[at] = w.oil_node_fixed(n) > 0.5;
-        const double hollow = w.oil_node_void(n);
-        b.load[at] = hollow / w.h;
-        if (hollow != 0.0) b.hollow = true;
+        const double has_void = w.oil_node_void(n);
+        b.load[at] = has_void / w.h;
+        if (has_void != 0.0) b.has_void = true;
         volume[at] = w.oil_node_volume(n);
         bulk[at] = w.oil_node_bulk_modulus(n);
         for (int row = 0; row < b.rows; ++row) b.area[at][row] = 0.0;
@@ -181,20 +181,20 @@ struct AddSlope {
 };
 // Compute the residual of the nodes' flow balance at the pressures p.
 GPUSIM_SHARED void balance_error(const World& w, int k, const Balance& b, const double* p, double* error) {
-    double inflow[MAX_OIL_NODES], fall;
+    double inflow[MAX_OIL_NODES], flow_decrease;
     for (int i = 0; i < b.nodes; ++i) inflow[i] = 0.0;
     AddFlow add = {p, inflow};
     visit_branches(w, k, add);
     for (int n = 0; n < w.oil_pump_count(); ++n)
         if (int(w.oil_pump_circuit(n)) == k) {
             const int at = index_in_circuit(w, w.oil_pump_node(n));
-            inflow[at] += pump_flow(w, n, p[at], &fall);
+            inflow[at] += pump_flow(w, n, p[at], &flow_decrease);
         }
     for (int i = 0; i < b.nodes; ++i)
         error[i] = b.fixed[i] ? 0.0 : b.capacity[i] * (p[i] - b.pressure[i]) - inflow[i] + b.load[i];
 }
 GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const double* p, double* matrix) {
-    double fall;
+    double flow_decrease;
     for (int i = 0; i < b.nodes; ++i)
         for (int j = 0; j < b.nodes; ++j) matrix[i * MAX_OIL_NODES + j] = 0.0;
     AddSlope add = {p, matrix};
@@ -202,8 +202,8 @@ GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const
     for (int n = 0; n < w.oil_pump_count(); ++n)
         if (int(w.oil_pump_circuit(n)) == k) {
             const int at = index_in_circuit(w, w.oil_pump_node(n));
-            pump_flow(w, n, p[at], &fall);
-            matrix[at * MAX_OIL_NODES + at] += fall;
+            pump_flow(w, n, p[at], &flow_decrease);
+            matrix[at * MAX_OIL_NODES + at] += flow_decrease;
         }
     for (int i = 0; i < b.nodes; ++i) {
         for (int j = 0; b.fixed[i] && j < b.nodes; ++j) matrix[i * MAX_OIL_NODES + j] = 0.0;
@@ -226,50 +226,50 @@ GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int c
             right[i * width + c] = sum / matrix[i * MAX_OIL_NODES + i];
         }
 }
-// Return the slope of the line search at the fraction ``share`` of the step -move.
-GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double share) {
+// Return the slope of the line search at the fraction ``fraction`` of the step -move.
+GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double fraction) {
     double ahead[MAX_OIL_NODES], error[MAX_OIL_NODES], sum = 0.0;
-    for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - share * move[i];
+    for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - fraction * move[i];
     balance_error(w, k, b, ahead, error);
     for (int i = 0; i < b.nodes; ++i) sum += error[i] * move[i];
     return -sum;
 }
 // Line search: return the fraction (0 to 1) of the step -move to apply.
-GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const double* p, const double* move, double first) {
-    const double most = OIL_OVERSHOOT * abs_(first);
-    double low = 0.0, slope_low = first, high = 1.0, slope_high = slope_along(w, k, b, p, move, 1.0), share = 1.0;
-    for (int n = 0; n < OIL_SECANTS && slope_high > most; ++n) {
-        share = low + clamped(-slope_low / (slope_high - slope_low), OIL_MARGIN, 1.0 - OIL_MARGIN) * (high - low);
-        const double now = slope_along(w, k, b, p, move, share);
-        if (abs_(now) <= most) break;
-        if (now > 0.0) {
-            high = share;
-            slope_high = now;
+GPUSIM_SHARED double newton_step_fraction(const World& w, int k, const Balance& b, const double* p, const double* move, double initial_slope) {
+    const double tolerance = OIL_OVERSHOOT * abs_(initial_slope);
+    double low = 0.0, slope_low = initial_slope, high = 1.0, slope_high = slope_along(w, k, b, p, move, 1.0), fraction = 1.0;
+    for (int n = 0; n < OIL_SECANTS && slope_high > tolerance; ++n) {
+        fraction = low + clamped(-slope_low / (slope_high - slope_low), OIL_MARGIN, 1.0 - OIL_MARGIN) * (high - low);
+        const double slope = slope_along(w, k, b, p, move, fraction);
+        if (abs_(slope) <= tolerance) break;
+        if (slope > 0.0) {
+            high = fraction;
+            slope_high = slope;
         } else {
-            low = share;
-            slope_low = now;
+            low = fraction;
+            slope_low = slope;
         }
     }
-    return share;
+    return fraction;
 }
-// Compute a Newton step in which no pressure falls below the vapor pressure. Nodes in ``held`` keep the vapor pressure.
+// Compute a Newton step in which no pressure falls below the vapor pressure. Nodes in ``is_at_vapor`` keep the vapor pressure.
 GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const double* p, const double* error, double* matrix, double* move,
-                                bool* held) {
-    for (int i = 0; i < b.nodes; ++i) held[i] = !b.fixed[i];
+                                bool* is_at_vapor) {
+    for (int i = 0; i < b.nodes; ++i) is_at_vapor[i] = !b.fixed[i];
     for (bool released = true; released;) {
         balance_matrix(w, k, b, p, matrix);
         for (int i = 0; i < b.nodes; ++i) {
-            move[i] = held[i] ? p[i] - b.vapor : error[i];
-            for (int j = 0; held[i] && j < b.nodes; ++j) matrix[i * MAX_OIL_NODES + j] = i == j ? 1.0 : 0.0;
+            move[i] = is_at_vapor[i] ? p[i] - b.vapor : error[i];
+            for (int j = 0; is_at_vapor[i] && j < b.nodes; ++j) matrix[i * MAX_OIL_NODES + j] = i == j ? 1.0 : 0.0;
         }
         solve_balance(b.nodes, matrix, move, 1, 1);
         balance_matrix(w, k, b, p, matrix);
         released = false;
         for (int i = 0; i < b.nodes; ++i) {
             double sum = 0.0;
-            for (int j = 0; held[i] && j < b.nodes; ++j) sum += matrix[i * MAX_OIL_NODES + j] * move[j];
-            if (held[i] && error[i] - sum < 0.0) {
-                held[i] = false;
+            for (int j = 0; is_at_vapor[i] && j < b.nodes; ++j) sum += matrix[i * MAX_OIL_NODES + j] * move[j];
+            if (is_at_vapor[i] && error[i] - sum < 0.0) {
+                is_at_vapor[i] = false;
                 released = true;
             }
         }
@@ -277,23 +277,23 @@ GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const d
 }
 // Solve for pressures at or above the vapor pressure by Newton's method, in place.
 // ``error`` is the flow into voids (m3/s).
-GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, double* p, double* error, double* matrix) {
+GPUSIM_SHARED void solve_cavitating_balance(const World& w, int k, const Balance& b, double* p, double* error, double* matrix) {
     double move[MAX_OIL_NODES];
-    bool held[MAX_OIL_NODES];
+    bool is_at_vapor[MAX_OIL_NODES];
     for (int i = 0; i < b.nodes; ++i)
         if (!b.fixed[i]) p[i] = max_(p[i], b.vapor);
     for (int n = 0; n < OIL_ITERATIONS; ++n) {
         balance_error(w, k, b, p, error);
-        bounded_move(w, k, b, p, error, matrix, move, held);
-        double first = 0.0, moved = 0.0, most = 0.0;
-        for (int i = 0; i < b.nodes; ++i) first += error[i] * move[i];
-        const double share = newton_share(w, k, b, p, move, -first);
+        bounded_move(w, k, b, p, error, matrix, move, is_at_vapor);
+        double initial_slope = 0.0, max_move = 0.0, max_pressure = 0.0;
+        for (int i = 0; i < b.nodes; ++i) initial_slope += error[i] * move[i];
+        const double fraction = newton_step_fraction(w, k, b, p, move, -initial_slope);
         for (int i = 0; i < b.nodes; ++i) {
-            if (!b.fixed[i]) p[i] = held[i] && share == 1.0 ? b.vapor : max_(p[i] - share * move[i], b.vapor);
-            moved = max_(moved, abs_(share * move[i]));
-            most = max_(most, abs_(p[i]));
+            if (!b.fixed[i]) p[i] = is_at_vapor[i] && fraction == 1.0 ? b.vapor : max_(p[i] - fraction * move[i], b.vapor);
+            max_move = max_(max_move, abs_(fraction * move[i]));
+            max_pressure = max_(max_pressure, abs_(p[i]));
         }
-        if (!(moved > OIL_PRECISION * most)) break;
+        if (!(max_move > OIL_PRECISION * max_pressure)) break;
     }
     balance_error(w, k, b, p, error);
     for (int i = 0; i < b.nodes; ++i)

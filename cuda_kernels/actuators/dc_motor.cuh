@@ -2,7 +2,7 @@
 #pragma once
 #include "../actuate.cuh"
 
-GPUSIM_FN void motor_evaluate(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void motor_evaluate(const World& w, int k, ActuatorTerm& term) {
     const int axis = w.motor_axis()[k];
     const bool semi_implicit = w.semi_implicit() != 0;
     const double kick = kick_time(w), ratio = w.motor_gear_ratio(k), stall = w.motor_stall_torque(k);
@@ -26,8 +26,8 @@ GPUSIM_FN void motor_evaluate(const World& w, int k, ActuatorTerm& own) {
     w.motor_constant(k) = constant;
     w.motor_slope(k) = slope;
     w.motor_known_speed(k) = known_speed;
-    own.impulse = ratio * (kick * (constant + late * stall * (after - before)) + inertia * last);
-    own.slope = ratio * ratio * (kick * slope + inertia);
+    term.impulse = ratio * (kick * (constant + late * stall * (after - before)) + inertia * last);
+    term.slope = ratio * ratio * (kick * slope + inertia);
 }
 // Update torque and drive at t_n from the solved rotor speed.
 GPUSIM_FN void motor_advance(const World& w, int k) {

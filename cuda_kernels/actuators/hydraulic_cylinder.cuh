@@ -23,49 +23,49 @@ GPUSIM_FN void chamber_edges(const World& w, int k, int n, double guess, double*
 // Chamber n at the start of a step of length h.
 struct Chamber {
     int n;
-    double pressure, hollow, compliance, area, h;
+    double pressure, void_volume, compliance, area, h;
 };
 // Compute a and b of the pressure p+ = a - b v after the step, linearized at a guessed pressure.
 GPUSIM_FN void chamber_line(const World& w, int k, const Chamber& c, double guess, double* a, double* b) {
     double total, inflow;
     chamber_edges(w, k, c.n, guess, &total, &inflow);
-    chamber(c.pressure, c.compliance, c.area, total, inflow - c.hollow / c.h, c.h, a, b);
+    chamber(c.pressure, c.compliance, c.area, total, inflow - c.void_volume / c.h, c.h, a, b);
 }
 // Return the flow into the void, m3/s, at a pressure and a velocity (gpusim/actuators/hydraulic/cavitation.py).
 GPUSIM_FN double chamber_balance(const World& w, int k, const Chamber& c, double p, double velocity) {
     double total, inflow;
     chamber_edges(w, k, c.n, p, &total, &inflow);
-    return (c.compliance * (p - c.pressure) + c.hollow) / c.h - (inflow - total * p) + c.area * velocity;
+    return (c.compliance * (p - c.pressure) + c.void_volume) / c.h - (inflow - total * p) + c.area * velocity;
 }
 // Refine the guess of the pressure at a velocity, and linearize at the new guess. ``guess`` and ``speed`` are from the
 // previous pass. As long as a void is open, the pressure is the vapor pressure.
 GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double guess, double speed, double velocity, double* p, double* a, double* b) {
-    const double least = w.cylinder_vapor_pressure(k), change = velocity - speed;
-    const bool low = c.hollow != 0.0 || guess == least || (*p < least && guess < least);
-    const bool empty = low && chamber_balance(w, k, c, least, velocity) > 0.0;
-    if (low) *p = empty ? least : max_(*p, least);
+    const double vapor = w.cylinder_vapor_pressure(k), change = velocity - speed;
+    const bool near_vapor = c.void_volume != 0.0 || guess == vapor || (*p < vapor && guess < vapor);
+    const bool has_void = near_vapor && chamber_balance(w, k, c, vapor, velocity) > 0.0;
+    if (near_vapor) *p = has_void ? vapor : max_(*p, vapor);
     chamber_line(w, k, c, *p, a, b);
-    if (!empty) return;
-    const bool back = guess > least && guess < 1.0 / 0.0 && change * c.area > 0.0;
-    *b = back ? (guess - least) / change : 0.0;
-    *a = least + *b * velocity;
+    if (!has_void) return;
+    const bool crossed_vapor = guess > vapor && guess < 1.0 / 0.0 && change * c.area > 0.0;
+    *b = crossed_vapor ? (guess - vapor) / change : 0.0;
+    *a = vapor + *b * velocity;
 }
 // Compute the pressure after the step at a velocity. Near the vapor pressure, use bisection. Return the volume of the
 // void.
-GPUSIM_SHARED double settle_chamber(const World& w, int k, const Chamber& c, double guess, double velocity, double* p) {
-    const double least = w.cylinder_vapor_pressure(k);
-    if (!(c.hollow != 0.0 || *p < least || guess == least)) return 0.0;
-    const double rest = chamber_balance(w, k, c, least, velocity);
+GPUSIM_SHARED double solve_chamber(const World& w, int k, const Chamber& c, double guess, double velocity, double* p) {
+    const double vapor = w.cylinder_vapor_pressure(k);
+    if (!(c.void_volume != 0.0 || *p < vapor || guess == vapor)) return 0.0;
+    const double void_flow = chamber_balance(w, k, c, vapor, velocity);
     // Upper bound: the pressure of a closed chamber, or the maximum pressure outside an edge.
-    const double closed = c.pressure - (c.h * c.area * velocity + c.hollow) / c.compliance;
-    double below = least, above = max_(max_(closed, max_(w.cylinder_supply_pressure(k), w.cylinder_tank_pressure(k))), least);
+    const double closed = c.pressure - (c.h * c.area * velocity + c.void_volume) / c.compliance;
+    double below = vapor, above = max_(max_(closed, max_(w.cylinder_supply_pressure(k), w.cylinder_tank_pressure(k))), vapor);
     for (int n = 0; n < OIL_HALVINGS && above - below > OIL_PRECISION * above; ++n) {
         const double middle = 0.5 * (below + above);
         if (chamber_balance(w, k, c, middle, velocity) > 0.0) above = middle;
         else below = middle;
     }
-    *p = rest > 0.0 ? least : 0.5 * (below + above);
-    return rest > 0.0 ? c.h * rest : 0.0;
+    *p = void_flow > 0.0 ? vapor : 0.5 * (below + above);
+    return void_flow > 0.0 ? c.h * void_flow : 0.0;
 }
 GPUSIM_FN Chamber cylinder_chamber(const World& w, int k, int n) {
     Chamber c = {n, w.cylinder_pressure_a(k), w.cylinder_void_a(k), w.cylinder_compliance_a(k), w.cylinder_area_a(k), w.h};
@@ -80,10 +80,10 @@ GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out
 }
 // Compute the law P - D u at refined guesses of the pressures. At the start of a step, the previous guesses are
 // infinite.
-GPUSIM_FN void cylinder_law(const World& w, int k, double* p, bool again, double velocity, ActuatorTerm& own) {
+GPUSIM_FN void cylinder_law(const World& w, int k, double* p, bool is_refit, double velocity, ActuatorTerm& term) {
     const int axis = w.cylinder_axis()[k];
-    const double guess[2] = {again ? w.cylinder_guess_a(k) : 1.0 / 0.0, again ? w.cylinder_guess_b(k) : 1.0 / 0.0};
-    const double speed = again ? w.cylinder_guess_speed(k) : velocity;
+    const double guess[2] = {is_refit ? w.cylinder_guess_a(k) : 1.0 / 0.0, is_refit ? w.cylinder_guess_b(k) : 1.0 / 0.0};
+    const double speed = is_refit ? w.cylinder_guess_speed(k) : velocity;
     double a[2], b[2];
     for (int n = 0; n < 2; ++n) refit_chamber(w, k, cylinder_chamber(w, k, n), guess[n], speed, velocity, p + n, a + n, b + n);
     w.cylinder_guess_a(k) = p[0];
@@ -97,8 +97,8 @@ GPUSIM_FN void cylinder_law(const World& w, int k, double* p, bool again, double
     const bool papers = w.cylinder_papers_coupling(k) > 0.5;
     const double constant = area_a * a[0] - area_b * a[1];
     const double slope = area_a * b[0] - area_b * b[1] + w.cylinder_viscous_friction(k);
-    own.impulse = (papers ? mass * w.cylinder_free_velocity(k) : kick * constant + mass * w.rate()[axis]) + w.cylinder_cushion_impulse(k);
-    own.slope = (papers ? mass : kick * slope + mass) + w.cylinder_cushion_slope(k);
+    term.impulse = (papers ? mass * w.cylinder_free_velocity(k) : kick * constant + mass * w.rate()[axis]) + w.cylinder_cushion_impulse(k);
+    term.slope = (papers ? mass : kick * slope + mass) + w.cylinder_cushion_slope(k);
 }
 GPUSIM_FN void cylinder_cushions(const World& w, int k, double x) {
     double impulse = 0.0, slope = 0.0;
@@ -126,26 +126,26 @@ GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
         const double force = area_a * a[0] - area_b * a[1];
         const double drag = area_a * b[0] - area_b * b[1] + w.cylinder_viscous_friction(k);
         velocity = (mass * velocity + h * force) / (mass + h * drag);
-        const double moved = clamped(position + h * velocity, w.cylinder_stroke_min(k), w.cylinder_stroke_max(k));
-        velocity = (moved - position) / h;
-        position = moved;
+        const double new_position = clamped(position + h * velocity, w.cylinder_stroke_min(k), w.cylinder_stroke_max(k));
+        velocity = (new_position - position) / h;
+        position = new_position;
         for (int side = 0; side < 2; ++side) {
             double p = a[side] - b[side] * velocity;
-            c[side].hollow = settle_chamber(w, k, c[side], guess[side], velocity, &p);
+            c[side].void_volume = solve_chamber(w, k, c[side], guess[side], velocity, &p);
             c[side].pressure = p;
         }
     }
     w.cylinder_free_velocity(k) = velocity;
     w.cylinder_free_pressure_a(k) = c[0].pressure;
     w.cylinder_free_pressure_b(k) = c[1].pressure;
-    w.cylinder_free_void_a(k) = c[0].hollow;
-    w.cylinder_free_void_b(k) = c[1].hollow;
+    w.cylinder_free_void_a(k) = c[0].void_volume;
+    w.cylinder_free_void_b(k) = c[1].void_volume;
 }
 GPUSIM_FN double cylinder_stroke(const World& w, int k) {
     return double(w.axis_position()[w.cylinder_axis()[k]]) - w.cylinder_length_offset(k);
 }
 // Compute the law at the start of a step, and move the valve.
-GPUSIM_FN void cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void cylinder_evaluate(const World& w, int k, ActuatorTerm& term) {
     double spool = w.cylinder_spool(k), rate = w.cylinder_spool_rate(k), mean;
     const double target = w.cylinder_valve_gain(k) * double(real(w.cylinder_command_now(k)));
     if (w.cylinder_valve_order(k) < 1.5) {
@@ -169,19 +169,19 @@ GPUSIM_FN void cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
     w.cylinder_compliance_a(k) = compliance[0];
     w.cylinder_compliance_b(k) = compliance[1];
     const double brake = clamped(mean_command(w, w.cylinder_brake_before(k), w.cylinder_brake_now(k)), 0.0, 1.0);
-    own.friction = double(kick_time(w)) * (w.cylinder_dry_friction(k) + brake * w.cylinder_brake_force(k));
-    own.lower = w.cylinder_stroke_min(k) + w.cylinder_length_offset(k);
-    own.upper = w.cylinder_stroke_max(k) + w.cylinder_length_offset(k);
+    term.friction = double(kick_time(w)) * (w.cylinder_dry_friction(k) + brake * w.cylinder_brake_force(k));
+    term.lower = w.cylinder_stroke_min(k) + w.cylinder_length_offset(k);
+    term.upper = w.cylinder_stroke_max(k) + w.cylinder_length_offset(k);
     cylinder_cushions(w, k, x);
     if (w.cylinder_papers_coupling(k) > 0.5) cylinder_free_piston(w, k, x);
     double p[2] = {w.cylinder_pressure_a(k), w.cylinder_pressure_b(k)};
-    cylinder_law(w, k, p, false, w.rate()[w.cylinder_axis()[k]], own);
+    cylinder_law(w, k, p, false, w.rate()[w.cylinder_axis()[k]], term);
 }
 // Linearize the law again at the newest velocity.
-GPUSIM_FN void cylinder_relinearize(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void cylinder_relinearize(const World& w, int k, ActuatorTerm& term) {
     const double velocity = w.rate_next()[w.cylinder_axis()[k]];
     double p[2] = {w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity, w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity};
-    cylinder_law(w, k, p, true, velocity, own);
+    cylinder_law(w, k, p, true, velocity, term);
 }
 // Update the pressures with the solved velocity. The oil volumes slowly approach the volumes that follow from the
 // geometry.
@@ -190,8 +190,8 @@ GPUSIM_FN void cylinder_advance(const World& w, int k) {
     const double velocity = speed + VOLUME_SYNC * (cylinder_stroke(w, k) - oil) / w.h;
     const bool papers = w.cylinder_papers_coupling(k) > 0.5;
     double p_a = w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity, p_b = w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity;
-    const double void_a = settle_chamber(w, k, cylinder_chamber(w, k, 0), w.cylinder_guess_a(k), velocity, &p_a);
-    const double void_b = settle_chamber(w, k, cylinder_chamber(w, k, 1), w.cylinder_guess_b(k), velocity, &p_b);
+    const double void_a = solve_chamber(w, k, cylinder_chamber(w, k, 0), w.cylinder_guess_a(k), velocity, &p_a);
+    const double void_b = solve_chamber(w, k, cylinder_chamber(w, k, 1), w.cylinder_guess_b(k), velocity, &p_b);
     w.cylinder_pressure_a(k) = stored(papers ? w.cylinder_free_pressure_a(k) : p_a);
     w.cylinder_pressure_b(k) = stored(papers ? w.cylinder_free_pressure_b(k) : p_b);
     w.cylinder_void_a(k) = stored(papers ? w.cylinder_free_void_a(k) : void_a);

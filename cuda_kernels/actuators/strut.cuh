@@ -22,26 +22,26 @@ struct StrutMean {
     double a, b, force, slope;
 };
 GPUSIM_FN void add_piece(const StrutPiece& p, StrutMean& m) {
-    const double way = m.b - m.a;
-    double start = m.a, end = m.b, first = 0.0, share = 1.0;
-    if (way != 0.0) {
+    const double span = m.b - m.a;
+    double start = m.a, end = m.b, first = 0.0, fraction = 1.0;
+    if (span != 0.0) {
         start = clamped(m.a, p.lower, p.upper);
         end = clamped(m.b, p.lower, p.upper);
-        first = (start - m.a) / way;
-        share = (end - start) / way;
+        first = (start - m.a) / span;
+        fraction = (end - start) / span;
     } else if (!(m.a >= p.lower && m.a < p.upper)) {
         return;
     }
     // Simpson's rule is exact for cubic functions.
-    const double last = first + share, x[3] = {start, 0.5 * (start + end), end}, s[3] = {first, 0.5 * (first + last), last};
+    const double last = first + fraction, x[3] = {start, 0.5 * (start + end), end}, s[3] = {first, 0.5 * (first + last), last};
     double force = 0.0, slope = 0.0;
     for (int k = 0; k < 3; ++k) {
         const double y = x[k] - p.at, weight = k == 1 ? 4.0 : 1.0;
         force += weight * (p.c0 + y * (p.c1 + p.c3 * y * y));
         slope += weight * s[k] * (p.c1 + 3.0 * p.c3 * y * y);
     }
-    m.force += share * force / 6.0;
-    m.slope += share * slope / 6.0;
+    m.force += fraction * force / 6.0;
+    m.slope += fraction * slope / 6.0;
 }
 GPUSIM_FN void add_stop(StrutNumbers p, int at, int stiffness, int length, bool below, StrutMean& m) {
     const double infinite = 1.0 / 0.0, k = p[stiffness], d = p[length];
@@ -98,19 +98,19 @@ struct StrutLaw {
         strut_kick(w, p, axis, rate, impulse, slope);
     }
 };
-GPUSIM_FN LawGuess strut_guessed(const World& w, int k) { return {w.strut_guess(k), w.strut_guess_impulse(k), w.strut_move(k)}; }
-GPUSIM_FN LawGuess joint_strut_guessed(const World& w, int k) {
+GPUSIM_FN LawGuess strut_last_guess(const World& w, int k) { return {w.strut_guess(k), w.strut_guess_impulse(k), w.strut_move(k)}; }
+GPUSIM_FN LawGuess joint_strut_last_guess(const World& w, int k) {
     return {w.joint_strut_guess(k), w.joint_strut_guess_impulse(k), w.joint_strut_move(k)};
 }
-GPUSIM_FN void strut_evaluate(const World& w, int k, ActuatorTerm& own) {
-    begin_law(w, StrutLaw{strut_of(w, k)}, w.strut_axis()[k], strut_guessed(w, k), own);
+GPUSIM_FN void strut_evaluate(const World& w, int k, ActuatorTerm& term) {
+    begin_law(w, StrutLaw{strut_of(w, k)}, w.strut_axis()[k], strut_last_guess(w, k), term);
 }
-GPUSIM_FN void strut_relinearize(const World& w, int k, ActuatorTerm& own) {
-    refit_law(w, StrutLaw{strut_of(w, k)}, w.strut_axis()[k], strut_guessed(w, k), own);
+GPUSIM_FN void strut_relinearize(const World& w, int k, ActuatorTerm& term) {
+    refit_law(w, StrutLaw{strut_of(w, k)}, w.strut_axis()[k], strut_last_guess(w, k), term);
 }
-GPUSIM_FN void joint_strut_evaluate(const World& w, int k, ActuatorTerm& own) {
-    begin_law(w, StrutLaw{joint_strut_of(w, k)}, w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
+GPUSIM_FN void joint_strut_evaluate(const World& w, int k, ActuatorTerm& term) {
+    begin_law(w, StrutLaw{joint_strut_of(w, k)}, w.joint_strut_axis()[k], joint_strut_last_guess(w, k), term);
 }
-GPUSIM_FN void joint_strut_relinearize(const World& w, int k, ActuatorTerm& own) {
-    refit_law(w, StrutLaw{joint_strut_of(w, k)}, w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
+GPUSIM_FN void joint_strut_relinearize(const World& w, int k, ActuatorTerm& term) {
+    refit_law(w, StrutLaw{joint_strut_of(w, k)}, w.joint_strut_axis()[k], joint_strut_last_guess(w, k), term);
 }

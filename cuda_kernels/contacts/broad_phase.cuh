@@ -82,7 +82,7 @@ GPUSIM_FN int shape_bucket(const World& w, int i) { return is_large(w, i) ? w.bu
 GPUSIM_FN void pose_shape(const World& w, int i) {
     const int b = w.shape_body()[i];
     double arm[3], copy[9], *position = w.shape_position() + 3 * i;
-    const double* rotation = own_matrix(w.rotation(), b, copy);
+    const double* rotation = load_matrix(w.rotation(), b, copy);
     rotate3(rotation, w.shape_center() + 3 * i, arm);
     for (int k = 0; k < 3; ++k) position[k] = w.position()[3 * b + k] + arm[k];
     product33(rotation, w.shape_frame() + 9 * i, w.shape_rotation() + 9 * i);

@@ -357,7 +357,7 @@ GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     *w.contact_change() = sqrt_(square);
     *w.largest_load() = load;
     w.sweep_change()[(*w.sweep_count())++] = *w.contact_change();
-    leave_contacts(w);
+    store_contact_residual(w);
     *w.done() = 1;
 }
 GPUSIM_FN void start_newton(const World& w) {

@@ -28,11 +28,11 @@ GPUSIM_FN void fill_coupled(const World& w, int i) {
     }
 }
 GPUSIM_PHASE void start_coupled(const World& w, int i) {
-    if (!is_left_to_sweeps(w, w.coupled_constraint()[i] * w.block())) fill_coupled(w, i);
+    if (!is_swept_row(w, w.coupled_constraint()[i] * w.block())) fill_coupled(w, i);
 }
 GPUSIM_PHASE void refit_coupled(const World& w, int i) {
     const int n = w.block(), first = w.coupled_constraint()[i] * n;
-    if (is_left_to_sweeps(w, first)) return;
+    if (is_swept_row(w, first)) return;
     fill_coupled(w, i);
     for (int row = first; row < first + n; ++row)
         if (abs_(w.gamma()[row] - w.factored_gamma()[row]) > real(STALE) * w.factored_gamma()[row]) set_flag(w.stale());

@@ -6,7 +6,7 @@
 GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
     real change[3];
     double copy[9];
-    const double* rotation = own_matrix(w.rotation(), b, copy);
+    const double* rotation = load_matrix(w.rotation(), b, copy);
     subtract3(w.twist() + 6 * b + 3, w.twist_kicked() + 6 * b + 3, change);
     rotate_back3(rotation, change, change);
     rotate3(w.inertia() + 9 * b, change, change);
@@ -42,7 +42,7 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
 GPUSIM_FN mask is_slow(real angle) { return !(angle > real(SLOW_ROTATION)); }
 GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     double copy[9];
-    const double* rotation = own_matrix(w.rotation(), b, copy);
+    const double* rotation = load_matrix(w.rotation(), b, copy);
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
     const mask round = is_round(inertia) | is_slow(real(w.h) * norm3(twist + 6 * b + 3));
     if (all(round)) return copy3(twist + 6 * b + 3, out);
@@ -57,85 +57,85 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
 // Compute the axis of a rotor in the world frame, and return its spin (gpusim/reference/rotors.py). Return 0 for other
 // bodies.
 GPUSIM_FN real rotor_spin(const World& w, int b, real* axis) {
-    real own[3];
-    for (int k = 0; k < 3; ++k) own[k] = real(w.rotor()[4 * b + k]);
-    rotate3(w.rotation() + 9 * b, own, axis);
+    real local_axis[3];
+    for (int k = 0; k < 3; ++k) local_axis[k] = real(w.rotor()[4 * b + k]);
+    rotate3(w.rotation() + 9 * b, local_axis, axis);
     return dot3(w.twist() + 6 * b + 3, axis);
 }
 GPUSIM_FN real nutation(const World& w, int b, real spin) { return abs_(spin) * real(w.h) * real(w.rotor()[4 * b + 3]); }
 // Return the rotation of body b in the substep, without the spin of a rotor.
-GPUSIM_FN real turn_angle_of(const World& w, int b) {
+GPUSIM_FN real rotation_angle_of(const World& w, int b) {
     const real *omega = w.twist() + 6 * b + 3, angle = real(w.h) * norm3(omega);
     if (!w.rotors() || !(w.rotor()[4 * b + 3] > 0.0)) return angle;
-    real axis[3], beyond[3];
+    real axis[3], transverse[3];
     const real spin = rotor_spin(w, b, axis);
-    for (int k = 0; k < 3; ++k) beyond[k] = omega[k] - spin * axis[k];
-    const real swing = real(w.h) * norm3(beyond);
+    for (int k = 0; k < 3; ++k) transverse[k] = omega[k] - spin * axis[k];
+    const real swing = real(w.h) * norm3(transverse);
     return choose((nutation(w, b, spin) > real(MAX_NUTATION)) & (swing > real(MIN_SWING)), angle, swing);
 }
 
 // Compute omega_mid of body b, and its rotation operators E (first 9 numbers) and T (last 9 numbers).
 GPUSIM_PHASE void bend_body(const World& w, int b) {
     // A CPU computes the operators in place, and a GPU in registers.
-    real *middle = w.midpoint() + 3 * b, *place = w.rotation_terms() + 18 * b, copy[18], *turned = PAIRED ? copy : place;
-    real* beyond = turned + 9;
+    real *middle = w.midpoint() + 3 * b, *out = w.rotation_terms() + 18 * b, copy[18], *operator_e = PAIRED ? copy : out;
+    real* operator_t = operator_e + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
-    w.rotation_angle()[b] = turn_angle_of(w, b);
-    const mask still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
-    if (all(still)) {
-        for (int k = 0; k < 18; ++k) turned[k] = real(0);
+    w.rotation_angle()[b] = rotation_angle_of(w, b);
+    const mask is_at_rest = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
+    if (all(is_at_rest)) {
+        for (int k = 0; k < 18; ++k) operator_e[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
-        if (PAIRED) write_numbers<18>(turned, place);
+        if (PAIRED) write_numbers<18>(operator_e, out);
         return;
     }
     midpoint_rate(w, b, w.twist(), middle);
-    real theta[3], late[3], turn[9], square[9], sine, cosine;
+    real theta[3], correction[3], skew[9], square[9], sine, cosine;
     for (int k = 0; k < 3; ++k) {
         theta[k] = h * middle[k];
-        late[k] = theta[k] - h * omega[k];
+        correction[k] = theta[k] - h * omega[k];
     }
-    skew3(theta, turn);
+    skew3(theta, skew);
     skew_square3(theta, square);
     rotation_factors(dot3(theta, theta), &sine, &cosine);
-    skew3(late, beyond);
+    skew3(correction, operator_t);
     for (int k = 0; k < 9; ++k) {
-        const real bend = sine * turn[k] + cosine * square[k];
-        turned[k] = choose(still, real(0), turn[k] + bend);
-        beyond[k] = choose(still, real(0), bend + beyond[k]);
+        const real bend = sine * skew[k] + cosine * square[k];
+        operator_e[k] = choose(is_at_rest, real(0), skew[k] + bend);
+        operator_t[k] = choose(is_at_rest, real(0), bend + operator_t[k]);
     }
-    if (PAIRED) write_numbers<18>(turned, place);
-    for (int k = 0; k < 3; ++k) middle[k] = choose(still, omega[k], middle[k]);
+    if (PAIRED) write_numbers<18>(operator_e, out);
+    for (int k = 0; k < 3; ++k) middle[k] = choose(is_at_rest, omega[k], middle[k]);
 }
 
 // Compute the change of the separation in a dot element over the step, and this change minus h J v.
-GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* beyond) {
+GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* nonlinear) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
     real of_a[3], copy_a[18], copy_b[18];
-    const real *terms_a = own_numbers<18>(w.rotation_terms() + 18 * a, copy_a), *terms_b = own_numbers<18>(w.rotation_terms() + 18 * b, copy_b);
+    const real *terms_a = load_numbers<18>(w.rotation_terms() + 18 * a, copy_a), *terms_b = load_numbers<18>(w.rotation_terms() + 18 * b, copy_b);
     rotate3(terms_b, vector_b, change);
     rotate3(terms_a, arm_a, of_a);
     for (int k = 0; k < 3; ++k)
         change[k] = (w.twist()[6 * b + k] - w.twist()[6 * a + k]) * linear + (change[k] - of_a[k]);
-    rotate3(terms_b + 9, vector_b, beyond);
+    rotate3(terms_b + 9, vector_b, nonlinear);
     rotate3(terms_a + 9, arm_a, of_a);
-    subtract3(beyond, of_a, beyond);
+    subtract3(nonlinear, of_a, nonlinear);
 }
 // Compute the sum T^T sep + beyond + E^T change for all dots of a point with axes u in one body. T and E are the
 // rotation operators of this body. The bias is u . sum / h.
-GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* change, const real* beyond, real* share) {
+GPUSIM_FN void dot_bias_vector(const World& w, int e, const real* sep, const real* change, const real* nonlinear, real* bias_vector) {
     real of_u[3], copy[18];
-    const real* turn = own_numbers<18>(w.rotation_terms() + 18 * w.dot_body_u()[e], copy);
-    rotate_back3(turn + 9, sep, share);
-    rotate_back3(turn, change, of_u);
-    for (int k = 0; k < 3; ++k) share[k] = (share[k] + beyond[k]) + of_u[k];
+    const real* terms = load_numbers<18>(w.rotation_terms() + 18 * w.dot_body_u()[e], copy);
+    rotate_back3(terms + 9, sep, bias_vector);
+    rotate_back3(terms, change, of_u);
+    for (int k = 0; k < 3; ++k) bias_vector[k] = (bias_vector[k] + nonlinear[k]) + of_u[k];
 }
 
 // Compute a vector of a body after the step, in the world frame.
 template <class V> GPUSIM_FN void rotated_after(const World& w, int body, const V* vector, double* out) {
-    double turn[3], spin[4], matrix[9], both[9];
-    for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * body + k]);
-    quaternion_from_rotation_vector(turn, spin);
+    double rotation_vector[3], spin[4], matrix[9], both[9];
+    for (int k = 0; k < 3; ++k) rotation_vector[k] = w.h * double(w.midpoint()[3 * body + k]);
+    quaternion_from_rotation_vector(rotation_vector, spin);
     matrix_from_quaternion(spin, matrix);
     product33(matrix, w.rotation() + 9 * body, both);
     rotate3(both, vector, out);
@@ -144,16 +144,16 @@ GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
     double q[8], vector[3];
     for (int s = 0; s < 2; ++s) {
-        double turn[3], spin[4];
-        for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * ends[s] + k]);
-        quaternion_from_rotation_vector(turn, spin);
+        double rotation_vector[3], spin[4];
+        for (int k = 0; k < 3; ++k) rotation_vector[k] = w.h * double(w.midpoint()[3 * ends[s] + k]);
+        quaternion_from_rotation_vector(rotation_vector, spin);
         quaternion_product(spin, w.orientation() + 4 * ends[s], q + 4 * s);
     }
     relative_rotation(w, e, q, q + 4, vector);
     const double rate = (norm3(vector) - w.element_value()[w.dots() + e]) / w.h;
-    real turning[3];
-    subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
-    return real(rate - double(dot3(u, turning)));
+    real angular_velocity[3];
+    subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, angular_velocity);
+    return real(rate - double(dot3(u, angular_velocity)));
 }
 GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
@@ -163,49 +163,49 @@ GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     rotated_after(w, b, w.angle_ref_b() + 3 * k, ref_b);
     double change = reference_angle(w.angle_middle()[k], axis, ref_a, ref_b) - w.element_value()[w.dots() + e];
     change -= det::TWO_PI * det::round_even(change / det::TWO_PI);
-    real turning[3];
-    subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
-    return real(change / w.h - double(dot3(u, turning)));
+    real angular_velocity[3];
+    subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, angular_velocity);
+    return real(change / w.h - double(dot3(u, angular_velocity)));
 }
 GPUSIM_FN real spin_bias(const World& w, int e, const real* u) {
     if (w.spin_component()[e] >= OUTER) return ordered_bias(w, e, u);
     if (w.spin_component()[e] == 3) return total_rotation_bias(w, e, u);
     const int a = w.spin_body_a()[e], b = w.spin_body_b()[e];
-    real axis[3], middle[3], turning[3];
+    real axis[3], middle[3], angular_velocity[3];
     rotate3(w.rotation_terms() + 18 * w.spin_owner()[e], u, axis);
     for (int k = 0; k < 3; ++k) axis[k] = u[k] + real(0.5) * axis[k];
     subtract3(w.midpoint() + 3 * b, w.midpoint() + 3 * a, middle);
-    subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
-    return dot3(axis, middle) - dot3(u, turning);
+    subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, angular_velocity);
+    return dot3(axis, middle) - dot3(u, angular_velocity);
 }
 
 GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
     const int a = w.line_body_a()[e], b = w.line_body_b()[e];
     const real h = real(w.h), *arm_a = keep, *arm_b = keep + 3, *sep = keep + 6, *unit = keep + 9, length = keep[12];
-    real change[3], of_a[3], beyond[3], longer[3];
+    real change[3], of_a[3], nonlinear[3], new_sep[3];
     rotate3(w.rotation_terms() + 18 * b, arm_b, change);
     rotate3(w.rotation_terms() + 18 * a, arm_a, of_a);
     for (int k = 0; k < 3; ++k)
         change[k] = h * (w.twist()[6 * b + k] - w.twist()[6 * a + k]) + (change[k] - of_a[k]);
-    rotate3(w.rotation_terms() + 18 * b + 9, arm_b, beyond);
+    rotate3(w.rotation_terms() + 18 * b + 9, arm_b, nonlinear);
     rotate3(w.rotation_terms() + 18 * a + 9, arm_a, of_a);
-    subtract3(beyond, of_a, beyond);
+    subtract3(nonlinear, of_a, nonlinear);
     // |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, without cancellation.
-    for (int k = 0; k < 3; ++k) longer[k] = sep[k] + change[k];
-    const real both = norm3(longer) + length, safe = choose(both > real(0), both, real(1));
+    for (int k = 0; k < 3; ++k) new_sep[k] = sep[k] + change[k];
+    const real length_sum = norm3(new_sep) + length, safe = choose(length_sum > real(0), length_sum, real(1));
     const real square = dot3(change, change), along = dot3(unit, change);
     const real stretch = (real(2) * dot3(sep, change) + square) / safe;
-    return (dot3(unit, beyond) + (square - along * stretch) / safe) / h;
+    return (dot3(unit, nonlinear) + (square - along * stretch) / safe) / h;
 }
 
 #if GPUSIM_WRAPS
 // Positions and vectors of bodies after the step, in the world frame.
-struct LaterPoses {
+struct PosesAfterStep {
     const World& w;
     const double* position;
-    template <class V> MEMBER void turn(int body, const V* vector, double* out) const { rotated_after(w, body, vector, out); }
-    template <class V> MEMBER void place(int body, const V* point, double* out) const {
-        turn(body, point, out);
+    template <class V> MEMBER void world_vector(int body, const V* vector, double* out) const { rotated_after(w, body, vector, out); }
+    template <class V> MEMBER void world_point(int body, const V* point, double* out) const {
+        world_vector(body, point, out);
         for (int k = 0; k < 3; ++k) out[k] = position[3 * body + k] + w.h * double(w.twist()[6 * body + k]) + out[k];
     }
 };
@@ -223,7 +223,7 @@ GPUSIM_FN real wrapped_bias(const World& w, int e, const real* keep) {
     const int i = w.line_wrap()[e] / 2, element = w.dots() + w.spins() + e;
     if (w.line_wrap()[e] % 2) return real(0);
     double in[WRAP_INPUTS], out[WRAP_OUTPUTS], leg_a[3], leg_b[3];
-    wrap_inputs(w, LaterPoses{w, w.position()}, i, in);
+    wrap_inputs(w, PosesAfterStep{w, w.position()}, i, in);
     wrap_path(w, i, in, out);
     subtract3(out, in, leg_a);
     subtract3(in + 3, out + 3, leg_b);
@@ -236,7 +236,7 @@ GPUSIM_FN real wrapped_bias(const World& w, int e, const real* keep) {
 // With the direct solver, swept joints keep the bias of the kicked velocities.
 GPUSIM_FN bool keeps_bias(const World& w, int row) {
 #if GPUSIM_SWEPT
-    return is_left_to_sweeps(w, row) && *w.since_factor() > 0;
+    return is_swept_row(w, row) && *w.since_factor() > 0;
 #else
     return (void)w, (void)row, false;
 #endif
@@ -256,28 +256,28 @@ GPUSIM_FN void store_bias(const World& w, int e, real angle, real bias) {
 GPUSIM_PHASE void bend_element(const World& w, int item) {
     const ElementPart part = element_part(w, item);
     const int dots = w.dots(), spins = w.spins(), first = part.first;
-    const real* place = w.element_vectors() + VECTORS * first;
+    const real* vectors = w.element_vectors() + VECTORS * first;
     const real angle = max_(w.rotation_angle()[w.element_body_a()[first]], w.rotation_angle()[w.element_body_b()[first]]);
 #if GPUSIM_WRAPS
     if (first >= dots + spins && w.line_wrap()[first - dots - spins] >= 0)
-        return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, place));
+        return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, vectors));
 #endif
-    if (first >= dots + spins) return store_bias(w, first, angle, line_bias(w, first - dots - spins, place));
+    if (first >= dots + spins) return store_bias(w, first, angle, line_bias(w, first - dots - spins, vectors));
     // If bodies rotate slowly, the rows of dots and spins change by h J v. Lines still have a curvature bias.
     const mask straight = is_slow(angle);
     if (all(straight)) {
         for (int e = first; e < part.end; ++e) store_bias(w, e, angle, real(0));
         return;
     }
-    if (first >= dots) return store_bias(w, first, angle, choose(straight, real(0), spin_bias(w, first - dots, place)));
-    real change[3], beyond[3], copy[12];
-    const real* keep = own_numbers<12>(place, copy);
-    dot_change(w, first, keep, change, beyond);
-    const real over = real(1) / real(w.h);
-    real share[3];
+    if (first >= dots) return store_bias(w, first, angle, choose(straight, real(0), spin_bias(w, first - dots, vectors)));
+    real change[3], nonlinear[3], copy[12];
+    const real* keep = load_numbers<12>(vectors, copy);
+    dot_change(w, first, keep, change, nonlinear);
+    const real inverse_h = real(1) / real(w.h);
+    real bias_vector[3];
     for (int e = first; e < part.end; ++e, keep += VECTORS) {
-        if (e == first || w.dot_body_u()[e] != w.dot_body_u()[e - 1]) dot_share(w, e, keep + 9, change, beyond, share);
-        store_bias(w, e, angle, choose(straight, real(0), dot3(keep, share) * over));
+        if (e == first || w.dot_body_u()[e] != w.dot_body_u()[e - 1]) dot_bias_vector(w, e, keep + 9, change, nonlinear, bias_vector);
+        store_bias(w, e, angle, choose(straight, real(0), dot3(keep, bias_vector) * inverse_h));
     }
 }
 GPUSIM_SHARED double curve_bias(const World& w, int c, int e, double x) {
@@ -297,14 +297,14 @@ GPUSIM_PHASE void bend_coupling(const World& w, int c) {
     if (keeps_bias(w, w.coupling_row()[c])) return;
     int term = w.coupling_start()[c];
     const int e = w.coupling_element()[term];
-    double factor = w.coupling_factor()[term], more = 0.0;
+    double factor = w.coupling_factor()[term], curve_part = 0.0;
     if (w.coupling_curved()[c]) {
         factor += curve_slope(w, c, w.element_value()[e]);
-        more = curve_bias(w, c, e, w.element_value()[e]);
+        curve_part = curve_bias(w, c, e, w.element_value()[e]);
     }
     double bias = factor * w.element_bias()[e];
     while (++term < w.coupling_start()[c + 1]) bias += w.coupling_factor()[term] * w.element_bias()[w.coupling_element()[term]];
-    if (w.coupling_curved()[c]) bias += more;
+    if (w.coupling_curved()[c]) bias += curve_part;
     w.bias()[w.coupling_row()[c]] = real(bias);
 }
 // Compute the velocity of axis row k after the solve.

@@ -38,24 +38,24 @@ GPUSIM_FN void dot_point(const World& w, int e, DotVectors& v) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const double linear = w.dot_linear()[e];
     double copy[9];
-    rotate3(own_matrix(w.rotation(), a, copy), w.dot_vector_a() + 3 * e, v.arm_a);
-    rotate3(own_matrix(w.rotation(), b, copy), w.dot_vector_b() + 3 * e, v.vector_b);
+    rotate3(load_matrix(w.rotation(), a, copy), w.dot_vector_a() + 3 * e, v.arm_a);
+    rotate3(load_matrix(w.rotation(), b, copy), w.dot_vector_b() + 3 * e, v.vector_b);
     for (int k = 0; k < 3; ++k)
         v.sep[k] = linear * (w.position()[3 * b + k] - w.position()[3 * a + k]) + v.vector_b[k] - v.arm_a[k];
 }
 GPUSIM_FN void dot_axis(const World& w, int e, DotVectors& v) {
     double copy[9];
-    rotate3(own_matrix(w.rotation(), w.dot_body_u()[e], copy), w.dot_u() + 3 * e, v.u);
+    rotate3(load_matrix(w.rotation(), w.dot_body_u()[e], copy), w.dot_u() + 3 * e, v.u);
 }
 GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, real* keep) {
     dot_axis(w, e, v);
     const double linear = w.dot_linear()[e];
     // If u is fixed in the parent, the arm on the parent ends at the child's point.
-    const double turns = w.dot_body_u()[e] == w.dot_body_a()[e] ? 1.0 : 0.0;
-    double reach[3], side[3];
-    for (int k = 0; k < 3; ++k) reach[k] = turns * v.sep[k] + v.arm_a[k];
+    const double u_on_parent = w.dot_body_u()[e] == w.dot_body_a()[e] ? 1.0 : 0.0;
+    double arm[3], side[3];
+    for (int k = 0; k < 3; ++k) arm[k] = u_on_parent * v.sep[k] + v.arm_a[k];
     out.value = dot3(v.u, v.sep) - w.dot_c0()[e];
-    cross3(v.u, reach, out.a + 3);
+    cross3(v.u, arm, out.a + 3);
     cross3(v.u, v.vector_b, side);
     for (int k = 0; k < 3; ++k) {
         out.a[k] = -(linear * v.u[k]);
@@ -96,19 +96,19 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
         // The rate of the total rotation is the angular velocity along the rotation axis. At zero rotation, any axis
         // works.
         if (w.spin_component()[e] == 3) {
-            const mask turned = length > 1e-9;
+            const mask is_rotated = length > 1e-9;
             double frame[9], along[3];
             matrix_from_quaternion(w.spin_frame_a() + 4 * e, frame);
-            for (int k = 0; k < 3; ++k) vector[k] = vector[k] / choose(turned, length, double(1.0));
+            for (int k = 0; k < 3; ++k) vector[k] = vector[k] / choose(is_rotated, length, double(1.0));
             rotate3(frame, vector, along);
-            for (int k = 0; k < 3; ++k) axis[k] = choose(turned, along[k], axis[k]);
+            for (int k = 0; k < 3; ++k) axis[k] = choose(is_rotated, along[k], axis[k]);
         }
     }
     double copy[9];
-    rotate3(own_matrix(w.rotation(), w.spin_owner()[e], copy), axis, u);
+    rotate3(load_matrix(w.rotation(), w.spin_owner()[e], copy), axis, u);
     if (w.spin_component()[e] >= OUTER) {
-        const int a = w.spin_body_a()[e], far = w.spin_owner()[e] == a ? w.spin_body_b()[e] : a;
-        rotate3(w.rotation() + 9 * far, w.spin_other() + 3 * e, axis);
+        const int a = w.spin_body_a()[e], other = w.spin_owner()[e] == a ? w.spin_body_b()[e] : a;
+        rotate3(w.rotation() + 9 * other, w.spin_other() + 3 * e, axis);
         ordered_direction(w.spin_component()[e] == MIDDLE, u, axis);
     }
     for (int k = 0; k < 3; ++k) {
@@ -129,11 +129,11 @@ struct LineVectors {
 // Positions and vectors of bodies at the current poses, in the world frame.
 struct CurrentPoses {
     const World& w;
-    template <class V> MEMBER void turn(int body, const V* vector, double* out) const {
+    template <class V> MEMBER void world_vector(int body, const V* vector, double* out) const {
         rotate3(w.rotation() + 9 * body, vector, out);
     }
-    template <class V> MEMBER void place(int body, const V* point, double* out) const {
-        turn(body, point, out);
+    template <class V> MEMBER void world_point(int body, const V* point, double* out) const {
+        world_vector(body, point, out);
         for (int k = 0; k < 3; ++k) out[k] = w.position()[3 * body + k] + out[k];
     }
 };
@@ -223,9 +223,9 @@ GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
 // Return the joint angle between -pi and pi from the rotation matrices.
 GPUSIM_FN double wrapped_angle(const World& w, int k) {
     double axis[3], a[3], b[3], copy[9];
-    rotate3(own_matrix(w.rotation(), w.angle_owner()[k], copy), w.angle_axis() + 3 * k, axis);
-    rotate3(own_matrix(w.rotation(), w.angle_body_a()[k], copy), w.angle_ref_a() + 3 * k, a);
-    rotate3(own_matrix(w.rotation(), w.angle_body_b()[k], copy), w.angle_ref_b() + 3 * k, b);
+    rotate3(load_matrix(w.rotation(), w.angle_owner()[k], copy), w.angle_axis() + 3 * k, axis);
+    rotate3(load_matrix(w.rotation(), w.angle_body_a()[k], copy), w.angle_ref_a() + 3 * k, a);
+    rotate3(load_matrix(w.rotation(), w.angle_body_b()[k], copy), w.angle_ref_b() + 3 * k, b);
     return reference_angle(w.angle_middle()[k], axis, a, b);
 }
 // Return the joint angle, including full rotations. The change since the last step is below half a rotation.

@@ -59,16 +59,16 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
     for (int row = at.row; row < at.end; ++row) product_row(w, at.block, row);
 }
 
-// Set ``weak`` if a pivot is below ``least``. ``least`` is a fraction of the row's response to its own impulse. Models
+// Set ``weak`` if a pivot is below ``min_pivot``. ``min_pivot`` is a fraction of the row's response to its own impulse. Models
 // without loops pass a null pointer.
-GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
-    if (least) raise_where(mask(pivot < in_slab(least)[row]), in_slab(weak), real(1));
+GPUSIM_FN void watch_pivot(real pivot, const real* min_pivot, int row, real* weak) {
+    if (min_pivot) raise_where(mask(pivot < in_slab(min_pivot)[row]), in_slab(weak), real(1));
 }
 // Return the scaled diagonal. After the call, its memory contains the minimum pivot, for watch_pivot.
 GPUSIM_FN real take_diagonal(const World& w, int row) {
-    const real shown = w.scaled_diagonal()[row];
-    w.scaled_diagonal()[row] = real(WEAK_PIVOT) * real(w.heavy_share()[row]) * shown;
-    return shown;
+    const real diagonal = w.scaled_diagonal()[row];
+    w.scaled_diagonal()[row] = real(WEAK_PIVOT) * real(w.heavy_share()[row]) * diagonal;
+    return diagonal;
 }
 // Memory for the parts of a pivot D = K E K^T: the upper part of K^T by rows, and E^-1. K is unit lower triangular.
 // With null pointers, the code does not store the parts.
@@ -77,12 +77,12 @@ struct Split {
 };
 // Invert a positive definite matrix in place (Gauss-Jordan without pivoting). ``width`` is the distance between rows.
 GPUSIM_SHARED void invert_block(
-    real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr, Split split = {nullptr, nullptr}) {
+    real* matrix, int n, int width, const real* min_pivot = nullptr, real* weak = nullptr, Split split = {nullptr, nullptr}) {
     real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
         real* pivot = m + p * width;
         const real scale = real(1) / pivot[p];
-        watch_pivot(pivot[p], least, p, weak);
+        watch_pivot(pivot[p], min_pivot, p, weak);
         pivot[p] = real(1);
         for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
         if (split.upper) {
@@ -99,14 +99,14 @@ GPUSIM_SHARED void invert_block(
     }
 }
 #if WHOLE_BLOCKS
-template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const real* least, real* weak, Split split) {
+template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const real* min_pivot, real* weak, Split split) {
     Row<real, N> m[N];
 #pragma GCC unroll 6
     for (int r = 0; r < N; ++r) m[r] = Row<real, N>::load(from + N * r);
 #pragma GCC unroll 6
     for (int p = 0; p < N; ++p) {
         const Row<real, N> scale = Row<real, N>::every(real(1)) / m[p].all(p);
-        if (least) watch_pivot(m[p].get(p), least, p, weak);
+        if (min_pivot) watch_pivot(m[p].get(p), min_pivot, p, weak);
         m[p].set(p, real(1));
         m[p] = m[p] * scale;
         if (split.upper) {
@@ -130,12 +130,12 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
 #define INVERT_IN_REGISTERS (GPUSIM_GPU && GPUSIM_MAX_BLOCK <= 6)
 #if INVERT_IN_REGISTERS
 // Write the inverse of a block to ``out``, with the same operations in registers.
-GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least, real* weak, Split split) {
+GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* min_pivot, real* weak, Split split) {
     real m[MAX_ROWS][MAX_ROWS], inverse[MAX_ROWS];
     EACH_ROW(r, n) read_row(n, from + n * r, m[r]);
     EACH_ROW(p, n) {
         const real scale = inverse[p] = real(1) / m[p][p];
-        watch_pivot(m[p][p], least, p, weak);
+        watch_pivot(m[p][p], min_pivot, p, weak);
         m[p][p] = real(1);
         EACH_ROW(c, n) m[p][c] = m[p][c] * scale;
         if (split.upper) write_row(n, m[p], split.upper + n * p, p + 1);
@@ -154,31 +154,31 @@ GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least
 // Compute the diagonal of A, and the row scale. Without the scale, the round-off of free rows (gamma = 1e30) would
 // change other rows.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
-    const real own = w.diagonal()[row];
+    const real response = w.diagonal()[row];
     const real damping = (real(*w.factor_damping()) + *w.softening()) * real(w.heavy_share()[row]);
-    real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
-    shown = choose(shown > real(0), shown, real(1));
+    real total = response * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
+    total = choose(total > real(0), total, real(1));
     // If the bodies of a row cannot move, the diagonal contains only the compliance.
-    const real scale = w.axes() ? sqrt_(choose(own > real(0), own / shown, real(1))) : real(1);
+    const real scale = w.axes() ? sqrt_(choose(response > real(0), response / total, real(1))) : real(1);
     w.scale()[row] = scale;
-    w.scaled_diagonal()[row] = shown * scale * scale;
+    w.scaled_diagonal()[row] = total * scale * scale;
     w.factored_gamma()[row] = w.gamma()[row];
 }
 #if WHOLE_BLOCKS
 template <int N> GPUSIM_FN void scale_rows(const World& w, int block, bool diagonal, const real* law) {
     const int rows = w.block_row()[block] * N, columns = w.block_column()[block] * N;
-    const real *from = w.mass_blocks() + block * N * N, *own = w.scale() + rows, *scale = w.scale() + columns;
+    const real *from = w.mass_blocks() + block * N * N, *row_scale = w.scale() + rows, *scale = w.scale() + columns;
     real* out = w.factor_blocks() + block * N * N;
-    const Row<real, N> by = Row<real, N>::load(scale);
+    const Row<real, N> column_scale = Row<real, N>::load(scale);
 #pragma GCC unroll 6
     for (int row = 0; row < N; ++row) {
-        (Row<real, N>::load(from + N * row) * own[row] * by).store(out + N * row);
+        (Row<real, N>::load(from + N * row) * row_scale[row] * column_scale).store(out + N * row);
         if (diagonal) out[(N + 1) * row] = take_diagonal(w, rows + row);
     }
     if (!law) return;
     for (int row = 0; row < N; ++row)
         for (int c = 0; c < N; ++c)
-            if (c != row) out[N * row + c] = (from[N * row + c] + law[N * row + c]) * own[row] * scale[c];
+            if (c != row) out[N * row + c] = (from[N * row + c] + law[N * row + c]) * row_scale[row] * scale[c];
 }
 #endif
 GPUSIM_PHASE void scale_entry(const World& w, int i) {
@@ -191,13 +191,13 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     RETURN_BY_BLOCK(n, scale_rows<N>(w, at.block, diagonal, law));
 #endif
     for (int row = at.row; row < at.end; ++row) {
-        const real own = w.scale()[rows + row], shown = diagonal ? take_diagonal(w, rows + row) : real(0);
-        real number[MAX_ROWS], by[MAX_ROWS];
+        const real row_scale = w.scale()[rows + row], diagonal_value = diagonal ? take_diagonal(w, rows + row) : real(0);
+        real number[MAX_ROWS], column_scale[MAX_ROWS];
         read_row(n, w.mass_blocks() + (at.block * n + row) * n, number);
-        read_row(n, scale, by);
+        read_row(n, scale, column_scale);
         EACH_ROW(c, n) {
-            number[c] = (law ? number[c] + law[row * n + c] : number[c]) * own * by[c];
-            if (diagonal && c == row) number[c] = shown;
+            number[c] = (law ? number[c] + law[row * n + c] : number[c]) * row_scale * column_scale[c];
+            if (diagonal && c == row) number[c] = diagonal_value;
         }
         write_row(n, number, w.factor_blocks() + (at.block * n + row) * n);
     }
@@ -208,15 +208,15 @@ GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
     const Split split = w.direction_rows() ? Split{from, w.pivot_inverse() + pivot * n} : Split{nullptr, nullptr};
-    const real* least = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
+    const real* min_pivot = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
 #if WHOLE_BLOCKS
-    RETURN_BY_BLOCK(n, invert_rows<N>(from, out, least, w.weak(), split));
+    RETURN_BY_BLOCK(n, invert_rows<N>(from, out, min_pivot, w.weak(), split));
 #endif
 #if INVERT_IN_REGISTERS
-    invert_copy(from, out, n, least, w.weak(), split);
+    invert_copy(from, out, n, min_pivot, w.weak(), split);
 #else
     for (int k = 0; k < n * n; ++k) out[k] = from[k];
-    invert_block(out, n, n, least, w.weak(), split);
+    invert_block(out, n, n, min_pivot, w.weak(), split);
 #endif
 }
 #if WHOLE_BLOCKS
@@ -234,9 +234,9 @@ template <int N> GPUSIM_FN void divide_rows(const real* a, const real* d, real* 
 }
 // Compute out -= L A^T for all updates of a target.
 template <int N> GPUSIM_FN void update_rows(const World& w, int target, real* out) {
-    Row<real, N> rest[N], column[N];
+    Row<real, N> result[N], column[N];
 #pragma GCC unroll 6
-    for (int row = 0; row < N; ++row) rest[row] = Row<real, N>::load(out + N * row);
+    for (int row = 0; row < N; ++row) result[row] = Row<real, N>::load(out + N * row);
     for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
         const real* l = w.lower() + w.update_left()[k] * N * N;
         load_columns<N, N>(w.factor_blocks() + w.edge_block()[w.update_right()[k]] * N * N, column);
@@ -245,11 +245,11 @@ template <int N> GPUSIM_FN void update_rows(const World& w, int target, real* ou
             Row<real, N> sum = Row<real, N>::zero();
 #pragma GCC unroll 6
             for (int m = 0; m < N; ++m) sum = sum + column[m] * l[N * row + m];
-            rest[row] = rest[row] - sum;
+            result[row] = result[row] - sum;
         }
     }
 #pragma GCC unroll 6
-    for (int row = 0; row < N; ++row) rest[row].store(out + N * row);
+    for (int row = 0; row < N; ++row) result[row].store(out + N * row);
 }
 #endif
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
@@ -273,8 +273,8 @@ GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
 // Compute one row of the product L A^T.
 GPUSIM_FN void update_row(const World& w, int target, int row, real* out) {
     const int n = w.block(), square = n * n;
-    real rest[MAX_ROWS], left[MAX_ROWS], right[MAX_ROWS];
-    read_row(n, out, rest);
+    real result[MAX_ROWS], left[MAX_ROWS], right[MAX_ROWS];
+    read_row(n, out, result);
     for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
         const real* l = w.lower() + w.update_left()[k] * square + row * n;
         const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square;
@@ -283,10 +283,10 @@ GPUSIM_FN void update_row(const World& w, int target, int row, real* out) {
             real sum = real(0);
             read_row(n, a + c * n, right);
             EACH_ROW(m, n) sum += left[m] * right[m];
-            rest[c] = rest[c] - sum;
+            result[c] = result[c] - sum;
         }
     }
-    write_row(n, rest, out);
+    write_row(n, result, out);
 }
 GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
     const RowPart at = row_part(w, i);
@@ -319,11 +319,11 @@ GPUSIM_PHASE void split_change(const World& w, int block) {
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, split_block<N>(k, w.delta() + block * n));
 #endif
-    real x[MAX_ROWS], own[MAX_ROWS];
+    real x[MAX_ROWS], k_row[MAX_ROWS];
     read_row(n, w.delta() + block * n, x);
     EACH_ROW(row, n) {
-        read_row(n, k + n * row, own);
-        EACH_ROW(c, n) if (c > row) x[row] += own[c] * x[c];
+        read_row(n, k + n * row, k_row);
+        EACH_ROW(c, n) if (c > row) x[row] += k_row[c] * x[c];
     }
     write_row(n, x, w.delta() + block * n);
 }
@@ -333,11 +333,11 @@ GPUSIM_PHASE void join_change(const World& w, int block) {
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, join_block<N>(k, w.delta() + block * n));
 #endif
-    real x[MAX_ROWS], own[MAX_ROWS];
+    real x[MAX_ROWS], k_row[MAX_ROWS];
     read_row(n, w.delta() + block * n, x);
     EACH_ROW_BACK(row, n) {
-        read_row(n, k + n * row, own);
-        EACH_ROW(c, n) if (c > row) x[row] -= own[c] * x[c];
+        read_row(n, k + n * row, k_row);
+        EACH_ROW(c, n) if (c > row) x[row] -= k_row[c] * x[c];
     }
     write_row(n, x, w.delta() + block * n);
 }
@@ -348,34 +348,34 @@ GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[l
 
 // Forward and backward solves work on ``rhs``, and write the result to ``delta``.
 GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
-// Return row ``row`` of M x, or of M^T x if ``turned``.
-GPUSIM_FN real row_times_slab(int n, const real* m, int row, bool turned, const real* x) {
+// Return row ``row`` of M x, or of M^T x if ``transposed``.
+GPUSIM_FN real row_times_slab(int n, const real* m, int row, bool transposed, const real* x) {
     real left[MAX_ROWS], right[MAX_ROWS], sum = real(0);
-    if (!turned) read_row(n, m + row * n, left);
+    if (!transposed) read_row(n, m + row * n, left);
     else EACH_ROW(k, n) left[k] = m[row + k * n];
     read_row(n, x, right);
     EACH_ROW(k, n) sum += left[k] * right[k];
     return sum;
 }
 #if WHOLE_BLOCKS
-// Compute M x for a block, or M^T x if ``turned``.
-template <int N> GPUSIM_FN Row<real, N> block_times(const real* m, bool turned, const real* x) {
+// Compute M x for a block, or M^T x if ``transposed``.
+template <int N> GPUSIM_FN Row<real, N> block_times(const real* m, bool transposed, const real* x) {
     Row<real, N> column[N], sum = Row<real, N>::zero();
-    if (!turned) load_columns<N, N>(m, column);
+    if (!transposed) load_columns<N, N>(m, column);
 #pragma GCC unroll 6
-    for (int k = 0; k < N; ++k) sum = sum + (turned ? Row<real, N>::load(m + N * k) : column[k]) * x[k];
+    for (int k = 0; k < N; ++k) sum = sum + (transposed ? Row<real, N>::load(m + N * k) : column[k]) * x[k];
     return sum;
 }
-template <int N> GPUSIM_FN void take_rows(const real* m, bool turned, const real* x, real* out) {
-    (Row<real, N>::load(out) - block_times<N>(m, turned, x)).store(out);
+template <int N> GPUSIM_FN void take_rows(const real* m, bool transposed, const real* x, real* out) {
+    (Row<real, N>::load(out) - block_times<N>(m, transposed, x)).store(out);
 }
 #endif
-GPUSIM_FN void take_block(const World& w, const RowPart& at, const real* m, bool turned, const real* x, real* out) {
+GPUSIM_FN void take_block(const World& w, const RowPart& at, const real* m, bool transposed, const real* x, real* out) {
     const int n = w.block();
 #if WHOLE_BLOCKS
-    RETURN_BY_BLOCK(n, take_rows<N>(m, turned, x, out));
+    RETURN_BY_BLOCK(n, take_rows<N>(m, transposed, x, out));
 #endif
-    for (int row = at.row; row < at.end; ++row) out[row] -= row_times_slab(n, m, row, turned, x);
+    for (int row = at.row; row < at.end; ++row) out[row] -= row_times_slab(n, m, row, transposed, x);
 }
 GPUSIM_PHASE void substitute_forward_row(const World& w, int level, int i) {
     const RowPart part = row_part(w, i);

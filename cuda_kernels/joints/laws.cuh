@@ -49,9 +49,9 @@ GPUSIM_FN AxisStops axis_stops(const World& w, int k) {
         stops.upper += w.joint_slack()[sensor];
     }
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
-        const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
-        stops.lower = max_(stops.lower, own.lower);
-        stops.upper = min_(stops.upper, own.upper);
+        const ActuatorTerm& term = read_term(w, w.axis_term()[n]);
+        stops.lower = max_(stops.lower, term.lower);
+        stops.upper = min_(stops.upper, term.upper);
     }
     return stops;
 }
@@ -85,17 +85,17 @@ GPUSIM_PHASE void sum_law(const World& w, int k) {
         slope += kick * NEXT * damping;
     }
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
-        const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
-        impulse += own.impulse;
-        slope += own.slope;
+        const ActuatorTerm& term = read_term(w, w.axis_term()[n]);
+        impulse += term.impulse;
+        slope += term.slope;
     }
     w.law_impulse()[k] = real(impulse);
     w.law_slope()[k] = real(slope);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n) {
-        const ActuatorTerm& own = read_term(w, w.axis_clamp()[n]);
-        w.clamped_impulse()[n] = real(own.clamped_impulse);
-        w.clamped_slope()[n] = real(own.clamped_slope);
-        w.clamped_bound()[n] = real(own.clamped_bound);
+        const ActuatorTerm& term = read_term(w, w.axis_clamp()[n]);
+        w.clamped_impulse()[n] = real(term.clamped_impulse);
+        w.clamped_slope()[n] = real(term.clamped_slope);
+        w.clamped_bound()[n] = real(term.clamped_bound);
     }
     if (w.axis_in_loop()[k]) push_back(w, k);
 }
@@ -149,19 +149,19 @@ GPUSIM_FN real solve_with_friction(real impulse, real slope, real free_velocity,
     *contact = velocity > stick ? SLIDE_UP : (velocity < -stick ? SLIDE_DOWN : STICK);
     return *contact == SLIDE_UP ? velocity - stick : (*contact == SLIDE_DOWN ? velocity + stick : real(0));
 }
-GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
+GPUSIM_FN int new_clamps(const World& w, int k, int clamps, real velocity) {
     int up = 0, down = 0, shift = 0;
     real excess = real(0);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {
         if (clamps >> shift & CLAMP_BITS) continue;
-        const real effort = w.clamped_impulse()[n] - w.clamped_slope()[n] * velocity, most = w.clamped_bound()[n];
-        if (effort > most) {
+        const real effort = w.clamped_impulse()[n] - w.clamped_slope()[n] * velocity, bound = w.clamped_bound()[n];
+        if (effort > bound) {
             up |= CLAMP_UP << shift;
-            excess += effort - most;
+            excess += effort - bound;
         }
-        if (-effort > most) {
+        if (-effort > bound) {
             down |= CLAMP_DOWN << shift;
-            excess += effort + most;
+            excess += effort + bound;
         }
     }
     return excess > real(0) ? up : (excess < real(0) ? down : up | down);
@@ -170,14 +170,14 @@ GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
 // Each round puts at least one more clamped term at a bound.
 GPUSIM_FN real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
-    int contact, clamps = 0, found;
+    int contact, clamps = 0, added;
     real velocity, impulse, slope;
     do {
         loose_part(w, k, clamps, &impulse, &slope);
         velocity = solve_with_friction(impulse, slope, free_velocity, response, friction, &contact);
-        found = found_clamps(w, k, clamps, clamped(velocity, lower, upper));
-        clamps |= found;
-    } while (found);
+        added = new_clamps(w, k, clamps, clamped(velocity, lower, upper));
+        clamps |= added;
+    } while (added);
     if (velocity > upper) contact = AT_UPPER;
     if (velocity < lower) contact = AT_LOWER;
     *mode = contact + clamps;

@@ -9,11 +9,11 @@
 GPUSIM_PHASE void rotate_body(const World& w, int b) {
     double* rotation = w.rotation() + 9 * b;
     matrix_from_quaternion(w.orientation() + 4 * b, rotation);
-    real turn[9], turned[9];
-    for (int k = 0; k < 9; ++k) turn[k] = real(rotation[k]);
-    product33(turn, w.inertia_inverse_body() + 9 * b, turned);
+    real matrix3[9], product[9];
+    for (int k = 0; k < 9; ++k) matrix3[k] = real(rotation[k]);
+    product33(matrix3, w.inertia_inverse_body() + 9 * b, product);
     real* inverse = w.inertia_inverse() + 9 * b;
-    product33_transposed(turned, turn, inverse);
+    product33_transposed(product, matrix3, inverse);
     real* twist = w.twist_before() + 6 * b;
     copy3(w.linear_velocity() + 3 * b, twist);
     copy3(w.angular_momentum() + 3 * b, twist + 3);
@@ -71,8 +71,8 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
         for (int k = 0; k < 6; ++k) a[k] += real(factor * double(real(element.a[k])));
         real *b = w.jacobian() + jacobian_offset(w, row, w.coupling_slot()[2 * term + 1]);
         for (int k = 0; k < 6; ++k) b[k] += real(factor * double(real(element.b[k])));
-        const double own = w.coupling_factor()[term] * w.element_value()[e];
-        value = term == first ? own : value + own;
+        const double term_value = w.coupling_factor()[term] * w.element_value()[e];
+        value = term == first ? term_value : value + term_value;
     }
     if (w.coupling_curved()[c]) value += curve_value(w, c, w.element_value()[w.coupling_element()[first]]);
     w.coupling_offset()[c] = choose(is_nan(w.coupling_offset()[c]), value, w.coupling_offset()[c]);
@@ -83,14 +83,14 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
 GPUSIM_PHASE void mass_row(const World& w, int i) {
     real row[6], matrix[9], copy[6];
     const int body = w.constraint_bodies()[i / w.block()];
-    const real *m = own_matrix(w.inertia_inverse_effective(), body, matrix), inverse_mass = w.inverse_mass()[body];
-    const real* j = own_numbers<6>(w.jacobian() + 6 * i, row);
-    real *place = w.mass_jacobian() + 6 * i, *out = PAIRED ? copy : place;
+    const real *m = load_matrix(w.inertia_inverse_effective(), body, matrix), inverse_mass = w.inverse_mass()[body];
+    const real* j = load_numbers<6>(w.jacobian() + 6 * i, row);
+    real *target = w.mass_jacobian() + 6 * i, *out = PAIRED ? copy : target;
     for (int k = 0; k < 3; ++k) {
         out[k] = j[k] * inverse_mass;
         out[3 + k] = j[3] * m[k] + j[4] * m[3 + k] + j[5] * m[6 + k];
     }
-    if (PAIRED) write_numbers<6>(out, place);
+    if (PAIRED) write_numbers<6>(out, target);
 }
 
 // Set the mean axis rates of the last two drifts. Right after a reset, use the velocities of the bodies. The rates

@@ -11,20 +11,20 @@ GPUSIM_FN real limit_rate_of(const World& w, int k, int side) {
 GPUSIM_FN bool stops_before(const World& w, int k, int side, double goal) {
     bool tight = false;
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
-        const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
-        tight |= side ? own.upper < goal : own.lower > goal;
+        const ActuatorTerm& term = read_term(w, w.axis_term()[n]);
+        tight |= side ? term.upper < goal : term.lower > goal;
     }
     return tight;
 }
 // Move the limits of rope r by one substep, and add the rates to the velocity bounds of its axis.
 GPUSIM_PHASE void move_limit(const World& w, int r) {
-    const int k = w.rope_axis()[r], left = w.limit_left()[r] > 0 ? w.limit_left()[r] : w.substeps();
+    const int k = w.rope_axis()[r], remaining = w.limit_left()[r] > 0 ? w.limit_left()[r] : w.substeps();
     const real position = w.axis_position()[k];
     for (int side = 0; side < 2; ++side) {
         double &now = w.limit_now()[2 * r + side], &rate = w.limit_rate()[2 * r + side];
         const double goal = side ? w.limit_upper()[k] : w.limit_lower()[k];
         // In a trial step without a new value, the limit continues as in the last substep.
-        if (!*w.forward_only() || now != goal) rate = (goal - now) / (double(left) * w.h);
+        if (!*w.forward_only() || now != goal) rate = (goal - now) / (double(remaining) * w.h);
         if (!(rate >= -LENGTH_SPEED && rate <= LENGTH_SPEED)) {
             now = goal;
             rate = 0.0;
@@ -33,7 +33,7 @@ GPUSIM_PHASE void move_limit(const World& w, int r) {
             if (side) w.velocity_upper()[k] = -limit_velocity(w, position - real(now)) + real(rate);
             else w.velocity_lower()[k] = limit_velocity(w, real(now) - position) + real(rate);
         }
-        now = left == 1 ? goal : now + rate * w.h;
+        now = remaining == 1 ? goal : now + rate * w.h;
     }
-    w.limit_left()[r] = left - 1;
+    w.limit_left()[r] = remaining - 1;
 }

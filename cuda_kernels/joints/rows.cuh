@@ -32,7 +32,7 @@ GPUSIM_FN bool is_swept(const World& w, int c) {
     return (void)w, (void)c, !GPUSIM_DIRECT;
 #endif
 }
-GPUSIM_FN bool is_left_to_sweeps(const World& w, int row) { return GPUSIM_SWEPT && is_swept(w, row / w.block()); }
+GPUSIM_FN bool is_swept_row(const World& w, int row) { return GPUSIM_SWEPT && is_swept(w, row / w.block()); }
 // Return the index of the coupled law of constraint c, or -1, and its compliances
 // (gpusim/reference/joints/coupled_laws.py).
 GPUSIM_FN int coupled_number(const World& w, int c) {

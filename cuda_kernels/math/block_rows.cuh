@@ -231,7 +231,7 @@ template <int N, class T> GPUSIM_FN void write_numbers(const T* from, T* out) {
 }
 // Return a pointer to N numbers of a slab. The pointer points to the slab on a CPU, and to the registers ``copy`` on a
 // GPU.
-template <int N, class T> GPUSIM_FN const T* own_numbers(const T* from, T* copy) {
+template <int N, class T> GPUSIM_FN const T* load_numbers(const T* from, T* copy) {
 #if PAIRED
     read_numbers<N>(from, copy);
     return copy;
@@ -240,7 +240,7 @@ template <int N, class T> GPUSIM_FN const T* own_numbers(const T* from, T* copy)
 #endif
 }
 // Return a pointer to matrix b of an array of 3 x 3 matrices. If b is even, the matrix is aligned to two numbers.
-template <class T> GPUSIM_FN const T* own_matrix(const T* matrices, int b, T* copy) {
+template <class T> GPUSIM_FN const T* load_matrix(const T* matrices, int b, T* copy) {
     const T* from = matrices + 9 * b;
 #if PAIRED
     const int odd = b & 1;

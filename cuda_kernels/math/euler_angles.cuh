@@ -12,7 +12,7 @@ GPUSIM_FN void ordered_direction(bool middle, double* u, const double* other) {
         for (int k = 0; k < 3; ++k) u[k] = across[k] / by;
         return;
     }
-    const double sine = dot3(u, other), square = 1.0 - sine * sine, by = choose(square > TURNS_LOCKED, square, double(TURNS_LOCKED));
+    const double sine = dot3(u, other), square = 1.0 - sine * sine, by = choose(square > GIMBAL_LOCK, square, double(GIMBAL_LOCK));
     for (int k = 0; k < 3; ++k) u[k] = (u[k] - sine * other[k]) / by;
 }
 // Return the angle from a to b about the axis, between -pi and pi. All vectors are in the world frame. For the middle

@@ -61,7 +61,7 @@ template <class T> GPUSIM_FN T* in_global(T* p) { return p; }
 // Start of the slab of a world. Builds with GPUSIM_SHARED_SLAB have slabs in shared memory.
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
 extern __shared__ double shared_slab[];
-#define GPUSIM_SLAB (reinterpret_cast<char*>(shared_slab) + place)
+#define GPUSIM_SLAB (reinterpret_cast<char*>(shared_slab) + slab_offset)
 #elif GPUSIM_GPU
 #define GPUSIM_SLAB in_global(base)
 #else

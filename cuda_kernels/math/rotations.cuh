@@ -119,9 +119,9 @@ GPUSIM_FN void rotation_factors(real s, real* sine, real* cosine) {
     *cosine = choose(far, real(2) * half * half / (x * x), *cosine);
 }
 // Add a displacement (m) and a rotation vector (rad, world frame) to a pose.
-GPUSIM_FN void move_pose(double* position, double* orientation, const double* shift, const double* turn) {
+GPUSIM_FN void move_pose(double* position, double* orientation, const double* shift, const double* rotation_vector) {
     double spin[4];
-    quaternion_from_rotation_vector(turn, spin);
+    quaternion_from_rotation_vector(rotation_vector, spin);
     for (int k = 0; k < 3; ++k) position[k] += shift[k];
     quaternion_product(spin, orientation, orientation);
     normalize4(orientation);

@@ -28,8 +28,8 @@ static inline void join_team(int tid, int threads) {
 // A thread's line must stay valid until all threads reach the next barrier. Two consecutive barriers therefore use
 // separate arrays.
 static inline void team_barrier(int tid, int threads, int line) {
-    TeamMember& own = team_member;
-    int* lines = team_line[own.round++ & 1];
+    TeamMember& member = team_member;
+    int* lines = team_line[member.round++ & 1];
     lines[tid] = line;
 #pragma omp barrier
     for (int other = 1; other < threads; ++other)
@@ -41,6 +41,6 @@ static inline void team_barrier(int tid, int threads, int line) {
             }
             throw TeamMismatch();  // all threads throw, so that no thread waits
         }
-    own.seed = own.seed * 1664525u + 1013904223u;
-    if (tid > 0 && (own.seed >> 16) % TEAM_LAG == 0) usleep(20);
+    member.seed = member.seed * 1664525u + 1013904223u;
+    if (tid > 0 && (member.seed >> 16) % TEAM_LAG == 0) usleep(20);
 }

@@ -111,9 +111,9 @@ template <class T> GPUSIM_FN void whole_numbers(Vector<T> x, int* out) {
 }
 // Return the maximum lane of non-negative numbers. NaN is the greatest.
 template <class T> GPUSIM_FN T greatest_lane(Vector<T> x) {
-    T most = x.v[0];
-    for (int l = 1; l < GPUSIM_LANES; ++l) most = T(x.v[l]) <= most || is_nan(most) ? most : T(x.v[l]);
-    return most;
+    T result = x.v[0];
+    for (int l = 1; l < GPUSIM_LANES; ++l) result = T(x.v[l]) <= result || is_nan(result) ? result : T(x.v[l]);
+    return result;
 }
 // Use instructions directly, because compilers vectorize loops over square roots only without errno.
 #if defined(__AVX512F__)
@@ -127,15 +127,15 @@ GPUSIM_FN void roots32(double* x) { _mm256_storeu_pd(x, _mm256_sqrt_pd(_mm256_lo
 #endif
 template <class T> GPUSIM_FN Vector<T> sqrt_(Vector<T> x) {
     const int lanes = VECTOR_BYTES / int(sizeof(T));
-    T* own = reinterpret_cast<T*>(&x);
+    T* values = reinterpret_cast<T*>(&x);
     int l = 0;
 #if defined(__AVX512F__)
-    for (; l + 64 / int(sizeof(T)) <= lanes; l += 64 / int(sizeof(T))) roots64(own + l);
+    for (; l + 64 / int(sizeof(T)) <= lanes; l += 64 / int(sizeof(T))) roots64(values + l);
 #endif
 #if defined(__AVX2__)
-    for (; l + 32 / int(sizeof(T)) <= lanes; l += 32 / int(sizeof(T))) roots32(own + l);
+    for (; l + 32 / int(sizeof(T)) <= lanes; l += 32 / int(sizeof(T))) roots32(values + l);
 #endif
-    for (; l < lanes; ++l) own[l] = sqrt_(own[l]);
+    for (; l < lanes; ++l) values[l] = sqrt_(values[l]);
     return x;
 }
 
@@ -154,11 +154,11 @@ template <class T> GPUSIM_FN void add_six(const Vector<T>* change, const int* bo
 GPUSIM_FN __m128 two_numbers(const float* from) { return _mm_loadl_pi(_mm_setzero_ps(), reinterpret_cast<const __m64*>(from)); }
 GPUSIM_FN void six_to_lanes(const float* from, const int* body, Vector<float>* out) {
     for (int l = 0; l < GPUSIM_LANES; l += 4) {
-        const float* own[4] = {from + 6 * body[l], from + 6 * body[l + 1], from + 6 * body[l + 2], from + 6 * body[l + 3]};
-        __m128 a = _mm_loadu_ps(own[0]), b = _mm_loadu_ps(own[1]), c = _mm_loadu_ps(own[2]), d = _mm_loadu_ps(own[3]);
+        const float* rows[4] = {from + 6 * body[l], from + 6 * body[l + 1], from + 6 * body[l + 2], from + 6 * body[l + 3]};
+        __m128 a = _mm_loadu_ps(rows[0]), b = _mm_loadu_ps(rows[1]), c = _mm_loadu_ps(rows[2]), d = _mm_loadu_ps(rows[3]);
         _MM_TRANSPOSE4_PS(a, b, c, d);
-        const __m128 low = _mm_unpacklo_ps(two_numbers(own[0] + 4), two_numbers(own[1] + 4));
-        const __m128 high = _mm_unpacklo_ps(two_numbers(own[2] + 4), two_numbers(own[3] + 4));
+        const __m128 low = _mm_unpacklo_ps(two_numbers(rows[0] + 4), two_numbers(rows[1] + 4));
+        const __m128 high = _mm_unpacklo_ps(two_numbers(rows[2] + 4), two_numbers(rows[3] + 4));
         const __m128 columns[6] = {a, b, c, d, _mm_movelh_ps(low, high), _mm_movehl_ps(high, low)};
         for (int k = 0; k < 6; ++k) _mm_storeu_ps(reinterpret_cast<float*>(out + k) + l, columns[k]);
     }

@@ -8,24 +8,24 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
     const int c = w.joint_sensor_constraint()[i], at = w.joint_sensor_coordinate()[i], n = w.block();
     const int a = w.coordinate_body_a()[at];
     const real* rows = w.jacobian() + (long long)c * w.slots() * n * 6;
-    double wrench[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, arm[3], turned[3], frame[9];
+    double wrench[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, arm[3], vector[3], frame[9];
     for (int j = 0; j < n; ++j) {
         const double impulse = double(w.solved()[c * n + j]);
         for (int k = 0; k < 6; ++k) wrench[k] += impulse * double(rows[6 * j + k]);
     }
-    const double kick = double(kick_time(w)), share = kick / *w.sensed_time();
+    const double kick = double(kick_time(w)), weight = kick / *w.sensed_time();
     for (int k = 0; k < 6; ++k) wrench[k] = kick > 0.0 ? wrench[k] / kick : 0.0;
     rotate3(w.rotation() + 9 * a, w.coordinate_arm_a() + 3 * at, arm);
-    cross3(arm, wrench, turned);
-    for (int k = 0; k < 3; ++k) wrench[3 + k] -= turned[k];
+    cross3(arm, wrench, vector);
+    for (int k = 0; k < 3; ++k) wrench[3 + k] -= vector[k];
     matrix_from_quaternion(w.coordinate_frame_a() + 4 * at, frame);
     for (int part = 0; part < 2; ++part) {
-        rotate_back3(w.rotation() + 9 * a, wrench + 3 * part, turned);
-        rotate_back3(frame, turned, turned);
+        rotate_back3(w.rotation() + 9 * a, wrench + 3 * part, vector);
+        rotate_back3(frame, vector, vector);
         for (int k = 0; k < 3; ++k) {
             stored& mean = w.sensed_wrench()[6 * i + 3 * part + k];
             const double before = double(mean);
-            mean = stored(*w.sensed_substeps() == 1 ? turned[k] : before + share * (turned[k] - before));
+            mean = stored(*w.sensed_substeps() == 1 ? vector[k] : before + weight * (vector[k] - before));
         }
     }
 }
@@ -33,9 +33,9 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
 GPUSIM_PHASE void break_joint(const World& w, int i) {
     const stored* load = w.sensed_wrench() + 6 * i;
     for (int part = 0; part < 2 && *w.sensed_substeps() == w.substeps(); ++part, load += 3) {
-        const double most = w.joint_sensor_break()[2 * i + part];
+        const double max_load = w.joint_sensor_break()[2 * i + part];
         const double x = double(load[0]), y = double(load[1]), z = double(load[2]);
-        if (x * x + y * y + z * z > most * most) w.joint_slack()[i] = det::detail::infinity();
+        if (x * x + y * y + z * z > max_load * max_load) w.joint_slack()[i] = det::detail::infinity();
     }
 }
 // Sum the negative impulses along the i-th joint with a tension over the substeps so far (gpusim/model/ropes.py).
@@ -50,33 +50,33 @@ GPUSIM_FN void add_sensed_pair(const World& w, int m, int side, double* total) {
     const ReadLane r = read_record(w, m);
     const double sign = side ? 1.0 : -1.0;
     const int points = w.pair_points()[m];
-    double own[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, middle[3] = {0.0, 0.0, 0.0}, impulse[3], moment[3];
-    stored kept[3];
+    double sum[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, middle[3] = {0.0, 0.0, 0.0}, impulse[3], moment[3];
+    stored world_impulse[3];
     for (int k = 0; k < points; ++k) {
         const ReadLane p = point_record(r, k);
         double arm[3];
-        from_frame(r, p[AT_IMPULSE], p[AT_IMPULSE + 1], p[AT_IMPULSE + 2], kept);
+        from_frame(r, p[AT_IMPULSE], p[AT_IMPULSE + 1], p[AT_IMPULSE + 2], world_impulse);
         for (int j = 0; j < 3; ++j) {
-            impulse[j] = sign * double(kept[j]);
+            impulse[j] = sign * double(world_impulse[j]);
             arm[j] = double(stored(p[AT_ARM_BEFORE + 3 * side + j]));
             middle[j] += arm[j];
         }
         cross3(arm, impulse, moment);
         for (int j = 0; j < 3; ++j) {
-            own[j] += impulse[j];
-            own[3 + j] += moment[j];
+            sum[j] += impulse[j];
+            sum[3 + j] += moment[j];
         }
     }
-    from_frame(r, real(0), r[AT_SHEAR], r[AT_SHEAR + 1], kept);
+    from_frame(r, real(0), r[AT_SHEAR], r[AT_SHEAR + 1], world_impulse);
     for (int j = 0; j < 3; ++j) {
         middle[j] /= double(points > 1 ? points : 1);
-        impulse[j] = sign * double(kept[j]);
+        impulse[j] = sign * double(world_impulse[j]);
     }
     cross3(middle, impulse, moment);
-    from_frame(r, r[AT_TORQUE], r[AT_TORQUE + 1], r[AT_TORQUE + 2], kept);
+    from_frame(r, r[AT_TORQUE], r[AT_TORQUE + 1], r[AT_TORQUE + 2], world_impulse);
     for (int j = 0; j < 3; ++j) {
-        total[j] += own[j] + impulse[j];
-        total[3 + j] += own[3 + j] + (moment[j] + sign * double(kept[j]));
+        total[j] += sum[j] + impulse[j];
+        total[3 + j] += sum[3 + j] + (moment[j] + sign * double(world_impulse[j]));
     }
 }
 // Sum the impulses and angular impulses of all contacts on a body with a sensor, over the substeps so far.

@@ -11,11 +11,11 @@
 GPUSIM_FN bool is_rigid(const World& w, int row) { return w.row_rigid()[row] != 0; }
 GPUSIM_FN bool is_overflow(const World& w, int c) { return w.color_of()[c] == OVERFLOW; }
 // Return the number of overflow constraints on the body of a slot. For a colored constraint, return 1.
-GPUSIM_FN real mass_share(const World& w, int c, int slot) {
+GPUSIM_FN real mass_parts(const World& w, int c, int slot) {
     return is_overflow(w, c) ? real(w.overflow_load()[w.constraint_bodies()[c * w.slots() + slot]]) : real(1);
 }
-GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int place) {
-    return w.mass_jacobian() + 6 * ((c * w.slots() + slot) * w.block() + place);
+GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int local_row) {
+    return w.mass_jacobian() + 6 * ((c * w.slots() + slot) * w.block() + local_row);
 }
 
 // Join strongly coupled soft axis rows of constraint c with the rigid rows (``held``). Return whether rows were joined
@@ -27,7 +27,7 @@ GPUSIM_FN bool join_soft_rows(const World& w, int c, const real* product, bool* 
         const int axis = w.constraint_axis()[at];
         real impulse, slope;
         loose_part(w, axis, 0, &impulse, &slope);
-        const bool stiff = end - start > 1 && slope * w.response()[axis] >= real(COUPLED_SHARE);
+        const bool stiff = end - start > 1 && slope * w.response()[axis] >= real(COUPLING_LIMIT);
         w.axis_gamma()[axis] = stiff ? real(1) / slope : real(0);
     }
     bool joins[GPUSIM_MAX_BLOCK], any_joins = false;
@@ -41,8 +41,8 @@ GPUSIM_FN bool join_soft_rows(const World& w, int c, const real* product, bool* 
             const real* row = product + (w.axis_row()[other] - c * n) * n;
             real cross = real(0);
             for (int r = 0; r < used; ++r) cross += reaction[r] * row[r];
-            const real own = w.response()[axis] + gamma, its = w.response()[other] + w.axis_gamma()[other];
-            if (cross * cross > real(COUPLED_SHARE) * own * its) joins[at - start] = any_joins = true;
+            const real total = w.response()[axis] + gamma, other_total = w.response()[other] + w.axis_gamma()[other];
+            if (cross * cross > real(COUPLING_LIMIT) * total * other_total) joins[at - start] = any_joins = true;
         }
     }
     for (int at = start; at < end; ++at) {
@@ -58,29 +58,29 @@ GPUSIM_FN bool join_soft_rows(const World& w, int c, const real* product, bool* 
 }
 // Eliminate the rows ``held`` of constraint c from one of its axis rows.
 GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* product, const bool* held) {
-    const int n = w.block(), used = w.constraint_rows()[c], place = w.axis_row()[axis] - c * n;
-    const int slots = w.slots(), taken = w.constraint_slots()[c];
-    const real *inverse = w.inverse() + c * n * n, alone = product[place * n + place];
+    const int n = w.block(), used = w.constraint_rows()[c], local_row = w.axis_row()[axis] - c * n;
+    const int slots = w.slots(), used_slots = w.constraint_slots()[c];
+    const real *inverse = w.inverse() + c * n * n, alone = product[local_row * n + local_row];
     real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * slots;
     real response = alone;
-    if (held[place]) {
-        for (int r = 0; r < used; ++r) reaction[r] = inverse[r * n + place] / inverse[place * n + place];
-        response = real(1) / inverse[place * n + place] - w.axis_gamma()[axis];
+    if (held[local_row]) {
+        for (int r = 0; r < used; ++r) reaction[r] = inverse[r * n + local_row] / inverse[local_row * n + local_row];
+        response = real(1) / inverse[local_row * n + local_row] - w.axis_gamma()[axis];
     } else {
         for (int r = 0; r < used; ++r) {
             real sum = real(0);
             for (int k = 0; k < used; ++k)
-                if (held[k]) sum += inverse[r * n + k] * product[place * n + k];
+                if (held[k]) sum += inverse[r * n + k] * product[local_row * n + k];
             reaction[r] = -sum;
-            if (held[r]) response += reaction[r] * product[place * n + r];
+            if (held[r]) response += reaction[r] * product[local_row * n + r];
         }
     }
-    reaction[place] = real(1);
-    for (int s = 0; s < taken; ++s)
+    reaction[local_row] = real(1);
+    for (int s = 0; s < used_slots; ++s)
         for (int k = 0; k < 6; ++k) {
             real sum = real(0);
             for (int r = 0; r < used; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
-            motion[6 * s + k] = mass_share(w, c, s) * sum;
+            motion[6 * s + k] = mass_parts(w, c, s) * sum;
         }
     w.response()[axis] = max_(response, max_(real(MIN_RESPONSE) * alone, real(MIN_NUMBER)));
 }
@@ -88,7 +88,7 @@ GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* produ
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     if (!is_swept(w, c)) return;
     const int n = w.block(), used = w.constraint_rows()[c], coupled = coupled_number(w, c);
-    const int taken = w.constraint_slots()[c], start = w.constraint_axis_start()[c], end = w.constraint_axis_start()[c + 1];
+    const int used_slots = w.constraint_slots()[c], start = w.constraint_axis_start()[c], end = w.constraint_axis_start()[c + 1];
     const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
     real product[GPUSIM_MAX_BLOCK * GPUSIM_MAX_BLOCK];
     real* inverse = w.inverse() + c * n * n;
@@ -97,8 +97,8 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
         held[r] = law || is_rigid(w, c * n + r);
         for (int k = 0; k < used; ++k) {
             real sum = real(0);
-            for (int s = 0; s < taken; ++s)
-                sum += mass_share(w, c, s) * dot6(jacobian_row(w, c * n + r, s), mass_jacobian_row(w, c, s, k));
+            for (int s = 0; s < used_slots; ++s)
+                sum += mass_parts(w, c, s) * dot6(jacobian_row(w, c * n + r, s), mass_jacobian_row(w, c, s, k));
             product[r * n + k] = sum;
         }
     }
@@ -109,15 +109,15 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     do {
         for (int r = 0; r < used; ++r) {
             for (int k = 0; k < used; ++k) inverse[r * n + k] = held[r] && held[k] ? product[r * n + k] : real(0);
-            const real own = inverse[r * n + r] * real(1.0 + REGULARIZATION);
-            inverse[r * n + r] = own > real(0) ? own : real(1);
+            const real pivot = inverse[r * n + r] * real(1.0 + REGULARIZATION);
+            inverse[r * n + r] = pivot > real(0) ? pivot : real(1);
         }
         if (law)
             for (int r = 0; r < used; ++r)
                 for (int k = 0; k < used; ++k) inverse[r * n + k] += law[r * n + k];
         for (int at = start; joined && at < end; ++at) {
-            const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - c * n;
-            inverse[place * n + place] += w.axis_gamma()[axis];
+            const int axis = w.constraint_axis()[at], local_row = w.axis_row()[axis] - c * n;
+            inverse[local_row * n + local_row] += w.axis_gamma()[axis];
         }
         invert_block(inverse, used, n);
         for (int at = start; at < end; ++at) eliminate_axis(w, c, w.constraint_axis()[at], product, held);
@@ -151,11 +151,11 @@ GPUSIM_FN void write_slots(const World& w, int c, real* velocity, const real* lo
         for (int k = 0; w.dynamic()[body] && k < 6; ++k) velocity[6 * body + k] = local[6 * s + k];
     }
 }
-GPUSIM_FN void leave_slots(const World& w, int c, const real* velocity, const real* local) {
+GPUSIM_FN void store_slot_changes(const World& w, int c, const real* velocity, const real* local) {
     for (int s = 0; s < w.constraint_slots()[c]; ++s) {
         const int body = w.constraint_bodies()[c * w.slots() + s];
         for (int k = 0; w.dynamic()[body] && k < 6; ++k)
-            w.overflow_change()[6 * (c * w.slots() + s) + k] = (local[6 * s + k] - velocity[6 * body + k]) / mass_share(w, c, s);
+            w.overflow_change()[6 * (c * w.slots() + s) + k] = (local[6 * s + k] - velocity[6 * body + k]) / mass_parts(w, c, s);
     }
 }
 // Sum the velocity changes of body b over its overflow constraints.
@@ -168,9 +168,9 @@ GPUSIM_FN void overflow_sum(const World& w, int b, real* out) {
     }
 }
 // Return the velocity of a row of constraint c, from the velocities of its bodies.
-GPUSIM_FN real slots_velocity(const World& w, int c, int place, const real* local) {
+GPUSIM_FN real slots_velocity(const World& w, int c, int local_row, const real* local) {
     const int n = w.block(), slots = w.slots();
-    const real* j = w.jacobian() + 6 * (c * slots * n + place);
+    const real* j = w.jacobian() + 6 * (c * slots * n + local_row);
     real sum = dot6(j, local);
     for (int s = 1; s < w.constraint_slots()[c]; ++s) sum += dot6(j + 6 * s * n, local + 6 * s);
     return sum;
@@ -179,22 +179,22 @@ GPUSIM_FN real slots_velocity(const World& w, int c, int place, const real* loca
 GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* local, real* change) {
     const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots();
     const real *inverse = w.inverse() + c * n * n, *m = w.mass_jacobian() + 6 * c * slots * n;
-    real most = real(0);
+    real max_change = real(0);
     for (int r = 0; r < used; ++r, inverse += n) {
         real sum = real(0);
         for (int k = 0; k < used; ++k) sum += inverse[k] * error[k];
         change[r] = sum;
-        if (!(abs_(sum) <= most)) most = abs_(sum);
+        if (!(abs_(sum) <= max_change)) max_change = abs_(sum);
     }
     const bool shared = is_overflow(w, c);
     for (int s = 0; s < w.constraint_slots()[c]; ++s, m += 6 * n) {
         real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
         for (int r = 0; r < used; ++r)
             for (int k = 0; k < 6; ++k) sum[k] += change[r] * m[6 * r + k];
-        const real share = shared ? mass_share(w, c, s) : real(1);
-        for (int k = 0; k < 6; ++k) local[6 * s + k] += share * sum[k];
+        const real parts = shared ? mass_parts(w, c, s) : real(1);
+        for (int k = 0; k < 6; ++k) local[6 * s + k] += parts * sum[k];
     }
-    return most;
+    return max_change;
 }
 
 // Solve constraint c: the rigid rows as one block, and then each axis row by its law. ``local`` contains the velocities
@@ -209,40 +209,40 @@ GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
     for (int r = 0; r < used; ++r) {
         error[r] = coupled >= 0 || is_rigid(w, first + r) ? -(slots_velocity(w, c, r, local) + bias[r]) : real(0);
         if (coupled < 0) continue;
-        real given = real(0);
-        for (int k = 0; k < used; ++k) given += coupled_block(w, coupled)[r * n + k] * impulse[k];
-        error[r] += w.coupled_target()[coupled * n + r] - given;
+        real compliance = real(0);
+        for (int k = 0; k < used; ++k) compliance += coupled_block(w, coupled)[r * n + k] * impulse[k];
+        error[r] += w.coupled_target()[coupled * n + r] - compliance;
     }
     const int start = w.constraint_axis_start()[c], end = w.constraint_axis_start()[c + 1];
     for (int at = start; end - start > 1 && at < end; ++at) {
-        const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
+        const int axis = w.constraint_axis()[at], local_row = w.axis_row()[axis] - first;
         if (!(w.axis_gamma()[axis] > real(0)) || w.mode()[axis] >= STICK) continue;
         real known, slope;
         linear_part(w, axis, w.mode()[axis], &known, &slope);
-        const real speed = slots_velocity(w, c, place, local) + bias[place];
-        error[place] = w.axis_gamma()[axis] * (known - slope * speed - impulse[place]);
+        const real speed = slots_velocity(w, c, local_row, local) + bias[local_row];
+        error[local_row] = w.axis_gamma()[axis] * (known - slope * speed - impulse[local_row]);
     }
-    real most = solve_rigid(w, c, error, local, change);
+    real max_change = solve_rigid(w, c, error, local, change);
     for (int r = 0; r < used; ++r) impulse[r] += change[r];
     for (int at = start; at < end; ++at) {
-        const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
+        const int axis = w.constraint_axis()[at], local_row = w.axis_row()[axis] - first;
         const real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * w.slots();
-        const real response = w.response()[axis], speed = slots_velocity(w, c, place, local) + bias[place];
+        const real response = w.response()[axis], speed = slots_velocity(w, c, local_row, local) + bias[local_row];
         int mode;
-        const real solved = solve_row(w, axis, speed - response * impulse[place], response, &mode);
+        const real solved = solve_row(w, axis, speed - response * impulse[local_row], response, &mode);
         const real difference = (solved - speed) / response;
         for (int r = 0; r < used; ++r) impulse[r] += difference * reaction[r];
         for (int k = 0; k < numbers; ++k) local[k] += difference * motion[k];
         w.mode()[axis] = mode;
-        if (!(abs_(difference) <= most)) most = abs_(difference);
+        if (!(abs_(difference) <= max_change)) max_change = abs_(difference);
     }
-    raise_to(w.largest_change(), most);
+    raise_to(w.largest_change(), max_change);
 }
 GPUSIM_FN int color_member_at(const World& w, int color, int i) { return w.color_constraint()[w.color_start()[color] + i]; }
 GPUSIM_PHASE void sweep_overflow(const World& w, int i) {
     real local[MAX_SIDE_NUMBERS];
     sweep_constraint(w, w.overflow()[i], local);
-    leave_slots(w, w.overflow()[i], w.twist(), local);
+    store_slot_changes(w, w.overflow()[i], w.twist(), local);
 }
 GPUSIM_PHASE void sweep_color(const World& w, int color, int i) {
     real local[MAX_SIDE_NUMBERS];
@@ -259,21 +259,21 @@ GPUSIM_PHASE void add_overflow(const World& w, int b) {
 GPUSIM_PHASE void end_sweep(const World& w, int) {
     *w.sweeps() += 1;
     raise_to(w.largest_change(), *w.contact_change());
-    leave_contacts(w);
+    store_contact_residual(w);
     *w.done() = *w.largest_change() <= real(w.impulse_tolerance());
     if (*w.done()) *w.unconverged() = 0;
     *w.last_change() = *w.largest_change();
     *w.largest_change() = real(0);
 }
 // Return the residual of a row of coupled law i (m/s). ``response`` is the velocity of the row per unit impulse.
-GPUSIM_FN real coupled_residual(const World& w, int i, int c, int place, real* response) {
-    const int n = w.block(), row = c * n + place;
-    const real *gamma = coupled_block(w, i) + place * n, *impulse = w.solved() + c * n;
-    const real own = w.inverse()[row * n + place], share = max_(real(1) - gamma[place] * own, real(0));
-    real given = real(0);
-    for (int k = 0; k < w.constraint_rows()[c]; ++k) given += gamma[k] * impulse[k];
-    *response = share / own;
-    return share * (w.coupled_target()[i * n + place] - (row_velocity(w, row, w.twist()) + w.bias()[row]) - given);
+GPUSIM_FN real coupled_residual(const World& w, int i, int c, int local_row, real* response) {
+    const int n = w.block(), row = c * n + local_row;
+    const real *gamma = coupled_block(w, i) + local_row * n, *impulse = w.solved() + c * n;
+    const real inverse_diagonal = w.inverse()[row * n + local_row], fraction = max_(real(1) - gamma[local_row] * inverse_diagonal, real(0));
+    real compliance = real(0);
+    for (int k = 0; k < w.constraint_rows()[c]; ++k) compliance += gamma[k] * impulse[k];
+    *response = fraction / inverse_diagonal;
+    return fraction * (w.coupled_target()[i * n + local_row] - (row_velocity(w, row, w.twist()) + w.bias()[row]) - compliance);
 }
 // Return the residual of an axis row (m/s). ``response`` is the velocity of the row per unit impulse.
 GPUSIM_FN real axis_residual(const World& w, int axis, real* response) {
@@ -285,24 +285,24 @@ GPUSIM_FN real axis_residual(const World& w, int axis, real* response) {
 }
 // Find the maximum residual of the rows, and the maximum impulse change that would solve a soft row.
 GPUSIM_PHASE void swept_residual(const World& w, int row) {
-    const int c = row / w.block(), place = row - c * w.block(), coupled = coupled_number(w, c);
-    if (!is_swept(w, c) || place >= w.constraint_rows()[c]) return;
+    const int c = row / w.block(), local_row = row - c * w.block(), coupled = coupled_number(w, c);
+    if (!is_swept(w, c) || local_row >= w.constraint_rows()[c]) return;
     raise_to(w.greatest_impulse(), w.solved()[row]);
     if (is_rigid(w, row)) {
         raise_to(w.worst(), row_velocity(w, row, w.twist()) + w.bias()[row]);
         return;
     }
-    real missed = real(0), response = real(1);
-    if (coupled >= 0) missed = coupled_residual(w, coupled, c, place, &response);
+    real residual = real(0), response = real(1);
+    if (coupled >= 0) residual = coupled_residual(w, coupled, c, local_row, &response);
     for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at)
-        if (w.axis_row()[w.constraint_axis()[at]] == row) missed = axis_residual(w, w.constraint_axis()[at], &response);
-    raise_to(w.worst(), missed);
-    raise_to(w.wanted_change(), missed / response);
+        if (w.axis_row()[w.constraint_axis()[at]] == row) residual = axis_residual(w, w.constraint_axis()[at], &response);
+    raise_to(w.worst(), residual);
+    raise_to(w.wanted_change(), residual / response);
 }
 // If soft rows need a large impulse change, the solve has not converged.
 GPUSIM_PHASE void end_swept(const World& w, int) {
     const double change = double(*w.wanted_change());
-    const bool counts = change > w.contact_change_least() && change > w.contact_residual_limit() * double(*w.greatest_impulse());
+    const bool counts = change > w.min_contact_change() && change > w.contact_residual_limit() * double(*w.greatest_impulse());
     if (counts) *w.unconverged() = 1;
 }
 
@@ -312,8 +312,8 @@ GPUSIM_SHARED void correct_constraint(const World& w, int c, real* moved) {
     const int n = w.block(), used = w.constraint_rows()[c];
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     for (int r = 0; r < used; ++r) {
-        const real own = real(row_error(w, c * n + r));
-        error[r] = -(max_(real(MIN_SHARE), real(1) / (real(1) + abs_(own) / real(FULL_SHARE_BELOW))) * own);
+        const real position_error = real(row_error(w, c * n + r));
+        error[r] = -(max_(real(MIN_CORRECTION), real(1) / (real(1) + abs_(position_error) / real(FULL_CORRECTION_BELOW))) * position_error);
     }
     for (int k = 0; k < 6 * w.constraint_slots()[c]; ++k) moved[k] = real(0);
     solve_rigid(w, c, error, moved, change);
@@ -324,7 +324,7 @@ GPUSIM_PHASE void correct_overflow(const World& w, int i) {
     correct_constraint(w, c, moved);
     for (int s = 0; s < w.constraint_slots()[c]; ++s) {
         if (!w.dynamic()[w.constraint_bodies()[c * w.slots() + s]]) continue;
-        for (int k = 0; k < 6; ++k) w.overflow_change()[6 * (c * w.slots() + s) + k] = moved[6 * s + k] / mass_share(w, c, s);
+        for (int k = 0; k < 6; ++k) w.overflow_change()[6 * (c * w.slots() + s) + k] = moved[6 * s + k] / mass_parts(w, c, s);
     }
 }
 GPUSIM_PHASE void correct_color(const World& w, int color, int i) {
@@ -356,14 +356,14 @@ GPUSIM_SHARED void split_constraint(const World& w, int c, real* local) {
     read_slots(w, c, w.displacement(), local);
     for (int r = 0; r < used; ++r) {
         const int row = c * n + r;
-        error[r] = is_rigid(w, row) ? -(slots_velocity(w, c, r, local) + real(SPLIT_SHARE) * split_error(w, row)) : real(0);
+        error[r] = is_rigid(w, row) ? -(slots_velocity(w, c, r, local) + real(SPLIT_FRACTION) * split_error(w, row)) : real(0);
     }
     solve_rigid(w, c, error, local, change);
 }
 GPUSIM_PHASE void split_overflow(const World& w, int i) {
     real local[MAX_SIDE_NUMBERS];
     split_constraint(w, w.overflow()[i], local);
-    leave_slots(w, w.overflow()[i], w.displacement(), local);
+    store_slot_changes(w, w.overflow()[i], w.displacement(), local);
 }
 GPUSIM_PHASE void split_color(const World& w, int color, int i) {
     real local[MAX_SIDE_NUMBERS];

@@ -76,25 +76,25 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
 }
 // Return the product of a row of n numbers and a vector in registers.
 GPUSIM_FN real row_times(int n, const real* row, const real* x) {
-    real own[MAX_ROWS];
-    read_row(n, row, own);
-    real sum = own[0] * x[0];
-    EACH_ROW(i, n) if (i) sum += own[i] * x[i];
+    real numbers[MAX_ROWS];
+    read_row(n, row, numbers);
+    real sum = numbers[0] * x[0];
+    EACH_ROW(i, n) if (i) sum += numbers[i] * x[i];
     return sum;
 }
 // Compute y = K^-1 y for a column in registers. ``k`` contains the rows of K^T.
 GPUSIM_FN void divide_column(int n, const real* k, real* y) {
     EACH_ROW(row, n) {
-        real own[MAX_ROWS];
-        read_row(n, k + n * row, own);
-        EACH_ROW(m, n) if (m > row) y[m] -= own[m] * y[row];
+        real k_row[MAX_ROWS];
+        read_row(n, k + n * row, k_row);
+        EACH_ROW(m, n) if (m > row) y[m] -= k_row[m] * y[row];
     }
 }
 // Store a row of the path only if a later update needs the row. The row of the next pivot stays in registers.
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block(), square = block * block, step = block * w.path_columns()[n];
     const ReadLane r = read_record(w, m);
-    real wrench[6], motion[12], y[MAX_ROWS], next[MAX_ROWS], *own = w.path_w() + path_at(w, n, 0) + block * column;
+    real wrench[6], motion[12], y[MAX_ROWS], next[MAX_ROWS], *path_w = w.path_w() + path_at(w, n, 0) + block * column;
     for (int k = 0; k < 6; ++k) wrench[k] = k == column ? real(1) : real(0);
     for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * side);
     bool has_next = false;
@@ -102,33 +102,33 @@ GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
         if (has_next) {
             EACH_ROW(row, block) y[row] = next[row];
         } else if (k < stored) {
-            read_row(block, own + step * k, y);
+            read_row(block, path_w + step * k, y);
         } else {
             joint_rows(w, m, path_constraint(w, n, k), motion, y);
         }
         has_next = false;
         const int at = path_pivot_at(w, n, k);
-        int later = k;
+        int target = k;
         for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
-            while (path_constraint(w, n, later) != w.edge_row()[edge]) ++later;
+            while (path_constraint(w, n, target) != w.edge_row()[edge]) ++target;
             const real* l = w.lower() + edge * square;
-            real rest[MAX_ROWS];
-            if (later < stored) read_row(block, own + step * later, rest);
-            for (int i = max_(stored, k + 1 + has_next); i <= later; ++i) {
-                joint_rows(w, m, path_constraint(w, n, i), motion, rest);
-                if (i < later) write_row(block, rest, own + step * i);
+            real values[MAX_ROWS];
+            if (target < stored) read_row(block, path_w + step * target, values);
+            for (int i = max_(stored, k + 1 + has_next); i <= target; ++i) {
+                joint_rows(w, m, path_constraint(w, n, i), motion, values);
+                if (i < target) write_row(block, values, path_w + step * i);
             }
-            EACH_ROW(row, block) rest[row] -= row_times(block, l + block * row, y);
-            if (later == k + 1) {
+            EACH_ROW(row, block) values[row] -= row_times(block, l + block * row, y);
+            if (target == k + 1) {
                 has_next = true;
-                EACH_ROW(row, block) next[row] = rest[row];
+                EACH_ROW(row, block) next[row] = values[row];
             } else {
-                write_row(block, rest, own + step * later);
-                stored = max_(stored, later + 1);
+                write_row(block, values, path_w + step * target);
+                stored = max_(stored, target + 1);
             }
         }
         divide_column(block, w.factor_blocks() + w.pivot()[at] * square, y);
-        write_row(block, y, own + step * k);
+        write_row(block, y, path_w + step * k);
     }
 }
 #if WHOLE_BLOCKS
@@ -142,8 +142,8 @@ template <class V> GPUSIM_FN void joint_rows_six(const World& w, int m, int c, c
             if (!w.dynamic()[body] || w.constraint_bodies()[c * w.slots() + s] != body) continue;
             V column[6];
             for (int k = 0; k < 6; ++k) column[k] = V::strided(motion + 36 * side + k, 6);
-            const real* own = jacobian_row(w, c * 6, s);
-            for (int row = 0; row < 6; ++row) sum[row] = sum[row] + columns_times(column, own + 6 * row);
+            const real* rows = jacobian_row(w, c * 6, s);
+            for (int row = 0; row < 6; ++row) sum[row] = sum[row] + columns_times(column, rows + 6 * row);
         }
     for (int row = 0; row < 6; ++row) (sum[row] * w.scale()[c * 6 + row]).store(out + V::WIDTH * row);
 }
@@ -163,11 +163,11 @@ template <class V> GPUSIM_FN void solve_six(const World& w, int m, int n) {
         const int at = path_pivot_at(w, n, k);
         V y[6];
         for (int row = 0; row < 6; ++row) y[row] = V::load(first + STEP * k + V::WIDTH * row);
-        int later = k;
+        int target = k;
         for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
-            while (path_constraint(w, n, later) != w.edge_row()[edge]) ++later;
+            while (path_constraint(w, n, target) != w.edge_row()[edge]) ++target;
             const real* l = w.lower() + edge * 36;
-            for (real* out = first + STEP * later; out < first + STEP * (later + 1); out += V::WIDTH, l += 6)
+            for (real* out = first + STEP * target; out < first + STEP * (target + 1); out += V::WIDTH, l += 6)
                 (V::load(out) - columns_times(y, l)).store(out);
         }
         const real* split = w.factor_blocks() + w.pivot()[at] * 36;
@@ -190,7 +190,7 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
     for (int column = item % PATH_ITEMS; column < columns; column += PATH_ITEMS) solve_column(w, m, n, column);
 #endif
 }
-GPUSIM_FN real loaded(real free, real system) {
+GPUSIM_FN real bounded_response(real free, real system) {
     return min_(free, max_(real(1.0 / POINT_FLOOR) * system, real(POINT_MIN / POINT_FLOOR) * free));
 }
 // Return the minimum eigenvalue of the response along the tangents.
@@ -218,10 +218,10 @@ template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out
     V rows[COLUMNS];
     for (int i = 0; i < COLUMNS; ++i) rows[i] = V::load(out + 6 * i);
     for (int k = 0; k < w.path_count()[n]; ++k) {
-        const real *own = w.path_w() + path_at(w, n, k), *inverse = w.pivot_inverse() + 6 * path_constraint(w, n, k);
+        const real *path_w = w.path_w() + path_at(w, n, k), *inverse = w.pivot_inverse() + 6 * path_constraint(w, n, k);
         for (int row = 0; row < 6; ++row) {
-            const V column = V::strided(own + row, 6) * inverse[row];
-            for (int i = 0; i < COLUMNS; ++i) rows[i] = rows[i] - column * own[6 * i + row];
+            const V column = V::strided(path_w + row, 6) * inverse[row];
+            for (int i = 0; i < COLUMNS; ++i) rows[i] = rows[i] - column * path_w[6 * i + row];
         }
     }
     for (int i = 0; i < COLUMNS; ++i)
@@ -231,9 +231,9 @@ template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out
 // Compute out -= W^T E^-1 W for one or two rows of W.
 template <int COLUMNS> GPUSIM_FN void take_path_rows(const World& w, int n, int k, int row, real* out) {
     const int block = w.block();
-    const real* own = w.path_w() + path_at(w, n, k) + row;
+    const real* path_w = w.path_w() + path_at(w, n, k) + row;
     real y[COLUMNS][PAIRED_ROWS + 1], inverse[PAIRED_ROWS + 1];
-    for (int i = 0; i < COLUMNS; ++i) read_numbers<PAIRED_ROWS + 1>(own + block * i, y[i]);
+    for (int i = 0; i < COLUMNS; ++i) read_numbers<PAIRED_ROWS + 1>(path_w + block * i, y[i]);
     read_numbers<PAIRED_ROWS + 1>(w.pivot_inverse() + block * path_constraint(w, n, k) + row, inverse);
     for (int r = 0; r <= PAIRED_ROWS; ++r)
         for (int j = 0; j < COLUMNS; ++j) {
@@ -254,7 +254,7 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     free_response(w, false, r);
     point_masses(r);
     const real system = w.system_inverse_mass()[side_body(w, m, 0)] + w.system_inverse_mass()[side_body(w, m, 1)];
-    for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = loaded(point_record(r, k)[AT_MASS], system);
+    for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = bounded_response(point_record(r, k)[AT_MASS], system);
     take_numbers<36>(r + AT_RESPONSE, out);
 #if WHOLE_BLOCKS
     if (w.block() == 6) {
@@ -278,12 +278,12 @@ GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold_bias() = 1; }
 #if WHOLE_BLOCKS
 template <int COLUMNS> GPUSIM_FN void sum_six(const World& w, int n) {
     const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
-    const real* own = w.path_w() + path_at(w, n, 0);
+    const real* path_w = w.path_w() + path_at(w, n, 0);
     Six<real> sum[COLUMNS];
     for (int j = 0; j < COLUMNS; ++j) sum[j] = Six<real>::zero();
-    for (int k = 0; k < count; ++k, own += 6 * COLUMNS) {
+    for (int k = 0; k < count; ++k, path_w += 6 * COLUMNS) {
         const Six<real> x = Six<real>::load(w.delta() + w.pivot()[at[k]] * 6);
-        for (int j = 0; j < COLUMNS; ++j) sum[j] = sum[j] + Six<real>::load(own + 6 * j) * x;
+        for (int j = 0; j < COLUMNS; ++j) sum[j] = sum[j] + Six<real>::load(path_w + 6 * j) * x;
     }
     for (int j = 0; j < COLUMNS; ++j) sum[j].store(w.path_part() + 6 * j);
 }
@@ -294,11 +294,11 @@ constexpr int SUM_NUMBERS = PAIRED_ROWS + 1;
 GPUSIM_FN int path_numbers(const World& w, int n) { return w.path_columns()[n] * w.block(); }
 GPUSIM_FN void sum_numbers(const World& w, int n, int at) {
     const int block = w.block(), step = path_numbers(w, n);
-    const real* own = w.path_w() + path_at(w, n, 0) + at;
+    const real* path_w = w.path_w() + path_at(w, n, 0) + at;
     real sum[SUM_NUMBERS] = {}, x[SUM_NUMBERS], y[SUM_NUMBERS];
     for (int k = 0; k < w.path_count()[n]; ++k) {
         read_numbers<SUM_NUMBERS>(w.delta() + path_constraint(w, n, k) * block + at % block, x);
-        read_numbers<SUM_NUMBERS>(own + step * k, y);
+        read_numbers<SUM_NUMBERS>(path_w + step * k, y);
         for (int i = 0; i < SUM_NUMBERS; ++i) sum[i] += y[i] * x[i];
     }
     write_numbers<SUM_NUMBERS>(sum, w.path_part() + at);
@@ -345,12 +345,12 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
 // of the path on a GPU, the whole path on a CPU.
 GPUSIM_FN void update_number(const World& w, int n, int item) {
     const int block = w.block(), k = item / block, row = item % block, at = path_constraint(w, n, k) * block + row;
-    const real* own = w.path_w() + path_at(w, n, k) + row;
+    const real* path_w = w.path_w() + path_at(w, n, k) + row;
     const int columns = w.path_columns()[n];
     real f[6];
     read_numbers<6>(w.path_wrench(), f);
-    real sum = own[0] * f[0];
-    for (int j = 1; j < 6; ++j) sum = j < columns ? sum + own[block * j] * f[j] : sum;
+    real sum = path_w[0] * f[0];
+    for (int j = 1; j < 6; ++j) sum = j < columns ? sum + path_w[block * j] * f[j] : sum;
     w.delta()[at] -= sum * w.pivot_inverse()[at];
 }
 #if !WHOLE_BLOCKS
@@ -362,11 +362,11 @@ template <int COLUMNS> GPUSIM_FN void update_six(const World& w, int n) {
     real f[COLUMNS];
     for (int j = 0; j < COLUMNS; ++j) f[j] = w.path_wrench()[j];
     const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
-    const real* own = w.path_w() + path_at(w, n, 0);
-    for (int k = 0; k < count; ++k, own += 6 * COLUMNS) {
+    const real* path_w = w.path_w() + path_at(w, n, 0);
+    for (int k = 0; k < count; ++k, path_w += 6 * COLUMNS) {
         const int first = w.pivot()[at[k]] * 6;
-        Six<real> sum = Six<real>::load(own) * f[0];
-        for (int j = 1; j < COLUMNS; ++j) sum = sum + Six<real>::load(own + 6 * j) * f[j];
+        Six<real> sum = Six<real>::load(path_w) * f[0];
+        for (int j = 1; j < COLUMNS; ++j) sum = sum + Six<real>::load(path_w + 6 * j) * f[j];
         (Six<real>::load(w.delta() + first) - sum * Six<real>::load(w.pivot_inverse() + first)).store(w.delta() + first);
     }
 }
@@ -382,23 +382,23 @@ GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     move_sides(r, wrench, w.twist());
 }
 // Save numbers for the guard. If ``back`` is true, restore the numbers.
-GPUSIM_FN void guard_numbers(bool back, Lane own, int count, real* kept) {
-    if (back) put(kept, count, own);
-    else take(own, count, kept);
+GPUSIM_FN void guard_numbers(bool back, Lane numbers, int count, real* saved) {
+    if (back) put(saved, count, numbers);
+    else take(numbers, count, saved);
 }
 // Save or restore the values of a manifold that sweeps change (description/contact_record.py).
 GPUSIM_PHASE void guard_pair(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     Lane r = record(w, m);
-    real* kept = w.kept_solved() + SOLVED_SIZE * m;
+    real* saved = w.kept_solved() + SOLVED_SIZE * m;
     const int action = *w.guard_action();
     const bool back = action == GUARD_RESTORE || action == GUARD_RELEASE;
     if (!back && action != GUARD_KEEP) return;
-    guard_numbers(back, r + AT_TORQUE, 3, kept);
-    guard_numbers(back, r + AT_SHEAR, 2, kept + 3);
+    guard_numbers(back, r + AT_TORQUE, 3, saved);
+    guard_numbers(back, r + AT_SHEAR, 2, saved + 3);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
         Lane p = point_record(r, k);
-        guard_numbers(back, p + AT_IMPULSE, 3, kept + 5 + 6 * k);
-        guard_numbers(back, p + AT_DELTA, 3, kept + 8 + 6 * k);
+        guard_numbers(back, p + AT_IMPULSE, 3, saved + 5 + 6 * k);
+        guard_numbers(back, p + AT_DELTA, 3, saved + 8 + 6 * k);
     }
 }

@@ -26,7 +26,7 @@ GPUSIM_PHASE void start_row(const World& w, int row) {
 // Set compliance and target of axis row k in its mode. Sticking rows are rigid.
 GPUSIM_FN void fill_axis(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS, row = w.axis_row()[k];
-    if (is_left_to_sweeps(w, row)) return;
+    if (is_swept_row(w, row)) return;
     real impulse, slope;
     linear_part(w, k, mode, &impulse, &slope);
     // Rows with the slope 0 get a tiny slope, so that p = P up to round-off.
@@ -37,7 +37,7 @@ GPUSIM_FN void fill_axis(const World& w, int k) {
 }
 // Start with the mode of the last substep, if its piece of the law still exists.
 GPUSIM_PHASE void start_axis(const World& w, int k) {
-    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
+    if (is_swept_row(w, w.axis_row()[k])) return;
     const real response = max_(w.diagonal()[w.axis_row()[k]], real(MIN_NUMBER)), infinite = real(1.0 / 0.0);
     w.response()[k] = response;
     const int contact = w.axis_mode()[k] & CONTACT_BITS;
@@ -52,18 +52,18 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
 }
 // Find worlds with fast rotors and without contacts. Record rotors that are too fast.
 GPUSIM_PHASE void find_spin(const World& w, int) {
-    bool fast = false, beyond = false;
+    bool fast = false, too_fast = false;
     for (int b = 0; b < w.bodies(); ++b) {
         if (!(w.rotor()[4 * b + 3] > 0.0)) continue;
         real axis[3], swing[3];
         const real spin = rotor_spin(w, b, axis), angle = abs_(spin) * real(w.h);
         fast |= angle > real(MIN_SPIN);
         if (!(nutation(w, b, spin) > real(MAX_NUTATION))) continue;
-        beyond = true;
+        too_fast = true;
         for (int k = 0; k < 3; ++k) swing[k] = w.twist()[6 * b + 3 + k] - spin * axis[k];
         if (real(w.h) * norm3(swing) > real(MIN_SWING)) raise_to(w.spin_peak(), tagged(double(angle), b));
     }
-    *w.spinning() = fast && !beyond && !GPUSIM_SWEPT && !touches(w);
+    *w.spinning() = fast && !too_fast && !GPUSIM_SWEPT && !touches(w);
 }
 GPUSIM_FN bool is_spinning(const World& w) { return w.rotors() && *w.spinning(); }
 GPUSIM_FN int max_passes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : PASSES; }
@@ -97,7 +97,7 @@ GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #if !GPUSIM_WIDE
 // Release axis k, because friction, limits or stiff springs would keep rigid rows from closing a gap.
 GPUSIM_PHASE void let_axis_go(const World& w, int k) {
-    if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(MIN_SLOPE);
+    if (!is_swept_row(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(MIN_SLOPE);
 }
 #endif
 // Compute the residual of each row (m/s).
@@ -108,12 +108,12 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
     const int coupled = coupled_number(w, at.block);
     const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
     for (int row = first + at.row; row < first + at.end; ++row) {
-        if (is_left_to_sweeps(w, row)) {
+        if (is_swept_row(w, row)) {
             w.rhs()[row] = real(0);
             continue;
         }
-        const real own = w.diagonal()[row], gamma = w.gamma()[row];
-        real compliance = (gamma + real(REGULARIZATION) * own) * w.solved()[row];
+        const real response = w.diagonal()[row], gamma = w.gamma()[row];
+        real compliance = (gamma + real(REGULARIZATION) * response) * w.solved()[row];
         if (law)
             for (int k = 0; k < n; ++k)
                 if (first + k != row) compliance += law[(row - first) * n + k] * w.solved()[first + k];
@@ -124,7 +124,7 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
         w.rhs()[row] = residual;
         if (!w.row_used()[row]) continue;
         raise_where(gamma == real(0), w.worst(), residual);
-        raise_where(true, w.worst_change(), residual * (own / (own + gamma)));
+        raise_where(true, w.worst_change(), residual * (response / (response + gamma)));
     }
 }
 #if !GPUSIM_WIDE
@@ -148,7 +148,7 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
     }
     *w.correcting() = *w.passes_remaining() > 0;
     if (since == 2 && worst > real(ROUNDING)) {
-        const bool far = *w.first_error() > real(FAR_SHARE) * *w.load_error();
+        const bool far = *w.first_error() > real(FAR_RATIO) * *w.load_error();
         if (!far && refreshed) *w.guard_action() = GUARD_WEIGH;
         if (far && worst > real(CONTRACTION) * *w.first_error()) *w.guard_action() = GUARD_RESTORE;
     }
@@ -167,14 +167,14 @@ GPUSIM_FN double part_total(const World& w, const double* parts) {
     for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
     return sum;
 }
-GPUSIM_FN mask holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE); }
+GPUSIM_FN mask is_stiff(const World& w, int row) { return w.gamma()[row] <= real(LOOSE); }
 // Sum the energy r x with diag(A) instead of A, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     if (!any(*w.guard_action() == whole(GUARD_WEIGH))) return;
     double sum = 0.0;
     for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
         const double residual = double(w.rhs()[row]), response = double(w.diagonal()[row] + w.gamma()[row]);
-        sum = choose((response > 0.0) & holds(w, row), sum + residual * residual / response, sum);
+        sum = choose((response > 0.0) & is_stiff(w, row), sum + residual * residual / response, sum);
     }
     w.plain_energy()[part] = sum;
 }
@@ -184,24 +184,24 @@ GPUSIM_PHASE void sum_energy(const World& w, int part) {
     if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_WEIGH)))) return;
     double sum = 0.0;
     for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
-        sum = choose(holds(w, row), sum + double(w.rhs()[row]) * double(w.delta()[row]), sum);
+        sum = choose(is_stiff(w, row), sum + double(w.rhs()[row]) * double(w.delta()[row]), sum);
     }
     w.energy()[part] = sum;
 }
 #if !GPUSIM_WIDE
 // Restore the first solution. With large rotations, end the passes. Otherwise, restart the joints with a damped factor.
 // Each restart increases the damping.
-GPUSIM_FN void begin_again(const World& w, int action, double damping) {
+GPUSIM_FN void restart_passes(const World& w, int action, double damping) {
     *w.guard_action() = action;
     *w.factor_damping() = damping;
     *w.since_factor() = *w.refreshes() = 0;
     *w.hold_bias() = *w.refactor() = 1;
     *w.passes_remaining() = max_passes(w);
 }
-// Return twice the kinetic energy after the kick. The sum ends when it exceeds ``least``.
-GPUSIM_FN double kicked_motion(const World& w, double least) {
+// Return twice the kinetic energy after the kick. The sum ends when it exceeds ``limit``.
+GPUSIM_FN double kicked_energy(const World& w, double limit) {
     double sum = 0.0;
-    for (int b = 0; b < w.bodies() && !(sum > least); ++b) {
+    for (int b = 0; b < w.bodies() && !(sum > limit); ++b) {
         if (!w.dynamic()[b]) continue;
         const real *v = w.twist_kicked() + 6 * b, *momentum = w.momentum_kicked() + 3 * b;
         sum += double(dot3(v, v)) / double(w.inverse_mass()[b]) + double(dot3(momentum, v + 3));
@@ -209,7 +209,7 @@ GPUSIM_FN double kicked_motion(const World& w, double least) {
     return sum;
 }
 // Return twice the energy that the solve has added, without the positive work of axis rows.
-GPUSIM_FN double gained_motion(const World& w) {
+GPUSIM_FN double added_energy(const World& w) {
     double sum = 0.0, driven = 0.0;
     for (int b = 0; b < w.bodies(); ++b) {
         if (!w.dynamic()[b]) continue;
@@ -230,17 +230,17 @@ GPUSIM_FN double gained_motion(const World& w) {
 GPUSIM_PHASE void guard_loops(const World& w, int) {
     if (*w.guard_action() != GUARD_KEEP) return;
     const double energy = *w.first_energy(), before = *w.factor_damping();
-    const bool bends = *w.first_error() * real(w.h) > real(BENT_SHARE) * real(w.usual_lever());
+    const bool bends = *w.first_error() * real(w.h) > real(MAX_BEND) * real(w.usual_lever());
     if (!bends && !(*w.softening() > real(0))) return;
-    const bool far = bends && *w.first_error() > real(FAR_SHARE) * *w.load_error();
-    const bool runs_away = energy > RUNAWAY * kicked_motion(w, energy / RUNAWAY);
+    const bool far = bends && *w.first_error() > real(FAR_RATIO) * *w.load_error();
+    const bool runs_away = energy > RUNAWAY * kicked_energy(w, energy / RUNAWAY);
     if (!far && !runs_away) return;
-    const bool gaining = gained_motion(w) > GAIN * kicked_motion(w, 1.0 / 0.0);
+    const bool gaining = added_energy(w) > GAIN * kicked_energy(w, 1.0 / 0.0);
     if (!gaining && !runs_away) return;
     const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
-    if (damping <= MAX_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);
+    if (damping <= MAX_DAMPING) return restart_passes(w, GUARD_RUNAWAY, damping);
     if (!gaining || *w.refreshes() >= max_refreshes(w)) return;
-    begin_again(w, GUARD_STRAIGHT, before);
+    restart_passes(w, GUARD_STRAIGHT, before);
     *w.refreshes() = max_refreshes(w);
 }
 GPUSIM_PHASE void guard(const World& w, int) {
@@ -255,7 +255,7 @@ GPUSIM_PHASE void guard(const World& w, int) {
     const double energy = part_total(w, w.energy()), growth = sqrt_(energy / *w.first_energy());
     const double before = *w.factor_damping();
     const double damping = DAMPING * (before > 0.0 ? before : growth * part_total(w, w.plain_energy()) / energy);
-    if (growth > CONTRACTION && damping <= MAX_DAMPING) begin_again(w, GUARD_RELEASE, damping);
+    if (growth > CONTRACTION && damping <= MAX_DAMPING) restart_passes(w, GUARD_RELEASE, damping);
 }
 #endif
 GPUSIM_FN mask keeps(whole action) { return (action == whole(GUARD_KEEP)) | (action >= whole(GUARD_RUNAWAY)); }
@@ -264,11 +264,11 @@ GPUSIM_PHASE void guard_row(const World& w, int row) {
     const whole action = *w.guard_action();
     if (!any(action > whole(0))) return;
     const mask keep = keeps(action), release = releases(action);
-    const mask back = action >= whole(GUARD_RESTORE), own = release & mask(!is_left_to_sweeps(w, row));
-    const real kept = choose_at(keep, w.solved() + row, w.kept_impulse() + row);
-    w.kept_impulse()[row] = kept;
-    w.delta()[row] = choose(release, choose(own, -kept, real(0)), w.delta()[row]);
-    w.solved()[row] = choose(back, choose(own, real(0), kept), w.solved()[row]);
+    const mask back = action >= whole(GUARD_RESTORE), direct = release & mask(!is_swept_row(w, row));
+    const real saved = choose_at(keep, w.solved() + row, w.kept_impulse() + row);
+    w.kept_impulse()[row] = saved;
+    w.delta()[row] = choose(release, choose(direct, -saved, real(0)), w.delta()[row]);
+    w.solved()[row] = choose(back, choose(direct, real(0), saved), w.solved()[row]);
 }
 GPUSIM_PHASE void guard_bias(const World& w, int row) {
     const whole action = *w.guard_action();
@@ -285,9 +285,9 @@ GPUSIM_PHASE void guard_body(const World& w, int b) {
     real moved[6] = {};
     if (any(release)) impulse_response(w, b, w.delta(), moved);
     for (int i = 6 * b; i < 6 * b + 6; ++i) {
-        const real kept = choose_at(keep, w.twist() + i, w.kept_twist() + i);
-        w.kept_twist()[i] = kept;
-        w.twist()[i] = choose(back, kept + choose(release, moved[i - 6 * b], real(0)), w.twist()[i]);
+        const real saved = choose_at(keep, w.twist() + i, w.kept_twist() + i);
+        w.kept_twist()[i] = saved;
+        w.twist()[i] = choose(back, saved + choose(release, moved[i - 6 * b], real(0)), w.twist()[i]);
     }
 }
 // Add the correction to the impulses and velocities.
@@ -310,10 +310,10 @@ GPUSIM_PHASE void plan_bias(const World& w, int) {
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
 // Find the next mode of axis k. If ``again`` is true, the impulses no longer contain self-stress. A row that is outside
 // its piece keeps the mode that the first call found.
-GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
-    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
-    const int mode = w.mode()[k], wanted = adjacent_mode(w, k);
-    if (!again || wanted != mode || !off_stop(w, k)) w.wanted_mode()[k] = wanted;
+GPUSIM_SHARED void find_next_mode(const World& w, int k, bool again) {
+    if (is_swept_row(w, w.axis_row()[k])) return;
+    const int mode = w.mode()[k], next = adjacent_mode(w, k);
+    if (!again || next != mode || !off_stop(w, k)) w.wanted_mode()[k] = next;
     if (w.wanted_mode()[k] == mode) return;
     if (!may_switch(w)) {
         set_flag(w.unconverged());
@@ -322,8 +322,8 @@ GPUSIM_SHARED void ask_for_mode(const World& w, int k, bool again) {
     set_flag(w.changed());
     lower_to(w.first_axis(), k);
 }
-GPUSIM_PHASE void want_mode(const World& w, int k) { ask_for_mode(w, k, false); }
-GPUSIM_PHASE void want_mode_again(const World& w, int k) { ask_for_mode(w, k, true); }
+GPUSIM_PHASE void want_mode(const World& w, int k) { find_next_mode(w, k, false); }
+GPUSIM_PHASE void want_mode_again(const World& w, int k) { find_next_mode(w, k, true); }
 // If a mode would change in a loop, remove self-stress and find the modes again.
 GPUSIM_PHASE void judge_modes(const World& w, int) {
     *w.stressed() = *w.changed();
@@ -332,7 +332,7 @@ GPUSIM_PHASE void judge_modes(const World& w, int) {
 }
 // Switching all rows at once is fast but may cycle. After many switches, switch only the row with the lowest index.
 GPUSIM_PHASE void switch_mode(const World& w, int k) {
-    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
+    if (is_swept_row(w, w.axis_row()[k])) return;
     const bool careful = *w.switches() >= CAREFUL_AFTER;
     if (*w.changed() && !careful) w.mode()[k] = w.wanted_mode()[k];
     if (*w.changed() && careful && k == *w.first_axis()) w.mode()[k] = first_move(w.mode()[k], w.wanted_mode()[k]);

@@ -25,8 +25,8 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
             newer[k] = (double(v1[k]) - double(v2[k])) * kick_before;
             older[k] = (double(v2[k]) - double(v3[k])) * kick;
         }
-        const double was = dot3(older, older);
-        const mask sprung = (was > 0.0) & (CARRY_SPRING * CARRY_SPRING * was < dot3(newer, newer));
+        const double older_square = dot3(older, older);
+        const mask sprung = (older_square > 0.0) & (CARRY_SPRING * CARRY_SPRING * older_square < dot3(newer, newer));
         for (int k = 0; k < 3; ++k) {
             v3[k] = choose(sprung, v1[k], v2[k]);
             v2[k] = v1[k];
@@ -38,26 +38,26 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
 GPUSIM_PHASE void spin_body(const World& w, int b) {
     const real *omega = w.twist() + 6 * b + 3, *inertia = w.inertia() + 9 * b;
     const double angle = w.h * double(norm3(omega));
-    const bool turns = angle > (w.semi_implicit() ? 0.0 : MIN_FREE_ROTATION) && angle < MAX_FREE_ROTATIONS * FREE_ROTATION;
-    w.spun()[b] = w.body_free()[b] && turns && !is_round(inertia);
+    const bool large = angle > (w.semi_implicit() ? 0.0 : MIN_FREE_ROTATION) && angle < MAX_FREE_ROTATIONS * FREE_ROTATION;
+    w.spun()[b] = w.body_free()[b] && large && !is_round(inertia);
     if (!w.spun()[b]) return;
     const int parts = int(angle / FREE_ROTATION) + 1;
     const double step = w.h / parts;
     double rotation[9], from[4], q[4];
-    real rate[3], momentum[3], own[3];
+    real rate[3], momentum[3], body_momentum[3];
     for (int k = 0; k < 9; ++k) rotation[k] = w.rotation()[9 * b + k];
     for (int k = 0; k < 4; ++k) q[k] = w.orientation()[4 * b + k];
     conjugate4(q, from);
     rotate_back3(rotation, omega, rate);
-    rotate3(inertia, rate, own);
-    rotate3(rotation, own, momentum);
+    rotate3(inertia, rate, body_momentum);
+    rotate3(rotation, body_momentum, momentum);
     for (int part = 0; part < parts; ++part) {
-        double turn[3], none[3] = {0.0, 0.0, 0.0};
-        rotate_back3(rotation, momentum, own);
-        midpoint_passes(inertia, own, real(0.5 * step), rate);
-        rotate3(rotation, rate, turn);
-        for (int k = 0; k < 3; ++k) turn[k] = turn[k] * step;
-        move_pose(none, q, none, turn);
+        double rotation_vector[3], none[3] = {0.0, 0.0, 0.0};
+        rotate_back3(rotation, momentum, body_momentum);
+        midpoint_passes(inertia, body_momentum, real(0.5 * step), rate);
+        rotate3(rotation, rate, rotation_vector);
+        for (int k = 0; k < 3; ++k) rotation_vector[k] = rotation_vector[k] * step;
+        move_pose(none, q, none, rotation_vector);
         matrix_from_quaternion(q, rotation);
     }
     double vector[3];
@@ -83,27 +83,27 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     keep_velocity(w, b);
     store_velocity(w, b);
     // Bodies without rotation need no passes.
-    const mask still = (twist[3] == real(0)) & (twist[4] == real(0)) & (twist[5] == real(0));
+    const mask is_at_rest = (twist[3] == real(0)) & (twist[4] == real(0)) & (twist[5] == real(0));
     copy3(twist + 3, rate);
-    if (!w.semi_implicit() && !all(still)) {
+    if (!w.semi_implicit() && !all(is_at_rest)) {
         // With the direct solver, the midpoint rates of the final velocities are already computed.
         const bool known = w.direct() && w.constraints();
         real middle[3];
         if (known) copy3(w.midpoint() + 3 * b, middle);
         else midpoint_rate(w, b, w.twist(), middle);
-        for (int k = 0; k < 3; ++k) rate[k] = choose(still, rate[k], middle[k]);
+        for (int k = 0; k < 3; ++k) rate[k] = choose(is_at_rest, rate[k], middle[k]);
     }
     if (w.free_bodies()) {
         const mask spun = w.spun()[b] != whole(0);
         for (int k = 0; k < 3; ++k) rate[k] = choose_at(spun, w.midpoint() + 3 * b + k, rate + k);
     }
-    double shift[3], turn[3];
+    double shift[3], rotation_vector[3];
     if (w.conveyor()[b]) return;
     for (int k = 0; k < 3; ++k) {
         shift[k] = double(twist[k]) * w.h;
-        turn[k] = double(rate[k]) * w.h;
+        rotation_vector[k] = double(rate[k]) * w.h;
     }
-    move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
+    move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, rotation_vector);
 }
 GPUSIM_PHASE void store_row(const World& w, int row) { w.impulse()[row] = stored(w.solved()[row]); }
 GPUSIM_PHASE void store_axis(const World& w, int k) {

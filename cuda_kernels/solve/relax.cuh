@@ -27,7 +27,7 @@ GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
     const bool converged = change <= max_(real(w.impulse_tolerance()), real(CONVERGED) * *w.largest_load());
     *w.done() = converged || *w.sweep_count() >= sweeps_of_pass(w);
     *w.largest_change() = real(0);
-    leave_contacts(w);
+    store_contact_residual(w);
 }
 // If axis k has hit a limit, set its velocity bound to the speed after the impact.
 GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
@@ -59,6 +59,6 @@ GPUSIM_PHASE void resume_passes(const World& w, int) {
 // An axis with a bound that drives it away from a limit had an impact. Discard the axis rate before the impact.
 GPUSIM_PHASE void store_rate(const World& w, int k) {
     w.axis_velocity()[k] = stored(w.rate_next()[k]);
-    const bool left = w.velocity_lower()[k] > limit_rate_of(w, k, 0) || w.velocity_upper()[k] < limit_rate_of(w, k, 1);
-    if (left) w.axis_velocity_before()[k] = w.axis_velocity()[k];
+    const bool bounced = w.velocity_lower()[k] > limit_rate_of(w, k, 0) || w.velocity_upper()[k] < limit_rate_of(w, k, 1);
+    if (bounced) w.axis_velocity_before()[k] = w.axis_velocity()[k];
 }

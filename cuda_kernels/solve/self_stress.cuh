@@ -22,18 +22,18 @@ GPUSIM_PHASE void load_row(const World& w, int item) {
                 if (first + k != row) load += law[(row - first) * n + k] * w.solved()[first + k];
         const real* j = w.jacobian() + 6 * (at.block * slots * n + row - first);
         for (int s = 0; s < taken; ++s) load += dot6(j + 6 * s * n, w.rotation_terms() + 18 * body[s]);
-        w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : load;
+        w.rhs()[row] = is_swept_row(w, row) ? real(0) : load;
     }
 }
 GPUSIM_PHASE void weigh_stress(const World& w, int row) {
-    if (is_left_to_sweeps(w, row)) return;
-    const real load = w.delta()[row], stress = w.solved()[row] - load, own = w.diagonal()[row];
-    raise_where(true, w.load_size(), load * load * own);
-    raise_where(true, w.self_stress(), stress * stress * own);
+    if (is_swept_row(w, row)) return;
+    const real load = w.delta()[row], stress = w.solved()[row] - load, response = w.diagonal()[row];
+    raise_where(true, w.load_size(), load * load * response);
+    raise_where(true, w.self_stress(), stress * stress * response);
 }
 GPUSIM_PHASE void drop_stress(const World& w, int row) {
-    const real share = choose(mask(*w.factor_damping() == 0.0), real(SELF_STRESS * SELF_STRESS), real(1));
-    const mask drops = (*w.self_stress() > share * *w.load_size()) & mask(!is_left_to_sweeps(w, row));
+    const real limit = choose(mask(*w.factor_damping() == 0.0), real(SELF_STRESS * SELF_STRESS), real(1));
+    const mask drops = (*w.self_stress() > limit * *w.load_size()) & mask(!is_swept_row(w, row));
     const real before = w.solved()[row], after = choose(drops, w.delta()[row], before);
     w.solved()[row] = after;
     w.delta()[row] = after - before;

@@ -61,7 +61,7 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
         "body_articulated": c.articulated,
         "shape_size": c.size,
         "shape_center": c.center,
-        "shape_frame": c.turn,
+        "shape_frame": c.rotation,
         "shape_radius": c.radius,
         "shape_modulus": c.modulus,
         "shape_curvature": c.curvature,

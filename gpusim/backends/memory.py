@@ -13,7 +13,7 @@ from gpusim.arrays import on_host
 from gpusim.backends.kinds import kinds_of
 from gpusim.description.actuator_kinds import Group
 from gpusim.model.model import Model
-from gpusim.model.state import State, hold_overridden
+from gpusim.model.state import State, apply_overrides
 from gpusim.typing import Array
 
 
@@ -47,7 +47,7 @@ class HostMemory:
 
     def hold_overridden(self) -> None:
         """Set overridden commands to the values in the state array OVERRIDE."""
-        hold_overridden(self.control, self._state)
+        apply_overrides(self.control, self._state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write n commands of all worlds. ``values``: (num_worlds, n). ``columns``: a slice or indices."""

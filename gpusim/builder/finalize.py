@@ -22,7 +22,7 @@ from gpusim.builder.commands import (
     map_of,
     operator_commands,
 )
-from gpusim.compiler.contact_topology import check_laws, contact_topology, own_pairs
+from gpusim.compiler.contact_topology import check_laws, contact_topology, pairs_with_material
 from gpusim.compiler.mass import complete_bodies
 from gpusim.compiler.ray_sensors import with_shapes
 from gpusim.compiler.rows import AXIS_PARAMETERS, RowCollector
@@ -294,7 +294,8 @@ def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> d
     }
     for name in AXIS_PARAMETERS:
         parameters[name] = np.array([[a.params[name] for a in collector.axes]], dtype=np.float64).reshape(1, -1)
-    surfaces = [s.material for s in builder.shapes] + [p.material for p in own_pairs(builder.pairs) if p.material]
+    surfaces = [s.material for s in builder.shapes]
+    surfaces += [p.material for p in pairs_with_material(builder.pairs) if p.material]
     for name in ("friction", "rolling_friction", "spinning_friction", "restitution"):
         values = [getattr(m, name) for m in surfaces]
         parameters[f"shape_{name}"] = np.array([values], dtype=np.float64).reshape(1, -1)

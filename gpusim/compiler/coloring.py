@@ -44,14 +44,14 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
         if a body has more than ``max_colors`` joints.
     """
     among = np.arange(bodies.shape[0]) if among is None else among
-    own = bodies[among]
-    load = np.bincount(own.ravel(), minlength=dynamic.shape[0])
-    degree = np.where(dynamic, load, 0)[own].sum(axis=1)
+    selected = bodies[among]
+    load = np.bincount(selected.ravel(), minlength=dynamic.shape[0])
+    degree = np.where(dynamic, load, 0)[selected].sum(axis=1)
     order = np.lexsort((np.arange(among.size), -degree))
-    found = _assign_colors(own, dynamic, order, max_colors)
-    used = int(found.max(initial=-1)) + 1
-    color = np.full(bodies.shape[0], FACTORED, found.dtype)
-    color[among] = found
+    assigned = _assign_colors(selected, dynamic, order, max_colors)
+    used = int(assigned.max(initial=-1)) + 1
+    color = np.full(bodies.shape[0], FACTORED, assigned.dtype)
+    color[among] = assigned
     overflow = np.flatnonzero(color == OVERFLOW)
     return ColorSets(
         colors=[np.flatnonzero(color == k) for k in range(used)],

@@ -24,7 +24,7 @@ MAX_LISTED = 64
 PAIRS_EACH, PAIRS_MORE = 14, 32
 MATERIAL_NUMBERS = 2
 # Maximum number of pairs for which one thread colors the manifolds in sequence, even on a GPU.
-MOST_IN_TURN = 1000
+MAX_SEQUENTIAL = 1000
 PARTS = 256
 """Number of parts into which the kernels split a list."""
 LARGE, MAX_WALKED = 32, 1000
@@ -43,7 +43,7 @@ class ContactTopology:
     """(shapes, 8) size values of the shape kind (description/shape_kinds.py)."""
     center: Array
     """(shapes, 3) origin of the shape frame relative to the body's center of mass, body axes, m."""
-    turn: Array
+    rotation: Array
     """(shapes, 9) rotation matrix, shape to body."""
     radius: Array
     """(shapes,) bounding radius about ``center``, m. The radius of a plane is infinite."""
@@ -123,7 +123,7 @@ class ContactTopology:
         pairs = self.capacity(config, dynamic)
         shapes = self.num_shapes if pairs else 0
         gridded = pairs > 0 and self.candidates is None
-        side_by_side = pairs > MOST_IN_TURN
+        side_by_side = pairs > MAX_SEQUENTIAL
         seamed = any(self.seams)
         return {
             "shapes": self.num_shapes,
@@ -174,7 +174,7 @@ def contact_topology(
     group = np.array([s.group for s in shapes], dtype=np.int64)
     mask = np.array([s.mask for s in shapes], dtype=np.int64)
     included, include_material, materials = _included(shapes, pairs, laws)
-    reach = seam_reach(shapes)
+    tolerance = seam_reach(shapes)
     manifolds = np.array([t.manifolds(s.params) for s, t in zip(shapes, types, strict=True)], dtype=np.int64)
     may = _Filter(body, dynamic, group, mask, _excluded(shapes, pairs, joints), included)
     return ContactTopology(
@@ -183,7 +183,7 @@ def contact_topology(
         body=body,
         size=np.array([t.sizes(s.params) for s, t in zip(shapes, types, strict=True)]).reshape(-1, 8),
         center=np.array([s.xform.position - _com(bodies, s) for s in shapes]).reshape(-1, 3),
-        turn=np.array([s.xform.matrix().ravel() for s in shapes]).reshape(-1, 9),
+        rotation=np.array([s.xform.matrix().ravel() for s in shapes]).reshape(-1, 9),
         radius=radius,
         rolls=np.array([t.rolls for t in types], dtype=bool),
         group=group,
@@ -206,8 +206,8 @@ def contact_topology(
         materials=materials,
         candidates=_candidates(may, manifolds) if len(shapes) <= MAX_LISTED else None,
         cell=_cell(radius[dynamic[body]]) if len(shapes) else 1.0,
-        seams=seams(shapes, reach),
-        seam_reach=reach,
+        seams=seams(shapes, tolerance),
+        seam_reach=tolerance,
         manifolds=manifolds,
         articulated=articulated,
     )
@@ -255,7 +255,7 @@ def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
     return [contact_modulus(m, m), float(law)]
 
 
-def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
+def pairs_with_material(pairs: Sequence[PairSpec]) -> list[PairSpec]:
     """Return the pairs with a separate contact material, in the order of ``ContactTopology.materials``."""
     return [pair for pair in pairs if pair.collide and pair.material is not None]
 
@@ -336,8 +336,8 @@ def check_laws(
     Raises:
         ModelError: a pair has two laws, or does not have the kind of shape that its law needs.
     """
-    own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
-    special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())
+    pair_of = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
+    special = {p.shape_a for p in pair_of.values()} | set(np.flatnonzero(topology.law).tolist())
     if not special or topology.laws.shape[0] < 2:
         return
     excluded = [set(x) for x in topology.excluded]
@@ -347,7 +347,7 @@ def check_laws(
             low, high = min(a, b), max(a, b)
             if low == high or not may(low, high):
                 continue
-            material = pair_material(shapes[low], shapes[high], own.get((low, high)))
+            material = pair_material(shapes[low], shapes[high], pair_of.get((low, high)))
             wheel = "wheel" in (shapes[low].kind, shapes[high].kind)
             if material.law is not None and material.law.friction == "tire" and not wheel:
                 raise validate.fail(
@@ -370,9 +370,9 @@ def _needs_radius(law: ContactLaw) -> bool:
     return elastic or (law.friction == "contensou" and law.patch_radius is None)
 
 
-def capacity_message(most: int, capacity: int, world: int) -> str:
+def capacity_message(count: int, capacity: int, world: int) -> str:
     """Return the message for a world with more pairs than the capacity."""
     return (
-        f"world {world}: {most} pairs of shapes are close, but max_pairs = {capacity}; "
-        f"the other pairs did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"
+        f"world {world}: {count} pairs of shapes are close, but max_pairs = {capacity}; "
+        f"the other pairs did not collide; give SolverConfig(max_pairs={int(1.25 * count) + 8})"
     )

@@ -81,34 +81,34 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
         for c in members:
             neighbors[c] |= members - {c}
     order, columns = _minimum_fill(neighbors, np.flatnonzero(~swept).tolist())
-    place = {c: k for k, c in enumerate(order)}
+    position = {c: k for k, c in enumerate(order)}
     edges: dict[tuple[int, int], int] = {}
     for k in order:
-        for i in sorted(columns[k], key=place.__getitem__):
+        for i in sorted(columns[k], key=position.__getitem__):
             edges[i, k] = count + len(edges)
-    own = np.arange(count)
+    diagonal = np.arange(count)
     pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
     elimination = Elimination(
         num_blocks=count + len(edges),
         edge_blocks=edges,
-        block_row=np.concatenate([own, pairs[:, 0]]),
-        block_column=np.concatenate([own, pairs[:, 1]]),
+        block_row=np.concatenate([diagonal, pairs[:, 0]]),
+        block_column=np.concatenate([diagonal, pairs[:, 1]]),
     )
-    elimination.levels = _levels(order, columns, edges, place)
+    elimination.levels = _levels(order, columns, edges, position)
     return elimination, Assembly(_products(sides, slots, edges))
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
     """Order the pivots greedily by fill-in, then by depth in the tree, by degree and by index."""
     graph = [set(n) for n in neighbors]
-    left = set(among)
+    remaining = set(among)
     depth = [0] * len(graph)
     order: list[int] = []
     columns: dict[int, set[int]] = {}
-    cost = {c: _fill(graph, c) for c in left}
-    while left:
-        best = min(left, key=lambda c: (cost[c], depth[c], len(graph[c]), c))
-        left.discard(best)
+    cost = {c: _fill(graph, c) for c in remaining}
+    while remaining:
+        best = min(remaining, key=lambda c: (cost[c], depth[c], len(graph[c]), c))
+        remaining.discard(best)
         order.append(best)
         around = graph[best]
         columns[best] = set(around)
@@ -129,7 +129,7 @@ def _fill(graph: list[set[int]], c: int) -> int:
 
 
 def _levels(
-    order: list[int], columns: dict[int, set[int]], edges: dict[tuple[int, int], int], place: dict[int, int]
+    order: list[int], columns: dict[int, set[int]], edges: dict[tuple[int, int], int], position: dict[int, int]
 ) -> list[Level]:
     level_of: dict[int, int] = {}
     for k in order:
@@ -139,11 +139,11 @@ def _levels(
     levels = []
     for number in range(max(level_of.values(), default=-1) + 1):
         pivots = [k for k in order if level_of[k] == number]
-        pairs = [(i, k) for k in pivots for i in sorted(columns[k], key=place.__getitem__)]
+        pairs = [(i, k) for k in pivots for i in sorted(columns[k], key=position.__getitem__)]
         at = {pair: n for n, pair in enumerate(pairs)}
         updates = []
         for k in pivots:
-            column = sorted(columns[k], key=place.__getitem__)
+            column = sorted(columns[k], key=position.__getitem__)
             for n, j in enumerate(column):
                 updates.append((j, at[j, k], at[j, k]))
                 updates += [(edges[i, j], at[i, k], at[j, k]) for i in column[n + 1 :]]

@@ -27,7 +27,7 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
             edges[b].append(ground + 1 + c)
             edges[ground + 1 + c].append(b)
     parent, depth = [-1] * len(edges), [-1] * len(edges)
-    found = np.zeros(len(edges), dtype=bool)
+    in_loop = np.zeros(len(edges), dtype=bool)
     for root in (ground, *range(ground)):
         if depth[root] >= 0:
             continue
@@ -40,14 +40,14 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
     for node in range(ground + 1, len(edges)):
         for other in edges[node]:
             if other != parent[node] and parent[other] != node:
-                _mark_cycle(node, other, parent, depth, found)
-    return found[ground + 1 :]
+                _mark_cycle(node, other, parent, depth, in_loop)
+    return in_loop[ground + 1 :]
 
 
-def _mark_cycle(a: int, b: int, parent: list[int], depth: list[int], found: Array) -> None:
+def _mark_cycle(a: int, b: int, parent: list[int], depth: list[int], in_loop: Array) -> None:
     while a != b:
         if depth[a] < depth[b]:
             a, b = b, a
-        found[a] = True
+        in_loop[a] = True
         a = parent[a]
-    found[a] = True
+    in_loop[a] = True

@@ -35,9 +35,9 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
     com = sum(((mass / total) * c for (mass, _), c in zip(parts, centers, strict=True)), np.zeros(3))
     inertia = np.zeros((3, 3))
     for (mass, s), center in zip(parts, centers, strict=True):
-        turn, arm = s.xform.matrix(), center - com
-        own = s.density * shape_type(s.kind).inertia(s.params)
-        inertia += turn @ own @ turn.T + mass * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
+        rotation, arm = s.xform.matrix(), center - com
+        local_inertia = s.density * shape_type(s.kind).inertia(s.params)
+        inertia += rotation @ local_inertia @ rotation.T + mass * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
     return total, com, 0.5 * (inertia + inertia.T)
 
 
@@ -55,7 +55,9 @@ def complete_bodies(builder: Elements) -> list[BodySpec]:
     for shape in builder.shapes:
         if shape.body >= 0:
             shapes[shape.body].append(shape)
-    return [b if b.complete else _completed(b, own) for b, own in zip(builder.bodies, shapes, strict=True)]
+    return [
+        b if b.complete else _completed(b, body_shapes) for b, body_shapes in zip(builder.bodies, shapes, strict=True)
+    ]
 
 
 def _completed(body: BodySpec, shapes: list[ShapeSpec]) -> BodySpec:

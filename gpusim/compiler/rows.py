@@ -114,8 +114,8 @@ class RowCollector:
         for index, joint in enumerate(builder.joints):
             self._track_angles(index, joint)
         self.wrap_of: dict[tuple[int, int], int] = {}
-        for index, own in enumerate(self.coordinates):
-            for k, c in enumerate(own):
+        for index, coordinates in enumerate(self.coordinates):
+            for k, c in enumerate(coordinates):
                 if c.path is not None:
                     self.wrap_of[index, k] = len(self.wraps)
                     self.wraps.append(self._wrap_row(c.path))
@@ -189,14 +189,16 @@ class RowCollector:
         return [self.builder.joints[joint].parent, self.builder.joints[joint].child]
 
     def _mix(self, terms: Iterable[Term], offset: float) -> int:
-        joints, found = self.builder.joints, []
+        joints, flat_terms = self.builder.joints, []
         for j, k, factor in terms:
             kind, index = self.coordinate_element(j, k)
             if kind == "mix":
-                found += [(element, factor * own, ends) for element, own, ends in self.mixes[index].terms]
+                flat_terms += [
+                    (element, factor * inner_factor, ends) for element, inner_factor, ends in self.mixes[index].terms
+                ]
             else:
-                found.append(((kind, index), factor, (joints[j].parent, joints[j].child)))
-        self.mixes.append(Mix(found, offset))
+                flat_terms.append(((kind, index), factor, (joints[j].parent, joints[j].child)))
+        self.mixes.append(Mix(flat_terms, offset))
         return len(self.mixes) - 1
 
     def _wrapped(self, path: WrappedPath, wrap: int) -> int:
@@ -256,7 +258,7 @@ class RowCollector:
                 owner=joint.child if c.axis_on_child else joint.parent,
                 u=c.axis,
                 angle=self.angle_of[key] if tracked else -1,
-                component=_TURN_COMPONENTS.get(c.kind, c.component),
+                component=_EULER_COMPONENTS.get(c.kind, c.component),
                 other=np.zeros(3) if c.other is None else c.other,
                 frame_a=_quaternion(c.frame_a),
                 frame_b=_quaternion(c.frame_b),
@@ -359,9 +361,9 @@ class RowCollector:
         terms = [term for mix in order for term in self.mixes[mix].terms]
         slots = []
         for mix in order:
-            places = bodies[rows[mix] // block].tolist()
+            body_slots = bodies[rows[mix] // block].tolist()
             for *_, ends in self.mixes[mix].terms:
-                slots.append([places.index(world if body < 0 else body) for body in ends])
+                slots.append([body_slots.index(world if body < 0 else body) for body in ends])
         return CouplingTable(
             row=np.array([rows[mix] for mix in order], dtype=np.int64),
             offset=np.array([self.mixes[mix].offset for mix in order], dtype=np.float64),
@@ -378,7 +380,7 @@ class RowCollector:
 NO_BODY = 1 << 30
 _BODY_COLUMNS = {"body_a", "body_b", "body_u", "owner", "body", "side_body"}
 _INT_COLUMNS = _BODY_COLUMNS | {"angle", "component", "middle", "wrap", "cylinder"}
-_TURN_COMPONENTS = {OUTER_ANGLE: OUTER, MIDDLE_ANGLE: MIDDLE}
+_EULER_COMPONENTS = {OUTER_ANGLE: OUTER, MIDDLE_ANGLE: MIDDLE}
 _SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
     "dot": {
         "body_a": (), "body_b": (), "body_u": (), "u": (3,), "vector_a": (3,), "vector_b": (3,), "linear": (), "c0": (),

@@ -15,8 +15,8 @@ from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import ShapeSpec
 from gpusim.typing import Array
 
-SEAM_REACH, SEAM_SHARE = 2e-4, 0.02
-"""Upper bounds of the tolerance for gaps between tiles: SEAM_REACH (m), and SEAM_SHARE times half the tile's
+MAX_GAP, MAX_GAP_RATIO = 2e-4, 0.02
+"""Upper bounds of the tolerance for gaps between tiles: MAX_GAP (m), and MAX_GAP_RATIO times half the tile's
 thickness."""
 SEAM_CONE = 0.985
 """Cosine of 10 degrees, the maximum angle between the normals of tiles in one surface."""
@@ -25,19 +25,19 @@ SEAM_CONE = 0.985
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
     """Return the tolerance (m) for gaps between each tile and its neighbors, (shapes,), or 0 for other shapes."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
-    return np.minimum(SEAM_REACH, SEAM_SHARE * np.array(half, dtype=np.float64))
+    return np.minimum(MAX_GAP, MAX_GAP_RATIO * np.array(half, dtype=np.float64))
 
 
-def seams(shapes: Sequence[ShapeSpec], reach: Array) -> list[list[int]]:
+def seams(shapes: Sequence[ShapeSpec], tolerance: Array) -> list[list[int]]:
     """Return the neighbor tiles of every shape, in ascending order."""
-    found: list[list[int]] = [[] for _ in shapes]
+    neighbors: list[list[int]] = [[] for _ in shapes]
     on: dict[int, list[int]] = {}
-    for i in np.flatnonzero(reach > 0.0).tolist():
+    for i in np.flatnonzero(tolerance > 0.0).tolist():
         on.setdefault(shapes[i].body, []).append(i)
     for tiles in on.values():
         if len(tiles) > 1:
-            _join(shapes, reach, tiles, found)
-    return [sorted(row) for row in found]
+            _join(shapes, tolerance, tiles, neighbors)
+    return [sorted(row) for row in neighbors]
 
 
 @dataclass
@@ -65,31 +65,33 @@ class _Tile:
 
 
 def _tile(shape: ShapeSpec) -> _Tile:
-    kind, turn = shape_type(shape.kind), shape.xform.matrix()
+    kind, rotation = shape_type(shape.kind), shape.xform.matrix()
     if not np.isfinite(kind.radius(shape.params)):
         corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.0]])
-        return _Tile((corners @ turn.T + shape.xform.position)[None], turn[None, :, 2], False, False)
+        return _Tile((corners @ rotation.T + shape.xform.position)[None], rotation[None, :, 2], False, False)
     surfaces = kind.surfaces(shape.params)
-    triangles = np.concatenate([vertices[faces] for vertices, faces, *_ in surfaces]) @ turn.T + shape.xform.position
+    triangles = (
+        np.concatenate([vertices[faces] for vertices, faces, *_ in surfaces]) @ rotation.T + shape.xform.position
+    )
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     size = np.linalg.norm(normals, axis=1, keepdims=True)
     return _Tile(triangles, normals / np.where(size > 0.0, size, 1.0), not np.isfinite(kind.tile(shape.params)), True)
 
 
-def _join(shapes: Sequence[ShapeSpec], reach: Array, tiles: list[int], found: list[list[int]]) -> None:
+def _join(shapes: Sequence[ShapeSpec], tolerance: Array, tiles: list[int], neighbors: list[list[int]]) -> None:
     made = {i: _tile(shapes[i]) for i in tiles}
     index = np.array([i for i in tiles if made[i].bounded], dtype=np.int64)
-    lower = np.array([made[i].triangles.min(axis=(0, 1)) - reach[i] for i in index]).reshape(-1, 3)
-    upper = np.array([made[i].triangles.max(axis=(0, 1)) + reach[i] for i in index]).reshape(-1, 3)
+    lower = np.array([made[i].triangles.min(axis=(0, 1)) - tolerance[i] for i in index]).reshape(-1, 3)
+    upper = np.array([made[i].triangles.max(axis=(0, 1)) + tolerance[i] for i in index]).reshape(-1, 3)
     order = np.argsort(lower[:, 0], kind="stable")
     lower, upper, index = lower[order], upper[order], index[order]
     last = np.searchsorted(lower[:, 0], upper[:, 0], side="right")
     pairs = [(p, int(i)) for p in tiles if not made[p].bounded for i in index]
     for k, a in enumerate(index):
-        rest = slice(k + 1, last[k])
-        near = np.all((lower[rest] <= upper[k]) & (upper[rest] >= lower[k]), axis=1)
-        pairs += [(int(a), int(b)) for b in index[rest][near]]
+        others = slice(k + 1, last[k])
+        near = np.all((lower[others] <= upper[k]) & (upper[others] >= lower[k]), axis=1)
+        pairs += [(int(a), int(b)) for b in index[others][near]]
     for a, b in pairs:
-        if made[a].flush(made[b], reach[a] + reach[b]):
-            found[a].append(b)
-            found[b].append(a)
+        if made[a].flush(made[b], tolerance[a] + tolerance[b]):
+            neighbors[a].append(b)
+            neighbors[b].append(a)

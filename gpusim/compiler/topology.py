@@ -151,10 +151,10 @@ class CouplingTable:
         """Return the derivative of the rows with respect to the element of each term, (1 or worlds, terms)."""
         if not self.curved.any():
             return self.factor[None]
-        found, first = np.tile(self.factor, (values.shape[0], 1)), self.start[:-1]
+        result, first = np.tile(self.factor, (values.shape[0], 1)), self.start[:-1]
         x, c = values[:, self.element[first]], self.curve.T
-        found[:, first] += x * (2.0 * c[0] + x * (3.0 * c[1] + x * (4.0 * c[2])))
-        return found
+        result[:, first] += x * (2.0 * c[0] + x * (3.0 * c[1] + x * (4.0 * c[2])))
+        return result
 
     def mixed(self, values: Array, factor: Array) -> Array:
         """Return the sum of factor * element value over the terms of each row, (worlds, n).
@@ -210,7 +210,7 @@ class Topology:
     row_used: Array
     """(constraints, block) True if a row exists."""
     body_sides: Array
-    """(bodies, most) sides of constraints on each body. The index of a side is constraint * slots + slot. Unused
+    """(bodies, n) sides of constraints on each body. The index of a side is constraint * slots + slot. Unused
     entries contain the total number of sides."""
     dynamic: Array
     """(bodies,) True for bodies that impulses move."""
@@ -233,9 +233,9 @@ class Topology:
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
         while True:
-            least = np.where(moves, first[joined], self.num_bodies).min(axis=1, keepdims=True)
+            lowest = np.where(moves, first[joined], self.num_bodies).min(axis=1, keepdims=True)
             lower = first.copy()
-            np.minimum.at(lower, joined[moves], np.broadcast_to(least, joined.shape)[moves])
+            np.minimum.at(lower, joined[moves], np.broadcast_to(lowest, joined.shape)[moves])
             lower = lower[lower]
             if (lower == first).all():
                 return first
@@ -249,11 +249,11 @@ class Topology:
         """
         element = self.rigid_element
         rotational = np.concatenate([self.dot.linear == 0.0, np.ones(self.spin.owner.size, dtype=bool)])
-        turns = np.flatnonzero(element < rotational.size)  # all other elements are lines of rods
-        rows = np.concatenate([self.rigid_row[turns[rotational[element[turns]]]], self.coupling.row])
-        held = np.zeros(self.num_bodies + 1, dtype=bool)
-        held[self.constraint_bodies[rows // self.block]] = True
-        return self.dynamic & ~held
+        indices = np.flatnonzero(element < rotational.size)  # all other elements are lines of rods
+        rows = np.concatenate([self.rigid_row[indices[rotational[element[indices]]]], self.coupling.row])
+        constrained = np.zeros(self.num_bodies + 1, dtype=bool)
+        constrained[self.constraint_bodies[rows // self.block]] = True
+        return self.dynamic & ~constrained
 
     @cached_property
     def in_loop(self) -> Array:

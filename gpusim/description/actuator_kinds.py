@@ -160,7 +160,7 @@ class StepBuffers(Protocol):
         A second call in the same substep replaces the first contribution.
         """
 
-    def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
+    def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
         """Add a term ``clamp(Ps - Ds u, -S, S)`` for each actuator of a group.
 
         Pass zeros for actuators without a limit.
@@ -302,7 +302,7 @@ class ActuatorType:
     """True if the law is nonlinear in the row velocity."""
     clamped: ClassVar[bool] = False
     """True if the kind may add a term with a force limit. In Python, the kind calls ``StepBuffers.add_clamped_law``.
-    Kernels set ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
+    Kernels set ``term.clamped_impulse``, ``term.clamped_slope`` and ``term.clamped_bound`` (``ActuatorTerm``)."""
     coupled: ClassVar[bool] = False
     """True if the kind acts on several ``axes`` at once. In Python, the kind calls ``StepBuffers.add_coupled_law``. In
     kernels, ``<name>_evaluate_coupled(w, k, law)`` sets the ``CoupledLaw``, and ``<name>_relinearize_coupled`` updates

@@ -78,7 +78,7 @@ class SolverConfig(NamesMoved):
         object.__setattr__(self, "dt", validate.positive(element, "dt", self.dt))
         for name in ("substeps", "iterations"):
             if validate.count(element, name, getattr(self, name)) > MAX_REPEATS:
-                raise validate.fail(element, f"{name} is above {MAX_REPEATS}", "give less")
+                raise validate.fail(element, f"{name} is above {MAX_REPEATS}", f"give at most {MAX_REPEATS}")
         if isinstance(self.max_colors, bool) or not isinstance(self.max_colors, int):
             raise validate.fail(
                 element, f"max_colors = {self.max_colors!r} must be a whole number", f"give 1 to {MAX_COLORS}"
@@ -93,7 +93,7 @@ class SolverConfig(NamesMoved):
             raise validate.fail(
                 element,
                 f"max_pairs = {self.max_pairs!r} must be a whole number of at least 1",
-                "give 1 or more, or None for a guess",
+                "give 1 or more, or None for an estimate",
             )
         for name in ("geometric_stiffness", "strict"):
             validate.flag(element, name, getattr(self, name))

@@ -17,7 +17,7 @@ WIDER = 0.04
 """Margin of boxes in the grid search, as a fraction of a cell."""
 
 # Data of pairs that the next step matches with its own pairs.
-KEPT_FIELDS: tuple[Field, ...] = (
+CARRIED_FIELDS: tuple[Field, ...] = (
     Field("pair_shapes", ("worlds", "pairs", 2), "int", "-", "shapes A < B of each pair, ascending"),
     Field("pair_points", ("worlds", "pairs"), "int", "-", "number of points of the manifold, 0 to 4"),
     Field("contact_feature", ("worlds", "pairs", 4), "int", "-", "feature number of each point"),
@@ -26,12 +26,14 @@ KEPT_FIELDS: tuple[Field, ...] = (
     Field("pair_force", ("worlds", "pairs", 3), "stored", "N s", "friction impulse of a patch"),
     Field("pair_torque", ("worlds", "pairs", 3), "stored", "N m s", "impulse of rolling and spinning friction"),
     Field("contact_impulse", ("worlds", "pairs", 4, 3), "stored", "N s", "impulse of the last kick"),
-    Field("contact_slip", ("worlds", "pairs", 4, 3), "stored", "m", "slip of a sticking point or of bristles"),
+    Field(
+        "contact_slip", ("worlds", "pairs", 4, 3), "stored", "m", "slip of a sticking point, or deflection of bristles"
+    ),
     Field("contact_arm", ("worlds", "pairs", 4, 6), "stored", "m", "previous point relative to both centers of mass"),
     Field("contact_age", ("worlds", "pairs", 4), "int", "-", "number of substeps in which a point has existed"),
 )
 CONTACT_STATE_FIELDS: tuple[Field, ...] = (
-    *KEPT_FIELDS,
+    *CARRIED_FIELDS,
     Field("pair_count", ("worlds",), "int", "-", "number of pairs whose boxes overlap"),
     Field("pair_peak", ("worlds",), "int", "-", "maximum number of pairs so far, also above the capacity"),
     Field("pair_overflow", ("worlds",), "int", "-", "number of pairs above the capacity, summed over steps"),
@@ -41,7 +43,7 @@ CONTACT_STATE_FIELDS: tuple[Field, ...] = (
 CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("shape_position", ("shapes", 3), "pose", "m", "origin of the shape's frame in the world"),
     Field("shape_rotation", ("shapes", 9), "pose", "-", "rotation matrix, shape to world"),
-    Field("shape_margin", ("shapes",), "pose", "m", "how far a shape's box is widened"),
+    Field("shape_margin", ("shapes",), "pose", "m", "widening of a shape's box"),
     Field("shape_lower", ("shapes", 3), "pose", "m", "lower corner of the widened box, world frame"),
     Field("shape_upper", ("shapes", 3), "pose", "m", "upper corner of the widened box, world frame"),
     Field("shape_cell", ("shapes", 3), "int", "-", "cell of the grid"),
@@ -106,11 +108,11 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
         ("condensed_numbers", "condensed_numbers"),
         "real",
         "1/kg",
-        "velocities along the numbers by unit impulses, by columns",
+        "velocities due to unit impulses, by columns",
     ),
-    Field("condensed_row", ("condensed_equations",), "real", "N s", "Newton's equations, right sides behind"),
+    Field("condensed_row", ("condensed_equations",), "real", "N s", "Newton's equations and their right-hand sides"),
     Field("newton_square", (), "real", "N2 s2", "squared distance of the impulses from their projections"),
-    Field("newton_bound", (), "real", "m/s", "velocity change of a single impulse above which contacts jam"),
+    Field("newton_bound", (), "real", "m/s", "maximum velocity change that one impulse may cause"),
     Field("newton_damping", (), "real", "-", "damping of Newton's equations"),
     Field("newton_unknowns", (), "int", "-", "number of impulses that a step of Newton's method changes"),
     Field("newton_remaining", (), "int", "-", "remaining steps"),
@@ -131,5 +133,5 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("touching", (), "int", "-", "number of manifolds with points"),
     Field("pushing", (), "int", "-", "1: penetration needs correction"),
     Field("relaxing", (), "int", "-", "1: velocities change after the drift"),
-    Field("kept_solved", ("kept_pairs", SOLVED_SIZE), "real", "N s", "what the guard may return to of the manifolds"),
+    Field("kept_solved", ("kept_pairs", SOLVED_SIZE), "real", "N s", "impulses of manifolds that the guard has stored"),
 )

@@ -63,8 +63,8 @@ RECORD_LAYOUT = {
 
 def by_slot(records: Array, lanes: int) -> Array:
     """Convert records from the interleaved layout of the kernels to (num_worlds, capacity, numbers)."""
-    worlds, places, numbers = records.shape
-    return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
+    worlds, slots, numbers = records.shape
+    return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, slots, numbers)
 
 
 def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:

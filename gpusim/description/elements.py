@@ -43,7 +43,7 @@ class Elements:
     def __repr__(self) -> str:
         """Return a text with the numbers of elements, such as ``<ModelBuilder: 3 bodies, 1 joint>``."""
         counts = [(part.name, getattr(self, part.name)) for part in fields(Elements) if part.name != "num_worlds"]
-        parts = [f"{len(found)} {_noun(name, len(found))}" for name, found in counts if found]
+        parts = [f"{len(items)} {_noun(name, len(items))}" for name, items in counts if items]
         parts += [f"{self.num_worlds} worlds"] if self.num_worlds > 1 else []
         return f"<{type(self).__name__}: {', '.join(parts) or 'empty'}>"
 

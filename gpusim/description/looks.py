@@ -97,8 +97,8 @@ class Look:
 
     def over(self, other: Look) -> Look:
         """Return this look with its None values replaced by the values of another look."""
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        return replace(other, **given)
+        values = {name: value for name, value in vars(self).items() if value is not None}
+        return replace(other, **values)
 
 
 def checked_look(element: str, alpha: Any, roughness: Any, metallic: Any, texture: Texture | None) -> Look:
@@ -108,11 +108,11 @@ def checked_look(element: str, alpha: Any, roughness: Any, metallic: Any, textur
         ModelError: a number is not from 0 to 1.
     """
     numbers = {"alpha": alpha, "roughness": roughness, "metallic": metallic}
-    given = {name: _share(element, name, value) for name, value in numbers.items() if value is not None}
-    return Look(**given, texture=texture)
+    values = {name: _fraction(element, name, value) for name, value in numbers.items() if value is not None}
+    return Look(**values, texture=texture)
 
 
-def _share(element: str, name: str, value: Any) -> float:
+def _fraction(element: str, name: str, value: Any) -> float:
     result = validate.number(element, name, value)
     if not 0.0 <= result <= 1.0:
         raise validate.fail(element, f"{name} = {result:g} is not within 0 to 1", f"give {name} from 0 to 1")
@@ -159,12 +159,12 @@ def reduced(pixels: Array) -> Array:
 def _shared(pixels: Array) -> tuple[str, Array]:
     """Return the digest of the pixels, and the read-only array of pixels. Equal images share the array."""
     data = np.ascontiguousarray(pixels)
-    found = hashlib.blake2b(repr(data.shape).encode(), digest_size=12)
-    found.update(data.data)
-    key = found.hexdigest()
-    kept = _PIXELS.get(key)
-    if kept is None:
-        kept = data.copy()  # the caller may change the given array
-        kept.flags.writeable = False
-        _PIXELS[key] = kept
-    return key, kept
+    digest = hashlib.blake2b(repr(data.shape).encode(), digest_size=12)
+    digest.update(data.data)
+    key = digest.hexdigest()
+    shared = _PIXELS.get(key)
+    if shared is None:
+        shared = data.copy()  # the caller may change the given array
+        shared.flags.writeable = False
+        _PIXELS[key] = shared
+    return key, shared

@@ -40,7 +40,7 @@ def check_key(element: str, key: str) -> None:
     if key not in KEYS:
         raise validate.fail(element, str(unknown_name("key", key, KEYS)), 'give a name such as "A" or "KP_4"')
     if key in RESERVED:
-        raise validate.fail(element, f"key {key!r} has another meaning in the window", "take another key")
+        raise validate.fail(element, f"key {key!r} is reserved", "use another key")
 
 
 def check_part(element: str, what: str, name: str) -> None:
@@ -52,4 +52,6 @@ def check_part(element: str, what: str, name: str) -> None:
     known = AXES if what == "axis" else BUTTONS
     raw = name.startswith(f"{what}_") and name.removeprefix(f"{what}_").isdigit()
     if name and name not in known and not raw:
-        raise validate.fail(element, str(unknown_name(what, name, known)), f"give such a name, or {what}_0 and so on")
+        raise validate.fail(
+            element, str(unknown_name(what, name, known)), f"give one of these names, or {what}_0, {what}_1, ..."
+        )

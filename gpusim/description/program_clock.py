@@ -47,18 +47,18 @@ class Ring:
     first: int
     room: int
 
-    def resample(self, s: Array, stretch: Array) -> None:
-        """Resample the buffer to a new period, before the next sample. The kernel version is named ``space_ring``.
+    def resample(self, s: Array, ratio: Array) -> None:
+        """Resample the buffer to a new period, before the next sample. The kernel version is named ``resample_ring``.
 
         Args:
             s: persistent values of some worlds, changed in place.
             stretch: new period / old period, for each world.
         """
         ago = np.arange(1, self.room + 1)
-        before = np.clip(np.rint(ago * stretch[:, None]), 1.0, float(self.room))
-        at, own = s[:, self.at, None], s[:, self.first : self.first + self.room]
-        values = np.take_along_axis(own, (at - before).astype(int) % self.room, axis=1)
-        np.put_along_axis(own, (at - ago).astype(int) % self.room, values, axis=1)
+        before = np.clip(np.rint(ago * ratio[:, None]), 1.0, float(self.room))
+        at, buffer = s[:, self.at, None], s[:, self.first : self.first + self.room]
+        values = np.take_along_axis(buffer, (at - before).astype(int) % self.room, axis=1)
+        np.put_along_axis(buffer, (at - ago).astype(int) % self.room, values, axis=1)
 
 
 def sample_time(s: Array, period: Any) -> Any:
@@ -84,24 +84,24 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
         period: new period of each world (s).
         rings: ring buffers of the program.
     """
-    following, stretch = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]
+    next_time, ratio = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]
     for ring in rings:
-        ring.resample(s, stretch)
-    s[:, ORIGIN], s[:, BASE], s[:, PERIOD] = following, s[:, COUNT].copy(), period
+        ring.resample(s, ratio)
+    s[:, ORIGIN], s[:, BASE], s[:, PERIOD] = next_time, s[:, COUNT].copy(), period
 
 
-def reading_share(s: Array, time: Array, period: Any) -> Array:
+def reading_fraction(s: Array, time: Array, period: Any) -> Array:
     """Return the interpolation factor of the next sample: 0 selects the previous inputs, and 1 the current inputs."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
-    share = (at - read) / np.where(between, time - read, 1.0)
-    return np.where(between, np.where(share > 0.0, share, 0.0), 1.0)
+    fraction = (at - read) / np.where(between, time - read, 1.0)
+    return np.where(between, np.where(fraction > 0.0, fraction, 0.0), 1.0)
 
 
 def count_sample(s: Array, time: Array, period: Any) -> None:
     """Count a sample. The next sample is due one period later."""
-    off = np.abs(time - sample_time(s, period))
-    drifts = (off > 0.25 * EARLY * period) & (off < DRIFT * period)
+    error = np.abs(time - sample_time(s, period))
+    drifts = (error > 0.25 * EARLY * period) & (error < DRIFT * period)
     s[:, ORIGIN] = np.where(drifts, time, s[:, ORIGIN])
     s[:, BASE] = np.where(drifts, s[:, COUNT], s[:, BASE])
     s[:, COUNT] += 1.0
@@ -115,6 +115,6 @@ def skip_samples(s: Array, time: Array, period: Any) -> None:
 
 def end_samples(s: Array, time: Array, period: Any) -> None:
     """Finish the samples of a step. Skip samples that are still due."""
-    following = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0
-    s[:, BASE] = np.where(is_due(s, time, period), s[:, COUNT] - following, s[:, BASE])
+    next_time = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0
+    s[:, BASE] = np.where(is_due(s, time, period), s[:, COUNT] - next_time, s[:, BASE])
     s[:, READ], s[:, PERIOD] = time, period

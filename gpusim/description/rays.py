@@ -33,17 +33,19 @@ class Rays:
     origins: Array | None = None
 
     def __post_init__(self) -> None:
-        given = _rows("directions", self.directions)
-        length = rotations.norm(given)
-        if not given.shape[0] or not np.all(length > 0.0):
-            raise validate.fail(_ELEMENT, "directions need a length above 0, and one of them at least", "give (n, 3)")
+        vectors = _rows("directions", self.directions)
+        length = rotations.norm(vectors)
+        if not vectors.shape[0] or not np.all(length > 0.0):
+            raise validate.fail(
+                _ELEMENT, "directions are empty or contain a vector of length 0", "give an array (n, 3)"
+            )
         begin = np.zeros(3) if self.origins is None else _rows("origins", self.origins)
         try:
-            begin = np.broadcast_to(begin, given.shape)
+            begin = np.broadcast_to(begin, vectors.shape)
         except ValueError:
-            rule = f"there are {begin.shape[0]} origins for {given.shape[0]} directions"
-            raise validate.fail(_ELEMENT, rule, "give one for each, or one for all") from None
-        object.__setattr__(self, "directions", given / length[:, None])
+            rule = f"there are {begin.shape[0]} origins for {vectors.shape[0]} directions"
+            raise validate.fail(_ELEMENT, rule, "give one origin per direction, or one origin for all") from None
+        object.__setattr__(self, "directions", vectors / length[:, None])
         object.__setattr__(self, "origins", np.array(begin))
 
     def __len__(self) -> int:
@@ -70,9 +72,9 @@ class Rays:
         Raises:
             ModelError: no rays, or a length that is not above 0.
         """
-        places = _spread("length", length, "count", count)
+        offsets = _spread("length", length, "count", count)
         row, ahead = (validate.direction(_ELEMENT, name, v) for name, v in (("along", along), ("direction", direction)))
-        return cls(np.repeat(ahead[None], count, axis=0), places[:, None] * row)
+        return cls(np.repeat(ahead[None], count, axis=0), offsets[:, None] * row)
 
     @classmethod
     def fan(cls, angle: float, count: int) -> Rays:
@@ -87,7 +89,7 @@ class Rays:
         Raises:
             ModelError: no rays, or an angle out of range.
         """
-        return cls(_bearings(_turns("angle", angle, "count", count), np.zeros(1)))
+        return cls(_bearings(_fan_angles("angle", angle, "count", count), np.zeros(1)))
 
     @classmethod
     def lidar(cls, angle: float, count: int, height: float, channels: int) -> Rays:
@@ -104,7 +106,9 @@ class Rays:
         """
         if not 0.0 < validate.number(_ELEMENT, "height", height) < math.pi:
             raise validate.fail(_ELEMENT, f"height = {height:g} is out of range", "give an angle above 0 and below pi")
-        return cls(_bearings(_turns("angle", angle, "count", count), _spread("height", height, "channels", channels)))
+        return cls(
+            _bearings(_fan_angles("angle", angle, "count", count), _spread("height", height, "channels", channels))
+        )
 
     @classmethod
     def grid(cls, size: Sequence[float], count: Sequence[int], direction: Sequence[float] = (0.0, 0.0, -1.0)) -> Rays:
@@ -121,11 +125,13 @@ class Rays:
             ModelError: no rays, or a size that is not above 0.
         """
         if len(size) != 2 or len(count) != 2:
-            raise validate.fail(_ELEMENT, "size and count of a grid are two numbers each", "give those along x and y")
+            raise validate.fail(
+                _ELEMENT, "size and count of a grid must have two numbers each", "give values along x and y"
+            )
         x, y = (_spread(f"size along {k}", s, f"count along {k}", n) for k, s, n in zip("xy", size, count, strict=True))
         across, ahead = np.meshgrid(x, y), validate.direction(_ELEMENT, "direction", direction)
-        places = np.stack([across[0].ravel(), across[1].ravel(), np.zeros(x.size * y.size)], axis=1)
-        return cls(np.repeat(ahead[None], len(places), axis=0), places)
+        offsets = np.stack([across[0].ravel(), across[1].ravel(), np.zeros(x.size * y.size)], axis=1)
+        return cls(np.repeat(ahead[None], len(offsets), axis=0), offsets)
 
     @classmethod
     def camera(cls, angle: float, width: int, height: int) -> Rays:
@@ -144,7 +150,7 @@ class Rays:
             ModelError: no pixels, or an angle out of range.
         """
         if not 0.0 < validate.number(_ELEMENT, "angle", angle) < math.pi:
-            raise validate.fail(_ELEMENT, f"angle = {angle:g} is out of range", "give one above 0 and below pi")
+            raise validate.fail(_ELEMENT, f"angle = {angle:g} is out of range", "give an angle above 0 and below pi")
         validate.count(_ELEMENT, "width", width)
         validate.count(_ELEMENT, "height", height)
         pixel = 2.0 * math.tan(0.5 * angle) / width
@@ -168,22 +174,22 @@ def _rows(name: str, value: Any) -> Array:
 
 def _spread(name: str, size: Any, count_name: str, count: Any) -> Array:
     """Return positions from -size/2 to size/2, or 0 for a single position."""
-    half, places = 0.5 * validate.positive(_ELEMENT, name, size), validate.count(_ELEMENT, count_name, count)
-    return np.linspace(-half, half, places) if places > 1 else np.zeros(1)
+    half, number = 0.5 * validate.positive(_ELEMENT, name, size), validate.count(_ELEMENT, count_name, count)
+    return np.linspace(-half, half, number) if number > 1 else np.zeros(1)
 
 
-def _turns(name: str, angle: Any, count_name: str, count: Any) -> Array:
+def _fan_angles(name: str, angle: Any, count_name: str, count: Any) -> Array:
     """Return the angles of a fan."""
     if not 0.0 < validate.number(_ELEMENT, name, angle) <= 2.0 * math.pi * (1.0 + 1e-12):
-        raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give one above 0, at most 2 pi")
+        raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give an angle above 0 and at most 2 pi")
     rays = validate.count(_ELEMENT, count_name, count)
     if angle >= 2.0 * math.pi * (1.0 - 1e-12) and rays > 1:
         return np.asarray(-0.5 * angle + angle * np.arange(rays) / rays)
     return _spread(name, angle, count_name, rays)
 
 
-def _bearings(turns: Array, heights: Array) -> Array:
-    """Return a unit vector for each elevation in ``heights`` and azimuth in ``turns``, (heights * turns, 3)."""
-    up, left = np.meshgrid(heights, turns, indexing="ij")
+def _bearings(azimuths: Array, heights: Array) -> Array:
+    """Return a unit vector for each elevation in ``heights`` and azimuth in ``azimuths``, (heights * turns, 3)."""
+    up, left = np.meshgrid(heights, azimuths, indexing="ij")
     flat = np.cos(up)
     return np.stack([flat * np.cos(left), flat * np.sin(left), np.sin(up)], axis=-1).reshape(-1, 3)

@@ -111,7 +111,7 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
         if array.dtype.kind in "iu" or array.dtype.kind == "f" and array.shape[-1:] == (3,):
             raise validate.fail(
                 element,
-                f"parameter {name} = {value!r} may be an index or a point, and its kind does not say of what",
-                f'declare it, references = {{"{name}": JOINT}} (or BODY, ACTUATOR, SHAPE, point_on("body"), '
+                f"parameter {name} = {value!r} may be an index or a point, but its kind does not declare it",
+                f'add references = {{"{name}": JOINT}} (or BODY, ACTUATOR, SHAPE, point_on("body"), '
                 "direction_on, AS_IS of gpusim.description.references)",
             )

@@ -194,7 +194,7 @@ class ShapeType(ABC):
         Raises:
             ModelError: only kernels can cast rays against this kind of shape.
         """
-        rule, hint = "has a ray_file and no cast", "give it one, in NumPy, or take the ray_file away"
+        rule, hint = "has a ray_file but no method cast", "add the method, or remove ray_file"
         raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
 
     def points(self, params: Params) -> Array:

@@ -84,39 +84,49 @@ class UiHints:
     factor: float = 1.0
     offset: float = 0.0
 
-    def mapped(self, own: CommandMap) -> UiHints:
+    def mapped(self, command_map: CommandMap) -> UiHints:
         """Convert the settings from the units of the actuator to the units of the mapped command."""
-        if own.integrate:
-            return _of_rate(own)
-        lower, upper = self.acting_range(own)
-        ends = self._ends(own)
-        first = ends[0] if own.initial is None else own.initial
+        if command_map.integrate:
+            return _of_rate(command_map)
+        lower, upper = self.acting_range(command_map)
+        ends = self._ends(command_map)
+        first = ends[0] if command_map.initial is None else command_map.initial
         lower = lower if math.isfinite(lower) else min(ends[0], upper, first)
         upper = upper if math.isfinite(upper) else max(ends[1], lower, first)
         if not lower < upper:
             upper = lower + 1.0
-        safe = None if self.safe is None else min(max(own.command(self.safe), lower), upper)
-        limited = self.limited or math.isfinite(own.lower) or math.isfinite(own.upper)
+        safe = None if self.safe is None else min(max(command_map.command(self.safe), lower), upper)
+        limited = self.limited or math.isfinite(command_map.lower) or math.isfinite(command_map.upper)
         return replace(
-            self, lower=lower, upper=upper, safe=safe, unit="-", limited=limited, factor=own.factor, offset=own.offset
+            self,
+            lower=lower,
+            upper=upper,
+            safe=safe,
+            unit="-",
+            limited=limited,
+            factor=command_map.factor,
+            offset=command_map.offset,
         )
 
-    def acting_range(self, own: CommandMap) -> tuple[float, float]:
+    def acting_range(self, command_map: CommandMap) -> tuple[float, float]:
         """Return the range of a mapped command after clipping. With ``limited``, the actuator's range also applies."""
-        lower, upper = self._ends(own) if self.limited else (-math.inf, math.inf)
-        lower, upper = min(max(lower, own.lower), own.upper), max(min(upper, own.upper), own.lower)
+        lower, upper = self._ends(command_map) if self.limited else (-math.inf, math.inf)
+        lower, upper = (
+            min(max(lower, command_map.lower), command_map.upper),
+            max(min(upper, command_map.upper), command_map.lower),
+        )
         return lower, upper
 
-    def _ends(self, own: CommandMap) -> tuple[float, float]:
+    def _ends(self, command_map: CommandMap) -> tuple[float, float]:
         """Return the ends of the range in units of the command."""
-        ends = own.command(self.lower), own.command(self.upper)
+        ends = command_map.command(self.lower), command_map.command(self.upper)
         return min(ends), max(ends)
 
 
-def _of_rate(own: CommandMap) -> UiHints:
+def _of_rate(command_map: CommandMap) -> UiHints:
     """Return the settings of an integrator's command."""
-    ends = [0.0 if own.initial is None else own.initial]
-    lower = own.lower if math.isfinite(own.lower) else min(-1.0, own.upper - 1.0, *ends)
-    upper = own.upper if math.isfinite(own.upper) else max(1.0, lower + 1.0, *ends)
-    limited = math.isfinite(own.lower) or math.isfinite(own.upper)
+    ends = [0.0 if command_map.initial is None else command_map.initial]
+    lower = command_map.lower if math.isfinite(command_map.lower) else min(-1.0, command_map.upper - 1.0, *ends)
+    upper = command_map.upper if math.isfinite(command_map.upper) else max(1.0, lower + 1.0, *ends)
+    limited = math.isfinite(command_map.lower) or math.isfinite(command_map.upper)
     return UiHints(lower, upper, safe=min(max(0.0, lower), upper), limited=limited)

@@ -72,8 +72,8 @@ class WrappedPath:
         def body(index: int) -> int:
             return parent if index == WORLD else index + first_body
 
-        def point(index: int, place: Point) -> Point:
-            x, y, z = pose.apply(place) if index == WORLD else place
+        def point(index: int, position: Point) -> Point:
+            x, y, z = pose.apply(position) if index == WORLD else position
             return float(x), float(y), float(z)
 
         wrap = self.wrap

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpusim.compiler.seams import SEAM_CONE, SEAM_REACH
+from gpusim.compiler.seams import MAX_GAP, SEAM_CONE
 from gpusim.description.specs import ShapeSpec
 from gpusim.meshes.triangle_tree import TriangleTree, build_tree
 from gpusim.meshes.welding import repeated
 from gpusim.typing import Array
 
 _SHARE = 1e-4
-"""Maximum distance of equal vertices, as a fraction of the mesh's extent. The distance is at most SEAM_REACH (m)."""
+"""Maximum distance of equal vertices, as a fraction of the mesh's extent. The distance is at most MAX_GAP (m)."""
 _WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0])
 
 
@@ -45,7 +45,7 @@ class _Placed:
         self.tree: TriangleTree = shape.params["tree"]
         self.vertices = shape.xform.apply(self.tree.vertices)
         self.low, self.high = self.vertices.min(axis=0), self.vertices.max(axis=0)
-        self.reach = min(SEAM_REACH, _SHARE * float((self.high - self.low).max()))
+        self.reach = min(MAX_GAP, _SHARE * float((self.high - self.low).max()))
 
     def near(self, other: _Placed) -> bool:
         return bool(np.all((other.low <= self.high + self.reach) & (other.high >= self.low - self.reach)))

@@ -63,7 +63,7 @@ def coordinates(model: Model) -> Coordinates:
     of_joint: list[list[int]] = []
     sums: list[list[tuple[int, float]]] = []
     wraps = 0
-    world, nothing, unturned = len(model.bodies), np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
+    world, nothing, identity = len(model.bodies), np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
     for joint, spec in enumerate(model.joints):
         a, b = (world if body == WORLD else body for body in (spec.parent, spec.child))
         arms = [
@@ -71,22 +71,22 @@ def coordinates(model: Model) -> Coordinates:
             for body, frame in ((a, spec.parent_xform), (b, spec.child_xform))
         ]
         frames = spec.parent_xform.rotation, spec.child_xform.rotation
-        own = [
+        scalar_rows = [
             (b if c.axis_on_child else a, KINDS[c.kind], model.angle_of.get((joint, k), c.component), c.axis, c.other)
             for k, c in enumerate(model.coordinates[joint])
             if c.kind not in (SUM, CHORD) and c.path is None
         ]
         for c in model.coordinates[joint]:
             if c.kind == SUM:
-                own.append((a, KINDS[SUM], len(sums), nothing, None))
+                scalar_rows.append((a, KINDS[SUM], len(sums), nothing, None))
                 sums.append([(of_joint[j][k], factor) for j, k, factor in c.terms])
         chords = [c for c in model.coordinates[joint] if c.kind == CHORD]
         paths = [c for c in model.coordinates[joint] if c.path is not None]
-        of_joint.append([len(rows) + k for k in range(max(len(own) + len(chords) + len(paths), 1))])
+        of_joint.append([len(rows) + k for k in range(max(len(scalar_rows) + len(chords) + len(paths), 1))])
         for _ in paths:
             rows.append((a, b, a, KINDS[DISTANCE], wraps, *arms, nothing, nothing, *frames))
             wraps += 1
-        for owner, kind, part, axis, other in own or ([] if paths else [(a, KINDS["frame"], 0, nothing, None)]):
+        for owner, kind, part, axis, other in scalar_rows or ([] if paths else [(a, KINDS["frame"], 0, nothing, None)]):
             rows.append((a, b, owner, kind, part, *arms, axis, nothing if other is None else other, *frames))
         for c in chords:
             tips = arms[0] + c.point_a - spec.parent_xform.position, arms[1] + c.point_b - spec.child_xform.position
@@ -100,7 +100,7 @@ def coordinates(model: Model) -> Coordinates:
         e = int(t.axis_element[k]) - t.dot.u.shape[0] - t.spin.u.shape[0]
         ends = int(t.line.body_a[e]), int(t.line.body_b[e])
         arms = [t.line.vector_a[e], t.line.vector_b[e]]
-        rows.append((*ends, ends[0], KINDS[DISTANCE], -1, *arms, nothing, nothing, unturned, unturned))
+        rows.append((*ends, ends[0], KINDS[DISTANCE], -1, *arms, nothing, nothing, identity, identity))
     columns = {}
     for k, (name, c_type) in enumerate(COLUMNS.items()):
         shape = (4,) if name.startswith("frame") else (3,) if c_type == "double" else ()

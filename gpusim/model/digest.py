@@ -33,39 +33,39 @@ def different_parts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[
 
 def digest_of(value: Any) -> str:
     """Return a digest of the content of any value."""
-    found = hashlib.sha256()
-    _feed(found, value, ())
-    return found.hexdigest()
+    digest = hashlib.sha256()
+    _feed(digest, value, ())
+    return digest.hexdigest()
 
 
-def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
+def _feed(digest: Any, value: Any, within: tuple[int, ...]) -> None:
     """Add a value to a digest."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
-        found.update(f"{type(value).__name__} {value!r};".encode())
+        digest.update(f"{type(value).__name__} {value!r};".encode())
     elif id(value) in within:
-        found.update(b"circle;")
+        digest.update(b"circle;")
     elif isinstance(value, np.ndarray) and value.dtype != object:
-        found.update(f"array {value.dtype.str} {value.shape};".encode())
-        found.update(np.ascontiguousarray(value).tobytes())
+        digest.update(f"array {value.dtype.str} {value.shape};".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
     else:
-        _feed_parts(found, value, (*within, id(value)))
+        _feed_parts(digest, value, (*within, id(value)))
 
 
-def _feed_parts(found: Any, value: Any, within: tuple[int, ...]) -> None:
+def _feed_parts(digest: Any, value: Any, within: tuple[int, ...]) -> None:
     """Add the type and the content of an object to a digest."""
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-        found.update(f"{value.__module__} {value.__qualname__};".encode())
+        digest.update(f"{value.__module__} {value.__qualname__};".encode())
         return
-    found.update(f"{type(value).__qualname__} (".encode())
+    digest.update(f"{type(value).__qualname__} (".encode())
     if isinstance(value, set | frozenset):
         value = sorted(digest_of(one) for one in value)
     parts = _named(value).items() if not isinstance(value, list | tuple | np.ndarray) else enumerate(value)
     for name, part in parts:
-        _feed(found, name, within)
-        _feed(found, part, within)
-    found.update(b");")
+        _feed(digest, name, within)
+        _feed(digest, part, within)
+    digest.update(b");")
 
 
 def _named(value: Any) -> dict[Any, Any]:

@@ -25,13 +25,21 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("orientation", ("worlds", "bodies", 4), "pose", "-", "body to world, xyzw"),
     Field("linear_velocity", ("worlds", "bodies", 3), "stored", "m/s", "of the center of mass, at the last half step"),
     Field("angular_momentum", ("worlds", "bodies", 3), "stored", "kg m2/s", "about the center of mass, last half step"),
-    Field("velocity_before", ("worlds", "bodies", 6), "stored", "m/s", "both of these at the previous half step"),
-    Field("velocity_before_last", ("worlds", "bodies", 6), "stored", "m/s", "both of these one half step earlier"),
+    Field(
+        "velocity_before",
+        ("worlds", "bodies", 6),
+        "stored",
+        "m/s",
+        "linear velocity, angular momentum, previous half step",
+    ),
+    Field("velocity_before_last", ("worlds", "bodies", 6), "stored", "m/s", "the same, one half step earlier"),
     Field("step_before", ("worlds",), "pose", "s", "size of the last substep; 0 right after a reset"),
     Field("posed", ("worlds",), "int", "-", "1: poses were written since the last substep"),
     Field("impulse", ("worlds", "constraints", "block"), "stored", "N s", "impulses of the last kick"),
     Field("kick_before", ("worlds",), "pose", "s", "duration of the last kick"),
-    Field("kick_before_last", ("worlds",), "pose", "s", "duration of the kick before; 0: none; -1: start with impact"),
+    Field(
+        "kick_before_last", ("worlds",), "pose", "s", "duration of the second-last kick; 0: none; -1: start with impact"
+    ),
     Field("tension_stiffness", ("worlds", "bodies", 3, 3), "stored", "N m", "K, body axes (geometric_stiffness.py)"),
     Field("axis_mode", ("worlds", "axes"), "int", "-", "mode of each axis row (reference/joints/laws.py)"),
     Field("axis_velocity", ("worlds", "axes"), "stored", "m/s", "row velocity in the last drift, with bias"),
@@ -39,8 +47,8 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("angle", ("worlds", "angles"), "pose", "rad", "joint angles, including full rotations"),
     Field("coupling_offset", ("worlds", "couplings"), "pose", "rad", "offset of gears and mimics; NaN: from the pose"),
     Field("limit_now", ("worlds", "ropes", 2), "pose", "m", "current limits of ropes (ropes.py); NaN: as written"),
-    Field("limit_rate", ("worlds", "ropes", 2), "pose", "m/s", "rates of these limits in the last substep"),
-    Field("limit_left", ("worlds", "ropes"), "int", "-", "remaining substeps in which these limits move"),
+    Field("limit_rate", ("worlds", "ropes", 2), "pose", "m/s", "rates of rope limits in the last substep"),
+    Field("limit_left", ("worlds", "ropes"), "int", "-", "remaining substeps in which rope limits move"),
     Field("sensed_wrench", ("worlds", "joint_sensors", 6), "stored", "N", "wrench of joints with a sensor (N, N m)"),
     Field("joint_slack", ("worlds", "joint_sensors"), "pose", "m", "infinite if the joint has broken, else 0"),
     Field("sensed_pull", ("worlds", "pulls"), "pose", "N s", "impulses along ropes, rods and tendons in the last step"),
@@ -123,7 +131,7 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("jacobian", ("sides", "block", 6), "real", "-", "rows of J by side"),
     Field("mass_jacobian", ("sides", "block", 6), "real", "1/kg", "rows of J M^-1 by side"),
     Field("bias", ("rows",), "real", "m/s", "curvature bias of the rows"),
-    Field("diagonal", ("rows",), "real", "1/kg", "diagonal of J M^-1 J^T, 1 where no row exists"),
+    Field("diagonal", ("rows",), "real", "1/kg", "diagonal of J M^-1 J^T; 1 for unused rows"),
     Field("gamma", ("rows",), "real", "1/kg", "compliance of the rows"),
     Field("factored_gamma", ("rows",), "real", "1/kg", "compliance at the last factorization"),
     Field("target", ("rows",), "real", "m/s", "right-hand side of the row equations"),
@@ -239,13 +247,13 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
         if unknown:
             raise validate.fail(element, f"dimension {unknown[0]!r} is unknown", f"give {kind.name}_count or a number")
         if f.dims[: len(first)] != first or "worlds" in f.dims[len(first) :]:
-            rule = f"dimensions {f.dims} are those of {'one world' if first else 'all worlds'}"
-            raise validate.fail(element, rule, "begin with 'worlds'" if first else "leave out 'worlds'")
+            rule = f"dimensions {f.dims} {'must start with' if first else 'must not contain'} 'worlds'"
+            raise validate.fail(element, rule, "add 'worlds'" if first else "remove 'worlds'")
         if f.kind not in numbers:
-            raise validate.fail(element, f"number type {f.kind!r} does not serve", f"give one of {', '.join(numbers)}")
+            raise validate.fail(element, f"number type {f.kind!r} is not valid", f"use one of {', '.join(numbers)}")
         if f.name in taken or not f.name.startswith(f"{kind.name}_"):
-            rule = "the name is taken" if f.name in taken else "another kind may have an array of that name"
-            raise validate.fail(element, rule, f"give another one, which begins with {kind.name}_")
+            rule = "the name already exists" if f.name in taken else "the name does not start with the name of the kind"
+            raise validate.fail(element, rule, f"use another name that starts with {kind.name}_")
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import validate
-from gpusim.compiler.contact_topology import own_pairs
+from gpusim.compiler.contact_topology import pairs_with_material
 from gpusim.compiler.topology import Topology
 from gpusim.description.joint_kinds import DISTANCE
 from gpusim.model.model import Model
@@ -65,8 +65,8 @@ def refresh_derived(
     for field in changed:
         if derived[field].shape[0] == p[name].shape[0]:
             # An array that all worlds share has one row.
-            own = {s: p[s][worlds] if p[s].shape[0] == p[name].shape[0] else p[s] for s in DERIVED_FROM[field]}
-            derived[field][worlds] = derive(field, t, own, real)
+            selected = {s: p[s][worlds] if p[s].shape[0] == p[name].shape[0] else p[s] for s in DERIVED_FROM[field]}
+            derived[field][worlds] = derive(field, t, selected, real)
         else:
             derived[field] = derive(field, t, p, real)
     return changed
@@ -119,7 +119,7 @@ def _surface(model: Model, column: Any) -> str:
     shapes = model.shapes
     if column < len(shapes):
         return shapes[int(column)].element
-    pair = own_pairs(model.pairs)[int(column) - len(shapes)]
+    pair = pairs_with_material(model.pairs)[int(column) - len(shapes)]
     return f"{shapes[pair.shape_a].element} and {shapes[pair.shape_b].element}"
 
 

@@ -39,28 +39,28 @@ class Paths:
 def find_paths(t: Topology) -> Paths:
     """Find the path of every body to the root of the elimination tree."""
     pivots = [int(k) for level in t.elimination.levels for k in level.pivots]
-    place = {c: n for n, c in enumerate(pivots)}
+    position = {c: n for n, c in enumerate(pivots)}
     parent: dict[int, int] = {}
     for level in t.elimination.levels:
         for k, i in zip(level.edge_pivot.tolist(), level.edge_row.tolist(), strict=True):
-            parent[k] = min(parent.get(k, i), i, key=place.__getitem__)
+            parent[k] = min(parent.get(k, i), i, key=position.__getitem__)
     bodies: list[list[int]] = []
     for body in range(t.num_bodies + 1):
         on = (t.constraint_bodies == body).any(axis=1) & ~t.swept & t.dynamic[body]
         path: list[int] = []
-        at: int | None = min(np.flatnonzero(on).tolist(), key=place.__getitem__, default=None)
+        at: int | None = min(np.flatnonzero(on).tolist(), key=position.__getitem__, default=None)
         while at is not None:
-            path.append(place[at])
+            path.append(position[at])
             at = parent.get(at)
         bodies.append(path)
     return Paths(pivots, bodies)
 
 
-def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
-    """Return an upper bound for the total number of pivots on the paths of ``places`` manifolds."""
+def max_path_pivots(paths: Paths, contact: ContactTopology, capacity: int) -> int:
+    """Return an upper bound for the total number of pivots on the paths of ``capacity`` manifolds."""
     bodies = sorted({int(b) for b in contact.body if paths.bodies[b]})
     if len(bodies) > MAX_COMPARED:
-        return places * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
+        return capacity * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
     # The last row represents all bodies without a path.
     row, on = np.full(len(paths.bodies), len(bodies)), np.zeros((len(bodies) + 1, len(paths.pivots)), np.float32)
     for k, body in enumerate(bodies):
@@ -73,27 +73,27 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
         shapes = np.bincount(row[contact.body], minlength=len(alone))
         manifolds = np.triu(np.outer(shapes, shapes), 1) * int(contact.manifolds.max())
     else:
-        for a, later in enumerate(contact.candidates):
-            np.add.at(manifolds[row[contact.body[a]]], row[contact.body[later]], 1)
+        for a, others in enumerate(contact.candidates):
+            np.add.at(manifolds[row[contact.body[a]]], row[contact.body[others]], 1)
     # Number of manifolds for each length of their path, in descending order of length.
     counts = np.bincount(lengths.ravel(), weights=manifolds.ravel())[::-1]
-    taken = np.diff(np.minimum(np.cumsum(counts), places), prepend=0)
-    return int(taken @ np.arange(len(counts))[::-1])
+    used = np.diff(np.minimum(np.cumsum(counts), capacity), prepend=0)
+    return int(used @ np.arange(len(counts))[::-1])
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     """Return the array sizes for contact paths. ``contacts`` is the result of :meth:`ContactTopology.sizes`."""
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
-    places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
+    capacity = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
     # A manifold has up to four points, and three torques.
-    numbers = min(MAX_CONDENSED, -(-15 * contacts["pairs"] // 8) * 8) if places and not t.swept.any() else 0
+    numbers = min(MAX_CONDENSED, -(-15 * contacts["pairs"] // 8) * 8) if capacity and not t.swept.any() else 0
     return {
         "direction_rows": t.num_constraints * t.block if on else 0,
-        "articulated_slots": places,
-        "path_slots": room_for_paths(find_paths(t), model.contact, places) if on else 0,
-        "path_rows": t.block if places else 0,
-        "path_wrenches": int(places > 0),
+        "articulated_slots": capacity,
+        "path_slots": max_path_pivots(find_paths(t), model.contact, capacity) if on else 0,
+        "path_rows": t.block if capacity else 0,
+        "path_wrenches": int(capacity > 0),
         "condensed_slots": min(contacts["pairs"], MAX_CONDENSED // 3) + 1 if numbers else 0,
         "condensed_numbers": numbers,
         "condensed_equations": numbers * (numbers + 8),
@@ -105,4 +105,4 @@ def articulated_pairs(contact: ContactTopology, pairs: int) -> int:
     if contact.candidates is None:
         return pairs
     on = contact.articulated[contact.body]
-    return min(pairs, sum(bool(on[a] or on[b]) for a, later in enumerate(contact.candidates) for b in later))
+    return min(pairs, sum(bool(on[a] or on[b]) for a, others in enumerate(contact.candidates) for b in others))

@@ -30,7 +30,7 @@ def rope_table(model: Model) -> dict[str, Array]:
     rope = np.full(len(model.axes), -1)
     rope[axes] = np.arange(len(axes))
     terms = _terms(model, joints) if joints else []
-    flat = [term for own in terms for term in own]
+    flat = [term for joint_terms in terms for term in joint_terms]
     return {
         "rope_axis": np.array(axes, np.int64),
         "axis_rope": rope,
@@ -42,23 +42,23 @@ def rope_table(model: Model) -> dict[str, Array]:
 
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
     """Return the rows and weights for the tension of each joint, including the rows of its tendons and couplings."""
-    own = _rows_of_joints(model)
-    found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}
+    rows_of = _rows_of_joints(model)
+    terms_of = {joint: [(row, 1.0) for row in rows_of.get(joint, ())] for joint in joints}
     coupled = zip(model.couplings, model.topology.coupling.rigid_row.tolist(), strict=False)
     sums = [(spec.terms, [row]) for spec, row in coupled]
     tendons = {k: spec.params["terms"] for k, spec in enumerate(model.joints) if "terms" in spec.params}
-    sums += [(terms, own.get(k, [])) for k, terms in tendons.items()]
+    sums += [(terms, rows_of.get(k, [])) for k, terms in tendons.items()]
     nested = {k: {(joint, axis): factor for joint, axis, factor in terms} for k, terms in tendons.items()}
     for terms, rows in sums:
         for joint, _, factor in terms:
-            if joint in found:
-                found[joint] += [(row, factor / max(1.0, abs(factor))) for row in rows]
+            if joint in terms_of:
+                terms_of[joint] += [(row, factor / max(1.0, abs(factor))) for row in rows]
         outer = {(joint, axis): factor for joint, axis, factor in terms}
-        for inner in found.keys() & nested.keys():
+        for inner in terms_of.keys() & nested.keys():
             factor = _factor_within(nested[inner], outer)
             if factor:
-                found[inner] += [(row, factor / max(1.0, abs(factor))) for row in rows]
-    return list(found.values())
+                terms_of[inner] += [(row, factor / max(1.0, abs(factor))) for row in rows]
+    return list(terms_of.values())
 
 
 def _factor_within(inner: dict[Any, float], outer: dict[Any, float]) -> float:
@@ -76,7 +76,7 @@ def _rows_of_joints(model: Model) -> dict[int, list[int]]:
             rows.setdefault(joint, []).extend(constraint * t.block + np.flatnonzero(t.row_used[constraint]))
     for group in model.groups:
         for number, axes in zip(group.coupled or (), group.axes, strict=False):
-            for place, axis in enumerate(axes.tolist()):
+            for local_row, axis in enumerate(axes.tolist()):
                 joint = model.axes[axis].joint
-                rows.setdefault(joint, []).append(int(t.coupled_constraint[number]) * t.block + place)
+                rows.setdefault(joint, []).append(int(t.coupled_constraint[number]) * t.block + local_row)
     return rows

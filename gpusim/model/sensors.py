@@ -28,17 +28,17 @@ def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
 
 def breaking_sensors(model: Elements) -> dict[int, int]:
     """Return the index of the first joint sensor of each joint that can break."""
-    found: dict[int, int] = {}
+    first_sensor: dict[int, int] = {}
     for index, sensor in enumerate(of_kind(model, JOINT_SENSOR)):
         if BREAKS[0] in model.joints[sensor.element_index].params:
-            found.setdefault(sensor.element_index, index)
-    return found
+            first_sensor.setdefault(sensor.element_index, index)
+    return first_sensor
 
 
 def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
     """Return the arrays of ``COLUMNS``, by name."""
     joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
-    places = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
+    constraint_of = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
     read = coordinates(model) if joints else None
     breaking = breaking_sensors(model)
     return {
@@ -46,7 +46,9 @@ def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]
             [[model.joints[s.element_index].params.get(name, np.inf) for name in BREAKS] for s in joints], np.float64
         ).reshape(-1, 2),
         "axis_sensor": np.array([breaking.get(axis.joint, -1) for axis in model.axes], np.int64),
-        "joint_sensor_constraint": np.array([places[model.joints[s.element_index].label] for s in joints], np.int64),
+        "joint_sensor_constraint": np.array(
+            [constraint_of[model.joints[s.element_index].label] for s in joints], np.int64
+        ),
         "joint_sensor_coordinate": np.array([read.of_joint[s.element_index][0] for s in joints if read], np.int64),
         "contact_sensor_body": np.array([s.element_index for s in contacts], np.int64),
         "contact_sensor_site": np.array([s.site for s in contacts], np.int64),

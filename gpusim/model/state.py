@@ -25,11 +25,11 @@ OVERRIDE = "override"
 second half contains their values."""
 
 
-def hold_overridden(control: Array, state: State) -> None:
+def apply_overrides(control: Array, state: State) -> None:
     """Replace overridden commands in ``control`` by the override values, (num_worlds, commands)."""
-    held, count = state.arrays[OVERRIDE], control.shape[1]
-    if np.count_nonzero(held):
-        control[...] = np.where(held[:, :count] != 0.0, held[:, count:], control)
+    override, count = state.arrays[OVERRIDE], control.shape[1]
+    if np.count_nonzero(override):
+        control[...] = np.where(override[:, :count] != 0.0, override[:, count:], control)
 
 
 @dataclass
@@ -117,8 +117,8 @@ class State:
             ModelError: ``other`` belongs to another model, or its number of worlds differs.
         """
         if _shapes(self) != _shapes(other):
-            rule = "the other state has other arrays"
-            raise validate.fail("State.restore", rule, "give one of the same model with as many worlds")
+            rule = "the arrays of the other state have different shapes"
+            raise validate.fail("State.restore", rule, "give a state of the same model with the same number of worlds")
         self.copy_worlds(other, slice(None) if worlds is None else worlds)
 
     def copy_worlds(self, other: State, worlds: Any) -> None:

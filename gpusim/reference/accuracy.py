@@ -23,9 +23,9 @@ MODES, JOINTS, CONTACTS, VOIDS, JUMPS, SPINS = 4, 8, 16, 32, 64, 128
 TAG_MASK = (1 << 24) - 1
 
 
-def share(w: StepBuffers, change: Array, load: Array) -> Array:
+def relative_change(w: StepBuffers, change: Array, load: Array) -> Array:
     """Return the ratio ``change`` / ``load``. The result is 0 if ``load`` is zero or if ``change`` is negligible."""
-    counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
+    counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["min_contact_change"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
 
@@ -34,21 +34,21 @@ def measure(w: StepBuffers) -> None:
     state, limits = w.state.arrays, w.accuracy_limits
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:
-        gaps, turns = (_tagged(errors) for errors in _errors(w))
+        gaps, tilts = (_tagged(errors) for errors in _errors(w))
         w.loop_gap = _worst(counts, gaps[:, w.topology.in_loop])
-        for name, errors in (("joint_drift_peak", gaps), ("joint_tilt_peak", turns)):
+        for name, errors in (("joint_drift_peak", gaps), ("joint_tilt_peak", tilts)):
             state[name][:] = np.maximum(state[name], _worst(counts, errors))
         parted = w.loop_gap > limits["loop_gap_limit"]
         state["loop_open"][:] = np.where(parted, state["loop_open"] + 1, 0)
     state["contact_residual"][:] = w.contact_residual_now
-    going = w.contact_residual_now > limits["contact_residual_limit"]
-    state["contact_streak"][:] = np.where(going, state["contact_streak"] + 1, 0)
+    unconverged = w.contact_residual_now > limits["contact_residual_limit"]
+    state["contact_streak"][:] = np.where(unconverged, state["contact_streak"] + 1, 0)
     opened = state["joint_drift_peak"] > limits["joint_drift_limit"]
     opened |= state["joint_tilt_peak"] > limits["joint_tilt_limit"]
     unswept = state["contact_streak"] >= limits["contact_streak_limit"]
     counts = ((MODES, "not_converged"), (VOIDS, "void_peak"), (JUMPS, "jump_peak"), (SPINS, "spin_peak"))
-    for bit, found in ((JOINTS, opened), (CONTACTS, unswept), *((bit, state[name] > 0) for bit, name in counts)):
-        state["inexact"][found] |= bit
+    for bit, worlds in ((JOINTS, opened), (CONTACTS, unswept), *((bit, state[name] > 0) for bit, name in counts)):
+        state["inexact"][worlds] |= bit
 
 
 def measure_voids(w: StepBuffers) -> None:
@@ -64,9 +64,9 @@ def measure_jumps(w: StepBuffers) -> None:
     """Update the greatest jump of a prescribed motion."""
     peak = w.state.arrays["jump_peak"]
     for group in w.groups.values():
-        ways = group.type.jump(group, w)
-        if ways is not None:
-            peak[:] = np.maximum(peak, np.max(_tagged(ways), axis=1))
+        distances = group.type.jump(group, w)
+        if distances is not None:
+            peak[:] = np.maximum(peak, np.max(_tagged(distances), axis=1))
 
 
 def measure_spins(w: StepBuffers, angles: Array) -> None:
@@ -82,11 +82,11 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
     errors[:, t.rigid_row] = np.abs(w.element_value[:, t.rigid_element])
     errors[:, t.coupling.rigid_row] = np.abs(w.coupling_value[:, : t.coupling.rigid])
     kinds, shape = w.layout.row_kinds, (w.num_worlds, t.num_constraints, t.block)
-    gaps, turns = (np.where(kinds == kind, errors, 0.0).reshape(shape) for kind in (ROW_GAP, ROW_ROTATION))
+    gaps, tilts = (np.where(kinds == kind, errors, 0.0).reshape(shape) for kind in (ROW_GAP, ROW_ROTATION))
     square = gaps[..., 0] * gaps[..., 0]
     for k in range(1, t.block):
         square = square + gaps[..., k] * gaps[..., k]
-    return np.sqrt(square), turns.max(axis=2)
+    return np.sqrt(square), tilts.max(axis=2)
 
 
 def _worst(counts: Array, errors: Array) -> Array:

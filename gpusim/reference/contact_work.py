@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.description.config import SolverConfig
-from gpusim.description.contact_fields import CONTACT_WORK_FIELDS, KEPT_FIELDS
+from gpusim.description.contact_fields import CARRIED_FIELDS, CONTACT_WORK_FIELDS
 from gpusim.description.field import Field
 from gpusim.model.fields import allocate
 from gpusim.model.model import Model
@@ -17,7 +17,9 @@ from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 
 # Values that kernels read from the state.
-_BEFORE = tuple(Field(f"before_{f.name}", f.dims, f.kind, f.unit, f"{f.doc}, of the step before") for f in KEPT_FIELDS)
+_BEFORE = tuple(
+    Field(f"before_{f.name}", f.dims, f.kind, f.unit, f"{f.doc}, of the step before") for f in CARRIED_FIELDS
+)
 _OVER_WORLDS = (
     *(replace(f, dims=("worlds", *f.dims)) for f in CONTACT_WORK_FIELDS),
     *_BEFORE,
@@ -44,8 +46,8 @@ class ContactWork:
             **contacts,
             **path_sizes(model, contacts),
         }
-        own = tuple(f for f in _OVER_WORLDS if f.name in ContactWork.__annotations__)
-        self.arrays = allocate(own, self.sizes, np.dtype(real))
+        work_fields = tuple(f for f in _OVER_WORLDS if f.name in ContactWork.__annotations__)
+        self.arrays = allocate(work_fields, self.sizes, np.dtype(real))
         self.shapes = model_shapes(model.contact)
         self.overflowed = 0
         for name, array in self.arrays.items():

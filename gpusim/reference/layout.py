@@ -29,9 +29,9 @@ class Layout:
         self.lines = slice(self.spins.stop, self.spins.stop + t.line.length.shape[0])
         self.wrapped = np.flatnonzero((t.line.wrap >= 0) & (t.line.wrap % 2 == 0))
         row = t.element_row_index
-        constraint, place = np.divmod(row, t.block)
-        self.row_a = (constraint * t.slots) * t.block + place
-        self.row_b = (constraint * t.slots + 1) * t.block + place
+        constraint, local_row = np.divmod(row, t.block)
+        self.row_a = (constraint * t.slots) * t.block + local_row
+        self.row_b = (constraint * t.slots + 1) * t.block + local_row
         # 1 if u rotates with the parent. The Jacobian then depends on the whole separation vector.
         self.dot_on_a = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.totals = np.flatnonzero(t.spin.component == 3)
@@ -39,8 +39,8 @@ class Layout:
         self.dot_bodies = np.concatenate([t.dot.body_u, t.dot.body_a, t.dot.body_b])
         self.dot_linear = t.dot.linear[:, None]
         counts = np.diff(t.coupling.start)
-        constraint, place = np.divmod(np.repeat(t.coupling.row, counts), t.block)
-        self.coupling_rows = (constraint[:, None] * t.slots + t.coupling.slot) * t.block + place[:, None]
+        constraint, local_row = np.divmod(np.repeat(t.coupling.row, counts), t.block)
+        self.coupling_rows = (constraint[:, None] * t.slots + t.coupling.slot) * t.block + local_row[:, None]
         # Each coupling has a separate target, so NumPy can add the k-th terms of all couplings at once.
         number = np.arange(t.coupling.element.size) - np.repeat(t.coupling.start[:-1], counts)
         self.coupling_rounds = [np.flatnonzero(number == k) for k in range(int(counts.max(initial=0)))]

@@ -15,7 +15,7 @@ LIGHT = 1e-4
 """Maximum mass of a light body, as a fraction of the mass of a body that is jointed to it."""
 CARRIED = 0.1
 """Mass that the solver assumes for a light body, as a fraction of the heavy body's mass."""
-LEAST = 1e-5
+MIN_FRACTION = 1e-5
 """Lower bound of the result of :func:`heavy_share`."""
 
 
@@ -32,6 +32,6 @@ def heavy_share(model: Model) -> Array:
         np.maximum.at(reached, joined, heavy[joined].max(axis=1, initial=0.0, keepdims=True))
         heavy = np.where(t.dynamic & (mass < LIGHT * reached), reached, mass)
     light = mass < heavy
-    share = np.ones(t.num_bodies + 1)
-    share[light] = np.clip(mass[light] / (CARRIED * heavy[light]), LEAST, 1.0)
-    return np.repeat(share[joined].min(axis=1, initial=1.0), t.block)
+    fraction = np.ones(t.num_bodies + 1)
+    fraction[light] = np.clip(mass[light] / (CARRIED * heavy[light]), MIN_FRACTION, 1.0)
+    return np.repeat(fraction[joined].min(axis=1, initial=1.0), t.block)

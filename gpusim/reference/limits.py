@@ -7,15 +7,15 @@ import numpy as np
 from gpusim.model.model import Model
 from gpusim.reference.layout import Layout
 
-JOINT_SHARE = 0.01
-"""A joint counts as open if the gap between its points exceeds JOINT_SHARE times the usual lever. A joint also counts
-as open if the error of a locked rotation exceeds JOINT_SHARE (rad). The usual lever is the median distance between
-joints and centers of mass.
+JOINT_TOLERANCE = 0.01
+"""A joint counts as open if the gap between its points exceeds JOINT_TOLERANCE times the usual lever. A joint also
+counts as open if the error of a locked rotation exceeds JOINT_TOLERANCE (rad). The usual lever is the median distance
+between joints and centers of mass.
 """
 USUAL_LEVER = 0.1
 """Usual lever (m) for models with all joints at centers of mass."""
-CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
-"""Contacts count as unconverged if the last sweep changes an impulse by more than CONTACT_SHARE of the greatest load.
+CONTACT_TOLERANCE, CONTACT_STREAK = 0.1, 50
+"""A sweep has not converged if it changes an impulse by more than CONTACT_TOLERANCE times the greatest load.
 CONTACT_STREAK is the minimum number of consecutive unconverged substeps, because impacts need a few substeps to
 converge."""
 
@@ -34,11 +34,11 @@ def accuracy_limits(model: Model) -> dict[str, float]:
     masses = [body.mass for body in model.bodies if body.mass > 0.0 and not body.kinematic]
     lever = float(np.median(levers)) if levers.size else USUAL_LEVER
     return {
-        "joint_drift_limit": JOINT_SHARE * lever,
+        "joint_drift_limit": JOINT_TOLERANCE * lever,
         "loop_gap_limit": OPEN_LEVERS * lever,
         "usual_lever": lever,
-        "joint_tilt_limit": JOINT_SHARE,
-        "contact_residual_limit": CONTACT_SHARE,
-        "contact_change_least": MIN_SPEED * min(masses, default=0.0),
+        "joint_tilt_limit": JOINT_TOLERANCE,
+        "contact_residual_limit": CONTACT_TOLERANCE,
+        "min_contact_change": MIN_SPEED * min(masses, default=0.0),
         "contact_streak_limit": CONTACT_STREAK,
     }

@@ -18,12 +18,12 @@ class PairTables:
     def __init__(self, t: ContactTopology) -> None:
         self.t = t
         rows = zip(t.included, t.include_material, strict=True)
-        taken = [(a * t.num_shapes + b, m) for a, row in enumerate(rows) for b, m in zip(*row, strict=True)]
-        own = sorted(x for x in taken if x[1] >= 0)
-        self._key = np.array([key for key, _ in own], dtype=np.int64)
-        self._row = np.array([row for _, row in own], dtype=np.int64)
+        pair_materials = [(a * t.num_shapes + b, m) for a, row in enumerate(rows) for b, m in zip(*row, strict=True)]
+        custom = sorted(x for x in pair_materials if x[1] >= 0)
+        self._key = np.array([key for key, _ in custom], dtype=np.int64)
+        self._row = np.array([row for _, row in custom], dtype=np.int64)
 
-    def own_material(self, a: Array, b: Array) -> Array:
+    def custom_material(self, a: Array, b: Array) -> Array:
         """Return the row of each pair in ``ContactTopology.materials``, for pairs with an own material, (n,)."""
         if not self._key.size:
             return np.full(a.shape, -1)
@@ -37,9 +37,9 @@ class PairTables:
         A column is an index in the arrays of material parameters. If a pair has an own material, both columns are the
         column of the pair's material.
         """
-        row = self.own_material(a, b)
-        own = self.t.num_shapes + row
-        return np.where(row >= 0, own, a), np.where(row >= 0, own, b)
+        row = self.custom_material(a, b)
+        column = self.t.num_shapes + row
+        return np.where(row >= 0, column, a), np.where(row >= 0, column, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
         """Return the material columns of both shapes for friction, and their combination rule, (n,) each."""
@@ -51,7 +51,7 @@ class PairTables:
 
     def law(self, a: Array, b: Array) -> Array:
         """Return the parameters of each pair's contact law, (n, len(``ContactLaw.numbers``))."""
-        row, number = self.own_material(a, b), np.maximum(self.t.law[a], self.t.law[b])
+        row, number = self.custom_material(a, b), np.maximum(self.t.law[a], self.t.law[b])
         if self._key.size:
             number = np.where(row >= 0, self.t.materials[row, LAW_COLUMN].astype(np.int64), number)
         law: Array = self.t.laws[number]
@@ -59,7 +59,7 @@ class PairTables:
 
     def modulus(self, a: Array, b: Array) -> Array:
         """Return the effective modulus E* (Pa) of each pair, (n,)."""
-        row, e = self.own_material(a, b), self.t.modulus
+        row, e = self.custom_material(a, b), self.t.modulus
         both = 1.0 / (1.0 / e[a] + 1.0 / e[b])
         return np.where(row >= 0, self.t.materials[row, MODULUS_COLUMN], both) if self._key.size else both
 

@@ -36,9 +36,9 @@ def rotors(model: Model, config: SolverConfig) -> Array:
 
     All other bodies have zeros. The function uses the inertia of the builder, and ignores later changes.
     """
-    t, found = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
+    t, result = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
-        return found
+        return result
     at = np.flatnonzero(t.constraint_joint >= 0)
     on = t.constraint_bodies[at]
     count, constraint = np.bincount(on.ravel(), minlength=t.num_bodies + 1), np.zeros(t.num_bodies + 1, np.int64)
@@ -46,8 +46,8 @@ def rotors(model: Model, config: SolverConfig) -> Array:
     for body in np.flatnonzero(t.dynamic & (count == 1)):
         joint = -1 if t.swept[constraint[body]] else int(t.constraint_joint[constraint[body]])
         if joint >= 0 and joint_type(model.joints[joint].kind).hinge:
-            found[body] = _rotor(model, joint, int(body))
-    return found
+            result[body] = _rotor(model, joint, int(body))
+    return result
 
 
 def _rotor(model: Model, joint: int, body: int) -> Array:
@@ -55,11 +55,14 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
     spec, frames = model.bodies[body], joint_frames(model.joints[joint])
     child = model.joints[joint].child == body
     axis, point = (frames.axes_b[:, 2], frames.point_b) if child else (frames.axes_a[:, 2], frames.point_a)
-    along, most = float(axis @ spec.inertia @ axis), float(np.linalg.norm(spec.inertia, 2))
+    along, max_inertia = float(axis @ spec.inertia @ axis), float(np.linalg.norm(spec.inertia, 2))
     across = 0.5 * (float(np.trace(spec.inertia)) - along)
     round_ = across * np.eye(3) + (along - across) * np.outer(axis, axis)
     offset = np.linalg.norm(np.cross(point - spec.com, axis))
-    if np.abs(spec.inertia - round_).max() > SYMMETRIC * most or spec.mass * offset**2 > SYMMETRIC**2 * most:
+    if (
+        np.abs(spec.inertia - round_).max() > SYMMETRIC * max_inertia
+        or spec.mass * offset**2 > SYMMETRIC**2 * max_inertia
+    ):
         return np.zeros(4)
     return np.append(axis, along / (2.0 * across))
 
@@ -89,9 +92,9 @@ def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
         return np.zeros(w.num_worlds, bool), np.zeros((w.num_worlds, 1))
     h = w.real.type(w.h)
     axis, spin = _spins(w)
-    fast, beyond = np.abs(spin) * h > MIN_SPIN, _nutation(w, spin) > MAX_NUTATION
-    turns = h * rotations.norm(w.twist[..., 3:] - spin[..., None] * axis) > MIN_SWING
-    return fast.any(axis=1) & ~touching & ~beyond.any(axis=1), np.where(beyond & turns, np.abs(spin) * h, 0.0)
+    fast, too_fast = np.abs(spin) * h > MIN_SPIN, _nutation(w, spin) > MAX_NUTATION
+    swings = h * rotations.norm(w.twist[..., 3:] - spin[..., None] * axis) > MIN_SWING
+    return fast.any(axis=1) & ~touching & ~too_fast.any(axis=1), np.where(too_fast & swings, np.abs(spin) * h, 0.0)
 
 
 def _spins(w: Any) -> tuple[Array, Array]:

@@ -95,9 +95,9 @@ def split_impulses(w: StepBuffers) -> None:
 def advance_actuators(w: StepBuffers) -> None:
     """Advance the state variables of actuators after the solve."""
     actuate.advance(w)
-    kept = w.state.arrays["impulse"].dtype
+    state_dtype = w.state.arrays["impulse"].dtype
     for group in w.state.groups:
-        group.state = {name: array.astype(kept, copy=False) for name, array in group.state.items()}
+        group.state = {name: array.astype(state_dtype, copy=False) for name, array in group.state.items()}
 
 
 def drift(w: StepBuffers) -> None:

@@ -63,8 +63,8 @@ class StepBuffers:
             "constraints": t.num_constraints, "block": t.block, "sides": t.num_constraints * t.slots,
             "rows": t.num_constraints * t.block, "axes": t.axis_row.size, "coupled": t.coupled_constraint.size,
         }  # fmt: skip
-        own = (replace(f, dims=("worlds", *f.dims)) for f in WORK_FIELDS if f.name in StepBuffers.__annotations__)
-        for name, array in allocate(tuple(own), sizes, self.real).items():
+        fields = (replace(f, dims=("worlds", *f.dims)) for f in WORK_FIELDS if f.name in StepBuffers.__annotations__)
+        for name, array in allocate(tuple(fields), sizes, self.real).items():
             setattr(self, name, array)
         self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
         # Tests set record_changes to record the residual after every sweep of the colored solver.
@@ -193,7 +193,7 @@ class StepBuffers:
         """Set the linear terms ``P - D u`` of a group of actuators. A later call replaces the terms."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
-    def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
+    def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
         """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. With S = 0, the term is 0.
 
         Raises:
@@ -202,7 +202,7 @@ class StepBuffers:
         if group.clamp_index is None:
             kind = f"actuator kind '{group.type.name}'"
             raise validate.fail(kind, "adds a clamped term and does not declare it", "set clamped = True in its class")
-        values = self.broadcast(impulse), self.broadcast(slope), self.broadcast(most)
+        values = self.broadcast(impulse), self.broadcast(slope), self.broadcast(bound)
         self.law.clamped[group.type.name] = (group, group.clamp_index, values)
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
@@ -249,8 +249,8 @@ class StepBuffers:
 
     def axis_response(self, axes: Array) -> Array:
         """Return the velocity change of each axis row due to a unit impulse on the row, (num_worlds, n)."""
-        own = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
-        return np.asarray(own.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
+        response = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
+        return np.asarray(response.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
 
     def apply_impulse(self, impulse: Array) -> Array:
         """Return M^-1 J^T p, the velocity change from impulses p, (num_worlds, bodies, 6)."""

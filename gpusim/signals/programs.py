@@ -26,7 +26,7 @@ from gpusim.description.program_clock import (
     end_samples,
     has_new_period,
     is_due,
-    reading_share,
+    reading_fraction,
     skip_samples,
     take_period,
 )
@@ -127,7 +127,7 @@ class RunningProgram:
     ) -> Array:  # fmt: skip
         """Take one sample in the ``due`` worlds."""
         some, period, at = own[due], periods[due], time[due]
-        share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
+        share, given, kept = reading_fraction(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
         given = np.where(share < 1.0, kept + share * (given - kept), given)
         following = some.copy()
         following[:, COUNT] += 1.0

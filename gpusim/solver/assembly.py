@@ -86,14 +86,14 @@ def _move(w: StepBuffers, errors: Array, damping: Array) -> None:
     t = w.topology
     prepare.prepare(w, w.config.dt)
     blocks = products(t, w.jacobian, w.mass_jacobian)
-    own = diagonal(t, blocks)
-    gamma = own * damping[:, None, None].astype(own.dtype)
+    response = diagonal(t, blocks)
+    gamma = response * damping[:, None, None].astype(response.dtype)
     # A very large compliance gamma disables the axis rows.
     gamma.reshape(w.num_worlds, -1)[:, t.axis_row] = 1e20
-    factor = Factor(t, blocks, gamma, own, 0.0, w.heavy_share)
+    factor = Factor(t, blocks, gamma, response, 0.0, w.heavy_share)
     change = w.apply_impulse(factor.solve(-errors.astype(w.real))).astype(np.float64)
-    turn = np.max(np.abs(change[..., 3:]), axis=(1, 2), initial=0.0)
-    change *= (MAX_ROTATION / np.maximum(turn, MAX_ROTATION))[:, None, None]
+    max_rotation = np.max(np.abs(change[..., 3:]), axis=(1, 2), initial=0.0)
+    change *= (MAX_ROTATION / np.maximum(max_rotation, MAX_ROTATION))[:, None, None]
     move(w, change[..., :3], change[..., 3:])
 
 

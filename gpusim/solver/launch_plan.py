@@ -13,7 +13,7 @@ from gpusim.compiler.contact_topology import PARTS
 from gpusim.solver import schedule
 from gpusim.solver.nodes import (
     If,
-    Later,
+    LaterSweeps,
     Levels,
     Lists,
     Node,
@@ -49,7 +49,7 @@ class Launch:
     level: int = 0
     stage: str = field(default="", compare=False)
     items: int | None = field(default=None, compare=False)
-    turns: bool = field(default=False, compare=False)
+    tickets: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Repeat:
 
 Part = list[Launch] | Repeat
 Plan = tuple[Part, ...]
-_JOINED = (Run, Lists, If, Sweeps, Later, Routine)
+_JOINED = (Run, Lists, If, Sweeps, LaterSweeps, Routine)
 """Types of nodes that one launch can run together."""
 PUBLISH_ACTIVE = [Launch("publish_active")]
 """Launch that sets the flag ``active`` if a world has remaining passes."""
@@ -104,16 +104,16 @@ class LaunchPlan:
         return tuple(parts)
 
     def _add(self, node: Node, mask: int, level: int, label: str, parts: list[Part]) -> None:
-        add = lambda phase, items=None, turns=False: _append(  # noqa: E731
-            parts, Launch(phase, mask, level, label, items, turns)
+        add = lambda phase, items=None, tickets=False: _append(  # noqa: E731
+            parts, Launch(phase, mask, level, label, items, tickets)
         )
         if isinstance(node, Run):
             if not node.phase.idle(self.sizes):
-                add(node.phase.name, node.phase.most({**self.sizes, "PARTS": PARTS}), isinstance(node, TicketRun))
+                add(node.phase.name, node.phase.max_items({**self.sizes, "PARTS": PARTS}), isinstance(node, TicketRun))
         elif isinstance(node, Whole):
             add(node.name)
         elif isinstance(node, Lists):
-            add(node.phase.name, self.sizes["pairs"], turns=True)
+            add(node.phase.name, self.sizes["pairs"], tickets=True)
         elif isinstance(node, Stage) and node.together is not None and node.together.host(self.sizes):
             _append(parts, Launch(f"{node.name}_world", 0, 0, node.name, 0))
         elif isinstance(node, While):
@@ -132,16 +132,16 @@ class LaunchPlan:
                 bit = _BIT[node.when.name] if node.when.each_world else 0
                 if node.joined and self._joins(node):
                     name = _label(node) or label
-                    _append(parts, Launch(node.joined, mask | bit, level, name, self._most(node), turns=True))
+                    _append(parts, Launch(node.joined, mask | bit, level, name, self._max_items(node), tickets=True))
                 else:
                     self._add_all(node.body, mask | bit, level, label, parts)
         elif isinstance(node, Sweeps):
-            bit = _BIT[node.going.name] if node.going else 0
+            bit = _BIT[node.condition.name] if node.condition else 0
             count = self.sizes[node.count] if isinstance(node.count, str) else node.count
             for sweep in range(count):
-                body = [n for n in node.body if not isinstance(n, Later) or _takes_part(n, sweep)]
+                body = [n for n in node.body if not isinstance(n, LaterSweeps) or _takes_part(n, sweep)]
                 self._add_all(tuple(body), mask | bit, level, label, parts)
-        elif isinstance(node, Later):
+        elif isinstance(node, LaterSweeps):
             self._add_all(node.body, mask, level, label, parts)
         elif isinstance(node, Levels):
             levels = range(self.sizes[node.size])
@@ -154,11 +154,11 @@ class LaunchPlan:
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_slots"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
-    def _most(self, node: If) -> int:
+    def _max_items(self, node: If) -> int:
         """Return the greatest number of items of any phase in a node."""
         sizes = {**self.sizes, "PARTS": PARTS}
         runs = (part.phase for part in reached(node, self.sizes) if isinstance(part, Run))
-        return max([self.sizes["pairs"], *(phase.most(sizes) or 0 for phase in runs)])
+        return max([self.sizes["pairs"], *(phase.max_items(sizes) or 0 for phase in runs)])
 
     def _add_all(self, nodes: tuple[Node, ...], mask: int, level: int, label: str, parts: list[Part]) -> None:
         for node in nodes:
@@ -179,7 +179,7 @@ def _label(node: If) -> str:
     return next((part.label for part in node.body if isinstance(part, Routine)), "")
 
 
-def _takes_part(node: Later, sweep: int) -> bool:
+def _takes_part(node: LaterSweeps, sweep: int) -> bool:
     return sweep > 0 and (node.last is None or sweep <= node.last)
 
 

@@ -58,14 +58,14 @@ class Phase:
             return items
         return re.sub(r"[a-z_]+", lambda m: f"w.{m[0]}()", items)
 
-    def most(self, sizes: Sizes) -> int | None:
+    def max_items(self, sizes: Sizes) -> int | None:
         """Return the maximum number of items of a world, or None if ``sizes`` does not determine this number."""
-        found = 1
+        product = 1
         for factor in (self.bound or self.room or self.items).split(" * "):
             if not factor.isdigit() and factor not in sizes:
                 return None
-            found *= int(factor) if factor.isdigit() else sizes[factor]
-        return found
+            product *= int(factor) if factor.isdigit() else sizes[factor]
+        return product
 
     def work(self) -> str:
         """Return the relative cost of an item on a CPU, as a C++ expression."""
@@ -145,18 +145,18 @@ class While(Node):
 
 @dataclass(frozen=True)
 class Sweeps(Node):
-    """Nodes that run up to ``count`` times, as long as ``going`` is true.
+    """Nodes that run up to ``count`` times, as long as ``condition`` is true.
 
     ``count`` is a number, or the name of a size or setting.
     """
 
     count: str | int
     body: tuple[Node, ...]
-    going: Condition | None = None
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True)
-class Later(Node):
+class LaterSweeps(Node):
     """Nodes inside :class:`Sweeps` that run only in the sweeps with the numbers 1 to ``last``."""
 
     body: tuple[Node, ...]

@@ -16,7 +16,7 @@ from gpusim.reference.solve.positions import MAX_CORRECTIONS
 from gpusim.solver.nodes import (
     Condition,
     If,
-    Later,
+    LaterSweeps,
     Levels,
     Lists,
     Node,
@@ -218,10 +218,10 @@ SWEEP_FREE = Routine("sweep_free", (
     *run("start_direction_sum"),
     If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
     Sweeps("iterations", (
-        Later(run("sum_squares choose_beta extend_pair extend_body extend_row")),
+        LaterSweeps(run("sum_squares choose_beta extend_pair extend_body extend_row")),
         lists("sweep_contact"),
         *run("end_contact_sweep"),
-    ), going=SWEEPING),
+    ), condition=SWEEPING),
 ), label="sweep contacts")  # fmt: skip
 # If a world has few manifolds, solve the manifolds by Newton's method. If the method fails, use sweeps.
 SOLVE_CONDENSED = (
@@ -236,12 +236,12 @@ SWEEP_WITHIN = Routine("sweep_within", (
     If(AT_ONCE, SOLVE_CONDENSED),
     If(MANY_SWEEPS, (If(ALL_DIRECT, run("start_direction_body start_direction_pair start_direction_row")),)),
     Sweeps("contact_sweeps", (
-        Later((If(ALL_DIRECT, run("sum_squares choose_beta extend_pair extend_body extend_row")),)),
+        LaterSweeps((If(ALL_DIRECT, run("sum_squares choose_beta extend_pair extend_body extend_row")),)),
         If(SWEPT, SWEEP_JOINTS),
         If(TOUCHING, (lists("sweep_contact"), If(ARTICULATED, (Whole("sweep_articulated_contacts"),)))),
         *run("end_contact_sweep"),
         If(CONDENSING, SOLVE_CONDENSED),
-    ), going=SWEEPING),
+    ), condition=SWEEPING),
     If(ARTICULATED, run("join_change")),
 ), label="sweep contacts")  # fmt: skip
 PUSH_OUT = Routine("push_out", (
@@ -330,11 +330,11 @@ DIRECT_SOLVE = Routine("direct_solve", (
 ))  # fmt: skip
 # Solve joints and contacts, color by color.
 SWEEPS = Routine("sweeps", (Sweeps("iterations", (
-    Later((If(AXES, (REFIT, If(COUPLED, run("prepare_coupled")))),), last=REFITS),
+    LaterSweeps((If(AXES, (REFIT, If(COUPLED, run("prepare_coupled")))),), last=REFITS),
     *SWEEP_JOINTS,
     If(TOUCHING, (lists("sweep_contact"),)),
     *run("end_sweep"),
-), going=SWEEPING),))  # fmt: skip
+), condition=SWEEPING),))  # fmt: skip
 COLORED_SOLVE = Routine("colored_solve", (
     CURVATURE,
     *run("prepare_constraint warm_row warm_body"),
@@ -395,13 +395,13 @@ CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "
 LET_AXES_GO = (If(AXES, run("let_axis_go")),)
 # Correct closed loops several times, each time with a factor at the corrected pose.
 CLOSE_LOOPS = (*run("start_closing"), Sweeps(MAX_CORRECTIONS, (
-    Later(run("refresh_rotation")),
+    LaterSweeps(run("refresh_rotation")),
     *run("error_row judge_errors"),
-    Later((If(CLOSING, (
+    LaterSweeps((If(CLOSING, (
         *run("track_angle evaluate_element sum_coupling mass_row product_entry diagonal_row"), *LET_AXES_GO, FACTORIZE
     )),)),
     If(CLOSING, (SOLVE_FACTORED, *run("weigh_shift shift_trusted"))),
-), going=UNCLOSED))  # fmt: skip
+), condition=UNCLOSED))  # fmt: skip
 POSITIONS = Stage("positions", (
     *run("refresh_rotation"),
     If(DIRECT, (

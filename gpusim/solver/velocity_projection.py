@@ -25,7 +25,7 @@ from gpusim.typing import Array
 
 PASSES = 3
 """Number of passes of the solve."""
-MIN_SHARE = 1e-11
+MIN_SINGULAR_VALUE = 1e-11
 """Maximum singular value of redundant rows, as a fraction of the greatest singular value."""
 
 
@@ -41,10 +41,10 @@ def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held]
     goal[:, : rigid.size] = 0.0
     metric = _metric(w, now, jacobian[:, t.axis_row])
     new = np.stack([_solved(*world) for world in zip(metric, rows, goal, old, _moving(w, rows), strict=True)])
-    turn = now.rotation()
-    change = matvec(turn.swapaxes(-1, -2), new[..., 3:] - old[..., 3:])
+    rotation = now.rotation()
+    change = matvec(rotation.swapaxes(-1, -2), new[..., 3:] - old[..., 3:])
     arrays["linear_velocity"][:] = new[..., :3]
-    arrays["angular_momentum"][:] += matvec(turn, matvec(now.parameters["inertia"], change))
+    arrays["angular_momentum"][:] += matvec(rotation, matvec(now.parameters["inertia"], change))
 
     def report(twist: Array) -> dict[str, Array]:
         errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
@@ -86,12 +86,12 @@ class Held:
 def _held_rows(now: StateReader, held: Sequence[Held]) -> Array:
     """Return the Jacobian of the rates to keep, (num_worlds, n, bodies + 1, 6)."""
     count = now.state["position"].shape[1]
-    found = [np.zeros((now.num_worlds, 0, count, 6))]
+    rows = [np.zeros((now.num_worlds, 0, count, 6))]
     for one in held:
-        own = np.zeros((now.num_worlds, 3, count, 6))
-        own[:, np.arange(3), one.body, np.arange(3) + one.first] = 1.0
-        found.append(own if one.body >= 0 else _rate_rows(now, np.array(one.numbers, np.int64), count))
-    return np.concatenate(found, axis=1)
+        unit = np.zeros((now.num_worlds, 3, count, 6))
+        unit[:, np.arange(3), one.body, np.arange(3) + one.first] = 1.0
+        rows.append(unit if one.body >= 0 else _rate_rows(now, np.array(one.numbers, np.int64), count))
+    return np.concatenate(rows, axis=1)
 
 
 def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
@@ -109,8 +109,8 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
         if kind[k] == KINDS[SUM]:
             sums, part = now.coordinates.sums, c["part"][numbers[k]]
             terms = slice(sums["sum_start"][part], sums["sum_start"][part + 1])
-            own = _rate_rows(now, sums["sum_coordinate"][terms], count)
-            rows[:, k] = np.einsum("n,wnbk->wbk", sums["sum_factor"][terms], own)
+            terms_rows = _rate_rows(now, sums["sum_coordinate"][terms], count)
+            rows[:, k] = np.einsum("n,wnbk->wbk", sums["sum_factor"][terms], terms_rows)
             continue
         if kind[k] == KINDS[DISTANCE] and c["part"][numbers[k]] >= 0:
             for body, linear, angular in now.path_rows(c["part"][numbers[k : k + 1]]):
@@ -124,15 +124,15 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
 def _metric(w: StepBuffers, now: StateReader, axes: Array) -> Array:
     """Return the mass matrix M of all bodies, (num_worlds, 6 * bodies, 6 * bodies)."""
     count, bodies = w.num_worlds, axes.shape[2]
-    turn, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
-    inertia = np.matmul(np.matmul(turn, now.parameters["inertia"]), turn.swapaxes(-1, -2))
+    rotation, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
+    inertia = np.matmul(np.matmul(rotation, now.parameters["inertia"]), rotation.swapaxes(-1, -2))
     for b in range(bodies):
         blocks[:, b, :3, b, :3] = now.parameters["mass"][:, b, None, None] * np.eye(3)
         blocks[:, b, 3:, b, 3:] = inertia[:, b]
     flat = axes.reshape(count, -1, 6 * bodies)
-    own = axis_inertia(w.model, w.parameters["armature"], [g.type.inertia(g) for g in now.groups])
+    rotor_inertia = axis_inertia(w.model, w.parameters["armature"], [g.type.inertia(g) for g in now.groups])
     metric = blocks.reshape(count, 6 * bodies, 6 * bodies)
-    return np.asarray(metric + np.matmul(flat.swapaxes(-1, -2) * own[:, None, :], flat))
+    return np.asarray(metric + np.matmul(flat.swapaxes(-1, -2) * rotor_inertia[:, None, :], flat))
 
 
 def _solved(metric: Array, rows: Array, goal: Array, old: Array, moves: Array) -> Array:
@@ -143,6 +143,6 @@ def _solved(metric: Array, rows: Array, goal: Array, old: Array, moves: Array) -
     factor = np.linalg.cholesky(metric[np.ix_(free, free)])
     white = np.linalg.solve(factor, flat[:, free].T).T
     for _ in range(PASSES):
-        change = np.linalg.lstsq(white, goal - flat @ new, rcond=MIN_SHARE)[0]
+        change = np.linalg.lstsq(white, goal - flat @ new, rcond=MIN_SINGULAR_VALUE)[0]
         new[free] += np.linalg.solve(factor.T, change)
     return new.reshape(old.shape)

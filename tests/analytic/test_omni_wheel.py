@@ -109,7 +109,7 @@ def reach_down(b: ModelBuilder, wheel: OmniWheel, angle: float) -> float:
         barrel = make_shape(kind.number, kind.sizes(shape.params), np.zeros(0), Faces())
         assert isinstance(barrel, Convex)
         local = np.asarray(pose.inverse().rotate(down))
-        most = max(most, float(np.dot(pose.position, down) + barrel.reach(local[None])[0]))
+        most = max(most, float(np.dot(pose.position, down) + barrel.extents(local[None])[0]))
     return most
 
 

@@ -147,11 +147,11 @@ class Reference:
         groups = [g for g in self.sim.state.groups if g.clamp_index is not None]
         # Terms stand axis by axis; where none has a limit now, the reference has none.
         places = sorted((int(a), int(p)) for g in groups for a, p in zip(g.axis, g.clamp_index, strict=True))
-        for name in ("impulse", "slope", "most"):
+        for name in ("impulse", "slope", "bound"):
             columns = [
                 getattr(law.clamped_terms[p], name)[:, a] if law.clamped_terms else np.zeros(self.n) for a, p in places
             ]
-            made[f"clamped_{dict(most='bound').get(name, name)}"] = (
+            made[f"clamped_{name}"] = (
                 np.array(columns).reshape(-1, self.n).T.astype(law.impulse.dtype),
                 None,
             )

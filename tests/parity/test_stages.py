@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 from gpusim import SolverConfig
-from gpusim.description.contact_fields import KEPT_FIELDS
+from gpusim.description.contact_fields import CARRIED_FIELDS
 from gpusim.model.fields import WORK_FIELDS
 from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.step_buffers import StepBuffers
@@ -124,7 +124,7 @@ def test_the_reference_takes_its_arrays_from_the_table() -> None:
     }  # fmt: skip
     table = {field.name for field in WORK_FIELDS}
     assert set(StepBuffers.__annotations__) - table == own
-    before = {f"before_{field.name}" for field in KEPT_FIELDS} | {"before_count"}
+    before = {f"before_{field.name}" for field in CARRIED_FIELDS} | {"before_count"}
     assert set(ContactWork.__annotations__) <= table | before
 
 

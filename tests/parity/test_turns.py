@@ -30,7 +30,7 @@ def heap(count: int, tray: bool) -> ModelBuilder:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("count", "tray", "colors"), [(70, False, 32), (100, True, 4)])
 def test_coloring_in_turns(count: int, tray: bool, colors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contact_topology, "MOST_IN_TURN", 8)
+    monkeypatch.setattr(contact_topology, "MAX_SEQUENTIAL", 8)
     model = heap(count, tray).finalize()
     states = []
     at_rest = ~model.topology.dynamic
@@ -87,17 +87,17 @@ def _launches(plan: LaunchPlan) -> list[Launch]:
 @pytest.mark.nightly
 def test_launches_are_as_large_as_their_work() -> None:
     sizes = {"bodies": 7, "PARTS": 256}
-    assert [Phase("x", items).most(sizes) for items in ("1", "bodies", "bodies * 6", "PARTS")] == [1, 7, 42, 256]
-    assert Phase("x", "count(w)").most(sizes) is None
-    assert Phase("x", "count(w)", room="bodies").most(sizes) == 7
-    assert Phase("x", "count(w)", room="room(w)", bound="bodies * 6").most(sizes) == 42
+    assert [Phase("x", items).max_items(sizes) for items in ("1", "bodies", "bodies * 6", "PARTS")] == [1, 7, 42, 256]
+    assert Phase("x", "count(w)").max_items(sizes) is None
+    assert Phase("x", "count(w)", room="bodies").max_items(sizes) == 7
+    assert Phase("x", "count(w)", room="room(w)", bound="bodies * 6").max_items(sizes) == 42
     assert Phase("x", "count(w)", bound="rows").idle({"rows": 0}) and not Phase("x", "count(w)").idle({"rows": 0})
     sim = Simulation(heap(90, False).finalize(), backend="native", launch="staged")
     backend = sim.backend
     assert isinstance(backend, NativeBackend)
     found = {one.phase: one.items for part in backend.plan.substep if isinstance(part, list) for one in part}
     assert found["sweep_contact"] == backend.sizes["pairs"]
-    in_turns = {one.phase for part in backend.plan.substep if isinstance(part, list) for one in part if one.turns}
+    in_turns = {one.phase for part in backend.plan.substep if isinstance(part, list) for one in part if one.tickets}
     assert in_turns == {"sweep_contact", "push_contact", "warm_contact"}
     assert found["drift_body"] == backend.sizes["bodies"]
     assert None not in found.values()

@@ -170,7 +170,7 @@ class Law(laws.AxisLaw):
     def given(self, u: Array) -> Array:
         total = self.impulse - self.slope * u - self.friction * np.sign(u)
         for t in self.clamped_terms:
-            total = total + np.clip(t.impulse - t.slope * u, -t.most, t.most)
+            total = total + np.clip(t.impulse - t.slope * u, -t.bound, t.bound)
         return np.asarray(total)
 
 
@@ -190,7 +190,7 @@ def test_a_row_alone_against_bisection(count: int) -> None:
     law = Law(rng, worlds, count)
     free, response = rng.normal(size=(worlds, 1)) * 10.0, 10.0 ** rng.uniform(-2, 1, (worlds, 1))
     velocity, mode = laws.solve_row(law, free, response)
-    size = 1.0 + np.abs(free) + response * (np.abs(law.impulse) + sum(np.abs(t.most) for t in law.clamped_terms))
+    size = 1.0 + np.abs(free) + response * (np.abs(law.impulse) + sum(np.abs(t.bound) for t in law.clamped_terms))
     assert np.max(np.abs(velocity - root(law, free, response)) / size) < 1e-11
     impulse, slope = law.total(mode)
     loose = (mode & laws.CONTACT_BITS) < laws.STICK
@@ -241,7 +241,7 @@ def test_the_law_holds_on_every_axis_of_a_train(
         impulse = w.solved.reshape(worlds, -1)[:, w.topology.axis_row]
         given = law.impulse - law.slope * u
         for number, t in enumerate(law.clamped_terms):
-            given = given + np.clip(t.impulse - t.slope * u, -t.most, t.most)
+            given = given + np.clip(t.impulse - t.slope * u, -t.bound, t.bound)
             met |= set(laws.clamp_of(w.mode, number).ravel().tolist())
         rest, size = impulse - given, 1e-8 * (1.0 + np.abs(impulse) + sum(np.abs(t.slope) for t in law.clamped_terms))
         # A limit pushes back alone, beside friction; sliding takes all of the friction, sticking what it needs.

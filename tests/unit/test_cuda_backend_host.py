@@ -50,7 +50,7 @@ def test_runs_as_native_does(name: str, solver: str, launch: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_contacts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpusim.compiler.contact_topology.MOST_IN_TURN", 8)
+    monkeypatch.setattr("gpusim.compiler.contact_topology.MAX_SEQUENTIAL", 8)
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(12):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.reference.light_bodies import CARRIED, LEAST, heavy_share
+from gpusim.reference.light_bodies import CARRIED, MIN_FRACTION, heavy_share
 
 
 def chain_shares(*masses, first=-1):
@@ -26,7 +26,7 @@ def test_links_count_with_the_mass_of_what_they_carry():
 
 
 def test_the_share_stays_above_round_off():
-    np.testing.assert_array_equal(chain_shares(1e-12, 1.0), [LEAST, LEAST])
+    np.testing.assert_array_equal(chain_shares(1e-12, 1.0), [MIN_FRACTION, MIN_FRACTION])
 
 
 def test_kinematic_neighbors_have_no_mass():

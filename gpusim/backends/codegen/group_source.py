@@ -18,7 +18,7 @@ from gpusim.solver.nodes import (
     Build,
     Condition,
     If,
-    Later,
+    LaterSweeps,
     Lists,
     Node,
     Phase,
@@ -100,7 +100,7 @@ class _Writer:
             return ""
         if kinds <= {"alone", "own"}:
             return "own" if isinstance(node, If) and _by_world(node.when, self.build) else "alone"
-        decided = isinstance(node, While) or (isinstance(node, Sweeps) and node.going is not None)
+        decided = isinstance(node, While) or (isinstance(node, Sweeps) and node.condition is not None)
         decided |= isinstance(node, If) and _by_world(node.when, self.build)
         return "wide" if kinds == {"wide"} and not decided else "mixed"
 
@@ -132,10 +132,10 @@ class _Writer:
         yield f"    g.{'gather' if wide else 'spread'}(need);"
         if wide:
             yield "    const unsigned others = g.running & ~on;"
-            yield "    if (others) g.keep(wrote);"
+            yield "    if (others) g.back_up(wrote);"
             yield "    const wide::World& w = g.all; (void)w;"
             yield from (f"    {line}" for node in nodes for line in lines_of(node, self.build))
-            yield "    if (others) g.give_back(wrote, others);"
+            yield "    if (others) g.restore(wrote, others);"
         else:
             yield "    for (unsigned left = on; left; left &= left - 1u) {"
             yield "        const World& w = g.lane[__builtin_ctz(left)]; (void)w;"
@@ -217,10 +217,10 @@ class _Writer:
         elif isinstance(node, Sweeps):
             count = f"g.lane[0].{node.count}()" if isinstance(node.count, str) else str(node.count)
             yield "for (int sweep = 0; sweep < " + count + "; ++sweep) {"
-            held = "on" if node.going is None else self._where(node.going, "on")
+            held = "on" if node.condition is None else self._where(node.condition, "on")
             yield from (f"    const unsigned held = {held};", "    if (!held) break;", "    const unsigned on = held;")
             yield from (*inner, "}")
-        elif isinstance(node, Later):
+        elif isinstance(node, LaterSweeps):
             last = "" if node.last is None else f" && sweep <= {node.last}"
             yield from (f"if (sweep > 0{last}) {{", *inner, "}")
         else:

@@ -23,7 +23,7 @@ from gpusim.compiler.topology import MIDDLE, OUTER
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.description.actuator_kinds import BEFORE_LAST, LAST, NEXT, ActuatorType
-from gpusim.description.contact_fields import KEPT_FIELDS, PARTNERS, WIDER
+from gpusim.description.contact_fields import CARRIED_FIELDS, PARTNERS, WIDER
 from gpusim.description.contact_record import RECORD_LAYOUT
 from gpusim.description.shape_kinds import shape_codes
 from gpusim.model.coordinates import KINDS
@@ -44,7 +44,7 @@ SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps"
 SETTINGS_DOUBLE = (
     "impulse_tolerance", "contact_margin", "contact_slop", "max_depenetration_speed",
     "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "usual_lever",
-    "contact_residual_limit", "contact_change_least",
+    "contact_residual_limit", "min_contact_change",
 )  # fmt: skip
 # If the argument ``steps`` has one of these values, fused.cu runs stage forward or stage pose instead of steps.
 FORWARD, POSE = 0, -1
@@ -98,8 +98,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CAREFUL_AFTER": direct_solve.CAREFUL_AFTER,
         "CONTRACTION": direct_solve.CONTRACTION,
         "DAMPING": direct_solve.DAMPING,
-        "FAR_SHARE": direct_solve.FAR_SHARE,
-        "BENT_SHARE": direct_solve.BENT_SHARE,
+        "FAR_RATIO": direct_solve.FAR_RATIO,
+        "MAX_BEND": direct_solve.MAX_BEND,
         "MAX_DAMPING": direct_solve.MAX_DAMPING,
         "LOOSE": direct_solve.LOOSE,
         "RUNAWAY": direct_solve.RUNAWAY,
@@ -112,7 +112,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "WEAK_PIVOT": factor.WEAK_PIVOT[real],
         "SOFTENING": factor.SOFTENING[real],
         "DEAD_BAND": modes.DEAD_BAND[real],
-        "TURN_SHARE": modes.TURN_SHARE,
+        "REVERSAL_FRACTION": modes.REVERSAL_FRACTION,
         "MAX_DOUBLINGS": modes.MAX_DOUBLINGS,
         "LIMIT_RECOVERY": laws.LIMIT_RECOVERY,
         "LIMIT_SPEED": laws.LIMIT_SPEED,
@@ -133,22 +133,22 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "MIN_FREE_ROTATION": free_rotation.MIN_FREE_ROTATION,
         "MAX_FREE_ROTATIONS": free_rotation.MAX_FREE_ROTATIONS,
         "FAST_ROTATION": drift.FAST_ROTATION,
-        "TURNS_LOCKED": LOCKED,
+        "GIMBAL_LOCK": LOCKED,
         "STIFFNESS_FACTOR": geometric_stiffness.FACTOR,
         "STIFFNESS_THRESHOLD": geometric_stiffness.THRESHOLD,
         "STIFFNESS_RAMP": geometric_stiffness.RAMP,
         "STIFFNESS_FADE": geometric_stiffness.FADE,
-        "SPLIT_SHARE": positions.SPLIT_SHARE,
+        "SPLIT_FRACTION": positions.SPLIT_FRACTION,
         "CLOSED": positions.CLOSED,
-        "CLOSING_SHARE": positions.CLOSING_SHARE,
+        "CLOSING_RATIO": positions.CLOSING_RATIO,
         "OPEN": positions.OPEN,
         "APART": positions.APART,
         "REFITS": colored_solve.REFITS,
         "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,
-        "COUPLED_SHARE": soft_rows.COUPLED_SHARE,
+        "COUPLING_LIMIT": soft_rows.COUPLING_LIMIT,
         "MIN_RESPONSE": soft_rows.MIN_RESPONSE[real],
-        "MIN_SHARE": colored_solve.MIN_SHARE,
-        "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
+        "MIN_CORRECTION": colored_solve.MIN_CORRECTION,
+        "FULL_CORRECTION_BELOW": colored_solve.FULL_CORRECTION_BELOW,
         **seams.CONSTANTS,
         "GREATEST_SPEED": health.GREATEST_SPEED,
         "OPEN_SUBSTEPS": limits.OPEN_SUBSTEPS,
@@ -305,7 +305,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
     yield from ("struct World {", "    const Arguments* a;", "    char* base;", "    double h;")
     yield from ("    int id;", "#if defined(GPUSIM_ONE_THREAD)", "    static constexpr int tid = 0, threads = 1;")
     yield from ("#else", "    int tid, threads;", "#endif")
-    yield from ("#if GPUSIM_GPU", "    int place;  // in shared memory, bytes")
+    yield from ("#if GPUSIM_GPU", "    int slab_offset;  // in shared memory, bytes")
     yield from ("    unsigned tile;  // bits of the threads in their warp", "#endif")
     yield "    MEMBER const Arguments* args() const { return in_global(a); }"
     yield "    MEMBER void sync(GPUSIM_CALLER) const { GPUSIM_BARRIER(); }"
@@ -326,7 +326,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
         kind = C_TYPES[f.kind]
         value = f"slab_array<{kind}>(GPUSIM_SLAB + GPUSIM_OFFSET({f.name}))"
         yield _member(f"{kind}*", f.name, "", value, _noted(f))
-    for f in KEPT_FIELDS:
+    for f in CARRIED_FIELDS:
         places = " * ".join(f"{d}()" if isinstance(d, str) else str(d) for d in f.dims[1:])
         value = f"in_global(args()->kept_{f.name}) + (long long)id * {places}"
         yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value, f"{_noted(f)}; of the last step")

@@ -9,7 +9,7 @@ from gpusim.solver.launch_plan import LOAD, STORE
 from gpusim.solver.nodes import (
     Build,
     If,
-    Later,
+    LaterSweeps,
     Levels,
     Lists,
     Node,
@@ -95,8 +95,8 @@ def _block(node: Node, build: Build) -> Iterator[str]:
         yield f"while ({node.when.text}) {{"
     elif isinstance(node, Sweeps):
         yield "GPUSIM_ROLLED"
-        yield _sweeps(node, f" && {node.going.text}" if node.going else "")
-    elif isinstance(node, Later):
+        yield _sweeps(node, f" && {node.condition.text}" if node.condition else "")
+    elif isinstance(node, LaterSweeps):
         yield _later(node)
     elif isinstance(node, Levels):
         ahead = f"int level = 0; level < w.{node.size}(); ++level"
@@ -107,12 +107,12 @@ def _block(node: Node, build: Build) -> Iterator[str]:
     yield "}"
 
 
-def _sweeps(node: Sweeps, going: str = "") -> str:
+def _sweeps(node: Sweeps, condition: str = "") -> str:
     count = f"w.{node.count}()" if isinstance(node.count, str) else str(node.count)
-    return f"for (int sweep = 0; sweep < {count}{going}; ++sweep) {{"
+    return f"for (int sweep = 0; sweep < {count}{condition}; ++sweep) {{"
 
 
-def _later(node: Later) -> str:
+def _later(node: LaterSweeps) -> str:
     return f"if (sweep > 0{'' if node.last is None else f' && sweep <= {node.last}'}) {{"
 
 
@@ -165,7 +165,7 @@ def _with_tickets(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[
     elif isinstance(node, Lists):
         item = f"[&](int list, int i) {{ {asked}{node.phase.name}(w, list, i); }}"
         yield f"run_lists(parts, w, {item}, [&](int b) {{ {asked}{node.add.name}(w, b); }});"
-    elif isinstance(node, Routine | Later | Sweeps | If):
+    elif isinstance(node, Routine | LaterSweeps | Sweeps | If):
         yield from _part_with_tickets(node, build, under)
 
 
@@ -181,8 +181,8 @@ def _part_with_tickets(node: Node, build: Build, under: tuple[str, ...]) -> Iter
             head = f"if ({node.when.text}) {{"
     elif isinstance(node, Sweeps):
         head = _sweeps(node)
-        under = under if node.going is None else (*under, node.going.text)
-    elif isinstance(node, Later):
+        under = under if node.condition is None else (*under, node.condition.text)
+    elif isinstance(node, LaterSweeps):
         head = _later(node)
     inner = [line for child in node.body for line in _with_tickets(child, build, under)]
     yield from ([head, *(f"    {line}" for line in inner), "}"] if head else inner)

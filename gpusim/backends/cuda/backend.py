@@ -287,14 +287,14 @@ class CudaBackend(KernelBackend):
         for launch in segment:
             blocks = self._blocks(launch)
             arguments = (*common, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
-            shared = _TICKET_BYTES if launch.turns else 0
+            shared = _TICKET_BYTES if launch.tickets else 0
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
         most = self._processors * 4
         if launch.items is None:
             return most
-        if launch.turns:  # every world gets the same number of blocks
+        if launch.tickets:  # every world gets the same number of blocks
             needed = -(-launch.items // _STAGED_THREADS)
             return self.num_worlds * max(1, min(most // self.num_worlds, needed))
         needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds

@@ -69,7 +69,7 @@ def _posed(builder: ModelBuilder, shape: ShapeSpec) -> Posed:
 
 def _bounds(posed: list[Posed]) -> tuple[list[Array], list[Array]]:
     """Return the minimum and maximum corners of the shapes' bounding boxes."""
-    boxes = [shape_bounds(p.shape, p.center[None], p.turn[None]) for p in posed]
+    boxes = [shape_bounds(p.shape, p.center[None], p.rotation[None]) for p in posed]
     return [low[0] for low, _ in boxes], [high[0] for _, high in boxes]
 
 

@@ -54,19 +54,19 @@ _PRISM = Faces(
 )
 
 
-def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifold | None:
+def on_half_space(center: Array, rotation: Array, b: Posed, margin: float) -> Manifold | None:
     """Return contact points of a half space (A) and a convex shape, or None if the gap exceeds ``margin``."""
-    n, radius = turn[:, 2], b.shape.radius
+    n, radius = rotation[:, 2], b.shape.radius
     lowest = b.support(-n[None])
-    least = (lowest - center) @ n - radius
-    if least[0] > margin:
+    min_gap = (lowest - center) @ n - radius
+    if min_gap[0] > margin:
         return None
     corners, ids = b.facing(-n)
     gap = (corners - center) @ n - radius
     near = gap <= margin
-    corners, gap, ids = corners[near], gap[near], [i for i, kept in zip(ids, near, strict=True) if kept]
-    if not len(gap) or gap.min() > least[0] + b.shape.missed * b.shape.extent:
-        corners, gap, ids = np.concatenate([corners, lowest]), np.concatenate([gap, least]), [*ids, NEAREST]
+    corners, gap, ids = corners[near], gap[near], [i for i, is_near in zip(ids, near, strict=True) if is_near]
+    if not len(gap) or gap.min() > min_gap[0] + b.shape.missed * b.shape.extent:
+        corners, gap, ids = np.concatenate([corners, lowest]), np.concatenate([gap, min_gap]), [*ids, NEAREST]
     if b.shape.single:
         min_ones = gap <= gap.min() + TIE * b.shape.extent
         corners, gap = corners[min_ones].mean(axis=0)[None], gap.min()[None]
@@ -75,14 +75,14 @@ def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifo
     return Manifold(n, on_b - np.outer(gap[chosen], n), on_b, unique([ids[i] for i in chosen]))
 
 
-def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
+def bounds(shape: Convex, center: Array, rotation: Array) -> tuple[Array, Array]:
     """Return the lower and upper corners of a shape's bounding boxes, (n, 3) each.
 
-    ``center`` (n, 3) and ``turn`` (n, 3, 3) are the poses of the shape.
+    ``center`` (n, 3) and ``rotation`` (n, 3, 3) are the poses of the shape.
     """
-    d = np.concatenate([turn, -turn], axis=1)
-    reach = shape.reach(d.reshape(-1, 3)).reshape(-1, 2, 3)
-    return center - reach[:, 1], center + reach[:, 0]
+    d = np.concatenate([rotation, -rotation], axis=1)
+    extents = shape.extents(d.reshape(-1, 3)).reshape(-1, 2, 3)
+    return center - extents[:, 1], center + extents[:, 0]
 
 
 @dataclass
@@ -131,7 +131,7 @@ class Field:
             for j in range(column, end + 1):
                 if (i, j) not in self._made:
                     steps = [(0, 0), (0, 1), (1, 1)], [(0, 0), (1, 1), (1, 0)]
-                    self._made[i, j] = [self._triangle(i, j, way) for way in steps]
+                    self._made[i, j] = [self._triangle(i, j, corners) for corners in steps]
                 yield from self._made[i, j]
 
     def _triangle(self, row: int, column: int, steps: list[tuple[int, int]]) -> Triangle:
@@ -146,7 +146,7 @@ class Field:
         """Yield the triangles within a horizontal distance ``space`` of a point (3,)."""
         yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.lateral_distance(x) <= space)
 
-    def holds(self, x: Array) -> bool:
+    def contains(self, x: Array) -> bool:
         """Return whether a point (3,) is on or below the surface."""
         slack = 1e-6 * float(self._spacing.sum())
         return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
@@ -160,7 +160,7 @@ class Field:
                 return False
         return True
 
-    def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
+    def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
         """Return whether the surface at q rises above the contact plane of ``other``.
 
         Outside the field, return True.
@@ -169,7 +169,7 @@ class Field:
         if under is None:
             return True
         q = q - [0.0, 0.0, float(under.height(q)) / under.normal[2]]
-        return bool(other.gap + (q - x.place) @ other.normal >= step)
+        return bool(other.gap + (q - x.position) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
         """Return True if the surface bends down near a triangle, or if the triangle is at the border of the field."""
@@ -185,32 +185,32 @@ class Field:
 
 
 @dataclass
-class Found:
+class ContactPoint:
     """Contact point of the shape: position (3,), normal and gap."""
 
-    place: Array
+    position: Array
     normal: Array
     gap: float
     feature: int
-    own: bool
+    of_shape: bool
 
 
 def on_height_field(
-    field: HeightField, center: Array, turn: Array, b: Posed, margin: float, most: int
+    field: HeightField, center: Array, rotation: Array, b: Posed, margin: float, max_count: int
 ) -> list[Manifold]:
     """Return contact points of a height field (A) and a convex shape whose gap is at most ``margin``.
 
-    The function returns at most ``most`` manifolds, the deepest first.
+    The function returns at most ``max_count`` manifolds, the deepest first.
     """
     ground = Field(field)
-    body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
-    return manifolds_of(ground, _all_points(ground, body, margin, most), center, turn, body, most)
+    body = Posed(b.shape, rotation.T @ (b.center - center), rotation.T @ b.rotation)
+    return manifolds_of(ground, _all_points(ground, body, margin, max_count), center, rotation, body, max_count)
 
 
 class Surface(Protocol):
     """Surface of a height field or a triangle mesh, in the frame of the field or mesh."""
 
-    def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
+    def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
         """Return whether the surface at q blocks a shape that slides along the contact ``other``.
 
         The shape also touches the surface at ``x``.
@@ -218,76 +218,78 @@ class Surface(Protocol):
 
 
 def manifolds_of(
-    ground: Surface, found: list[Found], center: Array, turn: Array, body: Posed, most: int
+    ground: Surface, found: list[ContactPoint], center: Array, rotation: Array, body: Posed, max_count: int
 ) -> list[Manifold]:
-    """Group the points ``found`` into manifolds, at most ``most``."""
-    known: list[tuple[Found, list[Found]]] = []
-    rest = seeds = found
+    """Group the points ``found`` into manifolds, at most ``max_count``."""
+    known: list[tuple[ContactPoint, list[ContactPoint]]] = []
+    remaining = seeds = found
     for _ in range(2 * MANIFOLDS):
-        if not seeds or len(known) == most:
+        if not seeds or len(known) == max_count:
             break
-        deepest, points = _deepest_manifold(seeds, rest, body)
+        deepest, points = _deepest_manifold(seeds, remaining, body)
         known = [x for x in known if _blocks(ground, body, deepest, x[0])] + [(deepest, points)]
-        rest = [x for x in found if all(x.normal @ k.normal <= CONE for k, _ in known)]
-        seeds = [x for x in rest if _is_lowest(x.place, x.normal, body)]
+        remaining = [x for x in found if all(x.normal @ k.normal <= CONE for k, _ in known)]
+        seeds = [x for x in remaining if _is_lowest(x.position, x.normal, body)]
         seeds = [x for x in seeds if all(_blocks(ground, body, k, x) for k, _ in known)]
     manifolds = []
     for deepest, points in known:
-        n = turn @ deepest.normal
-        on_b = center + np.array([x.place for x in points]) @ turn.T
+        n = rotation @ deepest.normal
+        on_b = center + np.array([x.position for x in points]) @ rotation.T
         on_a = on_b - np.outer([x.gap for x in points], n)
         manifolds.append(Manifold(n, on_a, on_b, unique([x.feature for x in points])))
     return manifolds
 
 
-def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
+def _is_lowest(position: Array, n: Array, body: Posed) -> bool:
     """Return whether a point is one of the lowest points of the shape along n."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
-    return bool((place - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
+    return bool((position - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
 
-def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
+def _blocks(ground: Surface, body: Posed, other: ContactPoint, x: ContactPoint) -> bool:
     """Return whether the ground at x blocks a shape that slides along another contact."""
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
-    if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
+    if other.gap > x.gap + step or not _is_lowest(x.position, up, body):
         return True
-    way = (cosine * x.gap - other.gap + 4.0 * step) / (1.0 - cosine * cosine)
-    return ground.rises_at(x.place - x.gap * x.normal + way * (up - cosine * x.normal), x, other, step)
+    distance = (cosine * x.gap - other.gap + 4.0 * step) / (1.0 - cosine * cosine)
+    return ground.rises_at(x.position - x.gap * x.normal + distance * (up - cosine * x.normal), x, other, step)
 
 
-def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
+def _deepest_manifold(
+    seeds: list[ContactPoint], found: list[ContactPoint], b: Posed
+) -> tuple[ContactPoint, list[ContactPoint]]:
     deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
-    level = min((x.gap for x in seeds if x.own), default=np.inf)
+    level = min((x.gap for x in seeds if x.of_shape), default=np.inf)
     if level <= deepest.gap + TIE * size:
-        deepest = next(x for x in seeds if x.own and x.gap == level)
+        deepest = next(x for x in seeds if x.of_shape and x.gap == level)
     if b.shape.single:
         chosen = [deepest]
     else:
         near = [deepest, *(x for x in found if x.normal @ deepest.normal >= CONE)]
-        near = sorted(near, key=lambda x: not x.own)
-        near = [near[i] for i in distinct(np.array([x.place for x in near]), SAME * size)]
+        near = sorted(near, key=lambda x: not x.of_shape)
+        near = [near[i] for i in distinct(np.array([x.position for x in near]), SAME * size)]
         if not any(x.gap <= deepest.gap + TIE * size for x in near):
             near.insert(0, deepest)
-        place = np.array([x.place for x in near]) @ plane_axes(deepest.normal).T
-        chosen = [near[i] for i in spanning(place, np.array([x.gap for x in near]))]
+        positions = np.array([x.position for x in near]) @ plane_axes(deepest.normal).T
+        chosen = [near[i] for i in spanning(positions, np.array([x.gap for x in near]))]
     return deepest, chosen
 
 
-def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Found]:
-    (low,), (high,) = bounds(body.shape, body.center[None], body.turn[None])
-    found: list[Found] = []
+def _all_points(ground: Field, body: Posed, margin: float, max_count: int) -> list[ContactPoint]:
+    (low,), (high,) = bounds(body.shape, body.center[None], body.rotation[None])
+    found: list[ContactPoint] = []
     rims: list[tuple[float, Triangle]] = []
     for t in ground.triangles(low[:2] - margin, high[:2] + margin):
         if low[2] > t.corner[:, 2].max() + margin:
             continue
-        points, least = _over_triangle(ground, t, body, margin)
+        points, min_gap = _over_triangle(ground, t, body, margin)
         found += points
-        if least < margin:
-            rims.append((least, t))
-    for least, t in rims:
-        # No point of the triangle's rim has a smaller gap than ``least``. If one contact point is enough, skip the rim.
-        if most == 1 and body.shape.single and found and least >= min(x.gap for x in found):
+        if min_gap < margin:
+            rims.append((min_gap, t))
+    for min_gap, t in rims:
+        # All gaps at the triangle's rim are at least ``min_gap``. If one contact point is enough, skip the rim.
+        if max_count == 1 and body.shape.single and found and min_gap >= min(x.gap for x in found):
             continue
         if ground.bulges(t):
             depth = 2.0 * float((high - low).sum()) + float(np.ptp(t.corner, axis=0).sum())
@@ -298,55 +300,59 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
         for x in (lowest, body.center):
             for t in ground.around(x, 0.0):
                 if t.height(x) < 0.0:
-                    place = body.support(-t.normal[None])[0] - body.shape.radius * t.normal
-                    return [Found(place, t.normal, float(t.height(place)), NEAREST, False)]
+                    position = body.support(-t.normal[None])[0] - body.shape.radius * t.normal
+                    return [ContactPoint(position, t.normal, float(t.height(position)), NEAREST, False)]
     return found
 
 
-def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], float]:
+def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[ContactPoint], float]:
     """Return contact points inside a triangle, and a lower bound of the gaps at the triangle's rim."""
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
-    least = float(t.height(lowest))
-    if least > margin:
+    min_gap = float(t.height(lowest))
+    if min_gap > margin:
         return [], np.inf
     corners, ids = body.facing(-n)
     corners = corners[::-1] - radius * n  # the corners are counterclockwise, seen from above
     ids = ids[::-1]
-    own = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
-    loop = Loop(corners[:, :2], own)
+    edge_ids = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
+    loop = Loop(corners[:, :2], edge_ids)
     for x, outward, edge in sides(t.loop):
         loop = clip(loop, x, outward, edge, ground.inside)
         if not loop.edge:
             break
     found = []
     if loop.edge and len(ids) > 1:
-        places = np.column_stack([loop.corner, _heights(corners, loop.corner)])
-        for i, (x, gap, feature) in enumerate(zip(places, t.height(places), loop.features(), strict=True)):
-            of_shape = loop.edge[i] in own and loop.edge[i - 1] in own
-            point: Found | None = Found(x, n, float(gap), feature, of_shape)
-            if gap > 0.0 and t.lateral_distance(x - gap * n) > ground.inside and not ground.holds(x - gap * n):
+        positions = np.column_stack([loop.corner, _heights(corners, loop.corner)])
+        for i, (x, gap, feature) in enumerate(zip(positions, t.height(positions), loop.features(), strict=True)):
+            of_shape = loop.edge[i] in edge_ids and loop.edge[i - 1] in edge_ids
+            point: ContactPoint | None = ContactPoint(x, n, float(gap), feature, of_shape)
+            if gap > 0.0 and t.lateral_distance(x - gap * n) > ground.inside and not ground.contains(x - gap * n):
                 point = _past_ridge(ground, t, x + radius * n, radius, feature, of_shape)
             if point and point.gap <= margin:
                 found.append(point)
-    if any(x.gap <= least + SLACK * body.shape.extent for x in found):
+    if any(x.gap <= min_gap + SLACK * body.shape.extent for x in found):
         return found, np.inf
     # Points above the ground are projected along the normal, and points below the ground are projected vertically.
-    if t.lateral_distance(lowest - max(least, 0.0) * n) <= ground.inside:
-        feature = mixed(own[0], own[0]) if len(ids) == 1 else NEAREST
-        return [*found, Found(lowest, n, least, feature, len(ids) == 1)], np.inf
-    return found, least
+    if t.lateral_distance(lowest - max(min_gap, 0.0) * n) <= ground.inside:
+        feature = mixed(edge_ids[0], edge_ids[0]) if len(ids) == 1 else NEAREST
+        return [*found, ContactPoint(lowest, n, min_gap, feature, len(ids) == 1)], np.inf
+    return found, min_gap
 
 
-def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
+def _past_ridge(
+    ground: Field, t: Triangle, x: Array, radius: float, feature: int, of_shape: bool
+) -> ContactPoint | None:
     """Return the contact between the nearest edge or corner and a point (3,) of the core that is beyond a ridge."""
-    share, square = nearest_on_triangles(t.corner[None] - x)
-    on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
+    weights, square = nearest_on_triangles(t.corner[None] - x)
+    on_rim, distance = weights[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance
-    return Found(x - radius * n, n, distance - radius, feature, own) if ground.has_normal(on_rim, n) else None
+    return (
+        ContactPoint(x - radius * n, n, distance - radius, feature, of_shape) if ground.has_normal(on_rim, n) else None
+    )
 
 
-def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
+def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[ContactPoint]:
     solid = np.concatenate([t.corner, t.corner - [0.0, 0.0, depth]])
     center = t.corner.mean(axis=0)
     faces = Faces(_PRISM.first, _PRISM.vertex, _outward(solid))
@@ -359,7 +365,7 @@ def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: fl
     gaps = np.vecdot(m.on_b - m.on_a, m.normal)
     on_top = np.abs(t.height(m.on_a)) <= 1e-6 * float(np.ptp(t.corner, axis=0).sum())
     return [
-        Found(b, m.normal, float(gap), mixed(*t.edges, feature), False)
+        ContactPoint(b, m.normal, float(gap), mixed(*t.edges, feature), False)
         for a, b, gap, feature, top in zip(m.on_a, m.on_b, gaps, m.feature, on_top, strict=True)
         if top and ground.has_normal(a, m.normal)
     ]

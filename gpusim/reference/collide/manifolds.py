@@ -121,11 +121,11 @@ def shared(a: Loop, b: Loop, slack: float) -> Loop:
 def distinct(points: Array, space: float) -> Array:
     """Return the indices of the points (n, k) that are farther than ``space`` from all earlier points."""
     near = np.linalg.norm(points[:, None] - points[None], axis=2) <= space
-    kept: list[int] = [i for i in range(len(points)) if not near[i, :i].any()]
-    return np.array(kept, dtype=int)
+    selected: list[int] = [i for i in range(len(points)) if not near[i, :i].any()]
+    return np.array(selected, dtype=int)
 
 
-def _first_most(value: Array, slack: float) -> int:
+def _first_max(value: Array, slack: float) -> int:
     """Return the first index with a value of at least max(value) - ``slack``."""
     return int(np.flatnonzero(value >= value.max() - slack)[0])
 
@@ -139,12 +139,12 @@ def spanning(points: Array, gap: Array) -> Array:
     if len(gap) <= 2:
         return np.arange(len(gap))
     size = float(np.ptp(points, axis=0).max())
-    first = _first_most(-gap, TIE * size)
+    first = _first_max(-gap, TIE * size)
     away = points - points[first]
-    second = _first_most(np.hypot(*away.T), TIE * size)
+    second = _first_max(np.hypot(*away.T), TIE * size)
     area = away[second, 0] * away[:, 1] - away[second, 1] * away[:, 0]
-    rest = [_first_most(side, TIE * size * size) for side in (area, -area) if side.max() > TIE * size * size]
-    return np.array([first, second, *rest])
+    others = [_first_max(side, TIE * size * size) for side in (area, -area) if side.max() > TIE * size * size]
+    return np.array([first, second, *others])
 
 
 def _heights(corners: Array, at: Array) -> Array:
@@ -181,40 +181,40 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
     if single:
         # Use the corner instead of the nearest points, because its position is more accurate. Skip corners outside the
         # other face.
-        place = np.mean(single, axis=0)
+        position = np.mean(single, axis=0)
         other = loop_b if len(loop_a.edge) == 1 else loop_a
-        if len(other.edge) > 1 and max((place - x) @ out for x, out, _ in sides(other)) > slack:
-            place = nearest
-        return place[None], np.array([found.gap]), [feature]
+        if len(other.edge) > 1 and max((position - x) @ out for x, out, _ in sides(other)) > slack:
+            position = nearest
+        return position[None], np.array([found.gap]), [feature]
     both = shared(loop_a, loop_b, slack)
     gap = _heights(q, both.corner) - _heights(p, both.corner) - pair.radii
-    kept = distinct(both.corner, slack)
-    kept = kept[gap[kept] <= limit]
-    place, gap, features = both.corner[kept], gap[kept], [both.features()[i] for i in kept]
+    selected = distinct(both.corner, slack)
+    selected = selected[gap[selected] <= limit]
+    position, gap, features = both.corner[selected], gap[selected], [both.features()[i] for i in selected]
     missed = max(pair.a.shape.missed, pair.b.shape.missed) * pair.extent
     if len(p) == len(q) == 2 and (not len(gap) or gap.min() > found.gap + PASSING * pair.extent):
         return nearest[None], np.array([found.gap]), [feature]  # the edges do not touch
     if not len(gap) or gap.min() > found.gap + missed:
-        place, gap, features = np.vstack([place, nearest]), np.append(gap, found.gap), [*features, NEAREST]
-    return place, gap, features
+        position, gap, features = np.vstack([position, nearest]), np.append(gap, found.gap), [*features, NEAREST]
+    return position, gap, features
 
 
 def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
     """Return up to four contact points with a gap of at most ``margin`` (m)."""
-    place, gap, features = touching_points(pair, found, margin)
+    position, gap, features = touching_points(pair, found, margin)
     if pair.a.shape.single or pair.b.shape.single:
         # Use the mean of the nearest points, because all points of a round rim may be equally near.
-        place, gap = place[gap <= gap.min() + TIE * pair.extent].mean(axis=0)[None], np.array([found.gap])
-    chosen = spanning(place, gap)
-    place, gap, n = place[chosen], gap[chosen], found.normal
-    on_a = pair.a.center + place @ found.axes + np.outer(_heights_of_a(pair, found, place, gap), n)
+        position, gap = position[gap <= gap.min() + TIE * pair.extent].mean(axis=0)[None], np.array([found.gap])
+    chosen = spanning(position, gap)
+    position, gap, n = position[chosen], gap[chosen], found.normal
+    on_a = pair.a.center + position @ found.axes + np.outer(_heights_of_a(pair, found, position, gap), n)
     return Manifold(n, on_a, on_a + np.outer(gap, n), unique([features[i] for i in chosen]))
 
 
-def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Array:
+def _heights_of_a(pair: Pair, found: Approach, position: Array, gap: Array) -> Array:
     p, _ = _facing(pair, found, 0)
     if len(p) > 1 and len(gap) > 1:
-        return _heights(p, place) + pair.a.shape.radius
+        return _heights(p, position) + pair.a.shape.radius
     farthest = pair.a.support(found.normal[None])[0] - pair.a.center
     return np.full(len(gap), farthest @ found.normal + pair.a.shape.radius)
 

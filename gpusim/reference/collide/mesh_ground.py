@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from gpusim.description.shape_kinds import Faces
-from gpusim.reference.collide.ground import LEAN, Found, bounds, manifolds_of
+from gpusim.reference.collide.ground import LEAN, ContactPoint, bounds, manifolds_of
 from gpusim.reference.collide.manifolds import NEAREST, TIE, Loop, Manifold, _heights, clip, manifold, mixed, sides
 from gpusim.reference.collide.separation import Pair, Posed, approach, nearest_on_triangles, plane_axes
 from gpusim.reference.collide.shapes import Polytope, TriangleMesh
@@ -36,7 +36,7 @@ class Triangle:
     corner: Array
     normal: Array
     side: float
-    beyond: list[Array | None]
+    opposite: list[Array | None]
 
     def height(self, x: Array) -> Array:
         """Return the heights of points (..., 3) above the triangle's plane."""
@@ -77,15 +77,15 @@ class Ground:
         self._tree = mesh.tree
         self.body = body
         self.margin = margin
-        (low,), (high,) = bounds(body.shape, body.center[None], body.turn[None])
+        (low,), (high,) = bounds(body.shape, body.center[None], body.rotation[None])
         self.size = float((high - low).sum())
         self.low, self.high = low - margin, high + margin
 
     def triangles(self) -> list[Triangle]:
         """Return the triangles whose bounding boxes overlap the shape's box, enlarged by the margin."""
         corners = self._tree.vertices[self._tree.triangles[: self._tree.solid]]
-        reach = np.all((corners.min(axis=1) <= self.high) & (corners.max(axis=1) >= self.low), axis=1)
-        return [self._triangle(int(i)) for i in np.flatnonzero(reach)]
+        overlaps = np.all((corners.min(axis=1) <= self.high) & (corners.max(axis=1) >= self.low), axis=1)
+        return [self._triangle(int(i)) for i in np.flatnonzero(overlaps)]
 
     def _triangle(self, i: int) -> Triangle:
         corner = self._tree.vertices[self._tree.triangles[i]]
@@ -93,8 +93,8 @@ class Ground:
         normal /= np.linalg.norm(normal)
         ends = self.body.support(np.stack([normal, -normal]))
         side = -1.0 if ((ends - corner[0]) @ normal).sum() < 0.0 else 1.0
-        beyond = [None if b < 0 else self._tree.vertices[b] for b in self._tree.beyond[i]]
-        return Triangle(i, corner, side * normal, side, beyond)
+        opposite = [None if b < 0 else self._tree.vertices[b] for b in self._tree.beyond[i]]
+        return Triangle(i, corner, side * normal, side, opposite)
 
     def is_near(self, x: Array, distance: float) -> bool:
         """Return whether the distance of a point (3,) from the mesh is at most ``distance`` (m)."""
@@ -109,7 +109,7 @@ class Ground:
         look = LOOK * self.size
         return self.is_near(x + look * outward, 0.1 * look)
 
-    def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
+    def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
         """Return whether the surface passes near the point q, see :meth:`Surface.rises_at` in ground.py."""
         return self.is_near(q, 2.0 * step)
 
@@ -119,11 +119,11 @@ class Ground:
         if not on.any():
             return False
         for k in np.flatnonzero(on).tolist():
-            if t.beyond[k] is None and self.continues(x, t.outward[k]):
+            if t.opposite[k] is None and self.continues(x, t.outward[k]):
                 return False
         if on.sum() == 1:
             k = int(np.argmax(on))
-            tip = t.beyond[k]
+            tip = t.opposite[k]
             around = [t.corner[(k + 2) % 3]] + ([] if tip is None else [tip])
             to = t.aside(k, np.array(around))
         else:
@@ -132,7 +132,7 @@ class Ground:
             to = self._tree.vertices[self._tree.triangles[fan].ravel()] - t.corner[nearest]
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
-    def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
+    def has_shorter_separation(self, t: Triangle, foot: Array, depth: float) -> bool:
         """Return whether a motion shorter than ``depth`` (m) separates the shape from the triangle."""
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):
@@ -141,7 +141,7 @@ class Ground:
                     return True
                 for k in range(3):
                     ends = self._tree.triangles[i][[k, (k + 1) % 3]]
-                    if around.beyond[k] is not None or vertex not in ends:
+                    if around.opposite[k] is not None or vertex not in ends:
                         continue
                     out = around.outward[k]
                     if self._clears(t, around.corner[k], out, depth) and not self.continues(
@@ -167,67 +167,67 @@ class Ground:
 
 
 def on_triangle_mesh(
-    mesh: TriangleMesh, center: Array, turn: Array, b: Posed, margin: float, most: int
+    mesh: TriangleMesh, center: Array, rotation: Array, b: Posed, margin: float, max_count: int
 ) -> list[Manifold]:
     """Return contact points of a triangle mesh (A) and a convex shape whose gap is at most ``margin``.
 
-    The function returns at most ``most`` manifolds, the deepest first.
+    The function returns at most ``max_count`` manifolds, the deepest first.
     """
-    body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
+    body = Posed(b.shape, rotation.T @ (b.center - center), rotation.T @ b.rotation)
     ground = Ground(mesh, body, margin)
-    found: list[Found] = []
+    found: list[ContactPoint] = []
     for t in ground.triangles():
-        points, met = _in_front(ground, t)
+        points, ignores_edges = _in_front(ground, t)
         found += points
-        if not met and _has_ridge(t):
+        if not ignores_edges and _has_ridge(t):
             found += _at_rim(ground, t)
-    return manifolds_of(ground, found, center, turn, body, most)
+    return manifolds_of(ground, found, center, rotation, body, max_count)
 
 
-def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
+def _in_front(ground: Ground, t: Triangle) -> tuple[list[ContactPoint], bool]:
     """Return the contact points inside the triangle, and whether the caller can ignore the triangle's edges."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
-    least = float(t.height(lowest))
-    if least > ground.margin:
+    min_gap = float(t.height(lowest))
+    if min_gap > ground.margin:
         return [], True
     space = INSIDE * ground.size
     corners, ids = body.facing(-n)
     corners = corners[::-1] - radius * n  # counterclockwise seen from above
     ids = ids[::-1]
-    own = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
+    edge_ids = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
     axes = plane_axes(n)
     frame = np.concatenate([axes, n[None]])
     seen = (corners - t.corner[0]) @ frame.T
     rim = (t.corner - t.corner[0]) @ axes.T
-    loop = Loop(seen[:, :2], own)
+    loop = Loop(seen[:, :2], edge_ids)
     edges = [mixed(t.number, k) for k in range(3)]
     for x, outward, edge in sides(Loop(rim[:: int(t.side)], edges)):
         loop = clip(loop, x, outward, edge, space)
         if not loop.edge:
             break
-    inside = bool(np.all(t.levels(lowest - least * n) <= space))
+    inside = bool(np.all(t.levels(lowest - min_gap * n) <= space))
     if not loop.edge and not inside:
         return [], False
-    if least < -TIE * ground.size and ground.has_shorter_way(t, lowest - least * n, -least):
+    if min_gap < -TIE * ground.size and ground.has_shorter_separation(t, lowest - min_gap * n, -min_gap):
         return [], False
     found = []
     if loop.edge:
-        places = np.column_stack([loop.corner, _heights(seen, loop.corner)])
-        for i, (x, feature) in enumerate(zip(places, loop.features(), strict=True)):
-            of_shape = loop.edge[i] in own and loop.edge[i - 1] in own
+        positions = np.column_stack([loop.corner, _heights(seen, loop.corner)])
+        for i, (x, feature) in enumerate(zip(positions, loop.features(), strict=True)):
+            of_shape = loop.edge[i] in edge_ids and loop.edge[i - 1] in edge_ids
             if x[2] <= ground.margin:
-                found.append(Found(t.corner[0] + x @ frame, n, float(x[2]), feature, of_shape))
-    if any(x.gap <= least + space for x in found):
+                found.append(ContactPoint(t.corner[0] + x @ frame, n, float(x[2]), feature, of_shape))
+    if any(x.gap <= min_gap + space for x in found):
         return found, True
     if inside:
-        return [*found, Found(lowest, n, least, NEAREST, False)], True
+        return [*found, ContactPoint(lowest, n, min_gap, NEAREST, False)], True
     return found, False
 
 
 def _has_ridge(t: Triangle) -> bool:
     """Return whether an edge of the triangle is a ridge or the border of the mesh."""
-    for k, tip in enumerate(t.beyond):
+    for k, tip in enumerate(t.opposite):
         if tip is None:
             return True
         to = t.aside(k, tip[None])[0]
@@ -236,7 +236,7 @@ def _has_ridge(t: Triangle) -> bool:
     return False
 
 
-def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
+def _at_rim(ground: Ground, t: Triangle) -> list[ContactPoint]:
     normal = t.side * t.normal
     faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
     hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))
@@ -247,7 +247,7 @@ def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
     m = manifold(pair, near, ground.margin)
     gaps = np.vecdot(m.on_b - m.on_a, m.normal)
     return [
-        Found(b, m.normal, float(gap), mixed(t.number, feature), False)
+        ContactPoint(b, m.normal, float(gap), mixed(t.number, feature), False)
         for a, b, gap, feature in zip(m.on_a, m.on_b, gaps, m.feature, strict=True)
         if ground.has_normal(t, a, m.normal)
     ]

@@ -24,33 +24,33 @@ relative to the smallest half extent."""
 def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
     """Write the bounding boxes of all shapes to ``lower`` and ``upper``, (worlds, shapes, 3)."""
     for i, shape in enumerate(shapes):
-        center, turn = position[:, i], rotation[:, i].reshape(-1, 3, 3)
-        lower[:, i], upper[:, i] = shape_bounds(shape, center, turn)
+        center, matrix = position[:, i], rotation[:, i].reshape(-1, 3, 3)
+        lower[:, i], upper[:, i] = shape_bounds(shape, center, matrix)
 
 
-def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array]:
+def shape_bounds(shape: Shape, center: Array, rotation: Array) -> tuple[Array, Array]:
     """Return the lower and upper corners of a shape's bounding boxes, (n, 3) each.
 
-    ``center`` (n, 3) and ``turn`` (n, 3, 3) are the poses of the shape.
+    ``center`` (n, 3) and ``rotation`` (n, 3, 3) are the poses of the shape.
     """
     if isinstance(shape, Convex):
-        return bounds(shape, center, turn)
+        return bounds(shape, center, rotation)
     if isinstance(shape, HalfSpace):
         # A half space is bounded only if its normal is along an axis of the world.
-        straight = np.abs(turn[..., 2]).sum(axis=1, keepdims=True) == np.abs(turn[..., 2])
-        low = np.where(straight & (turn[..., 2] < 0.0), center, -UNBOUNDED)
-        return low, np.where(straight & (turn[..., 2] > 0.0), center, UNBOUNDED)
+        straight = np.abs(rotation[..., 2]).sum(axis=1, keepdims=True) == np.abs(rotation[..., 2])
+        low = np.where(straight & (rotation[..., 2] < 0.0), center, -UNBOUNDED)
+        return low, np.where(straight & (rotation[..., 2] > 0.0), center, UNBOUNDED)
     if isinstance(shape, TriangleMesh):
-        middle = center + turn @ (0.5 * (shape.lower + shape.upper))
-        reach = np.abs(turn) @ (0.5 * (shape.upper - shape.lower))
-        return middle - reach, middle + reach
+        middle = center + rotation @ (0.5 * (shape.lower + shape.upper))
+        half_size = np.abs(rotation) @ (0.5 * (shape.upper - shape.lower))
+        return middle - half_size, middle + half_size
     columns, rows, dx, dy, _, low, high = shape.size[:7]
     half = 0.5 * np.array([(columns - 1.0) * dx, (rows - 1.0) * dy, high - low])
-    middle, reach = center + turn[..., 2] * (0.5 * (low + high)), np.abs(turn) @ half
-    return middle - reach, middle + reach
+    middle, half_size = center + rotation[..., 2] * (0.5 * (low + high)), np.abs(rotation) @ half
+    return middle - half_size, middle + half_size
 
 
-def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
+def find_manifold(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
     """Return the contact points of two shapes, or None if the shapes only graze or their gap exceeds ``margin``.
 
     Args:
@@ -60,26 +60,28 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
         guess: normal of the last step in the frame of A, (3,). The function writes the new normal to ``guess``.
             ``guess`` affects only the speed of the search.
     """
-    return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
+    return next(iter(find_manifolds(a, pose_a, b, pose_b, margin, guess, 1)), None)
 
 
-def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """Return up to ``most`` manifolds, the deepest first, with normals that differ by over 10 degrees."""
+def find_manifolds(
+    a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, max_count: int
+) -> list[Manifold]:
+    """Return up to ``max_count`` manifolds, the deepest first, with normals that differ by over 10 degrees."""
     if not isinstance(b, Convex):
-        return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
+        return [x.swapped() for x in find_manifolds(b, pose_b, a, pose_a, margin, guess, max_count)]
     body = Posed(b, *pose_b)
     if isinstance(a, HeightField):
-        return on_height_field(a, *pose_a, body, margin, most)
+        return on_height_field(a, *pose_a, body, margin, max_count)
     if isinstance(a, TriangleMesh):
-        return on_triangle_mesh(a, *pose_a, body, margin, most)
+        return on_triangle_mesh(a, *pose_a, body, margin, max_count)
     if isinstance(a, HalfSpace):
         found = on_half_space(*pose_a, body, margin)
     else:
-        found = _meet_convex(a, pose_a, body, margin, guess)
+        found = _convex_manifold(a, pose_a, body, margin, guess)
     return [found] if found else []
 
 
-def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Array) -> Manifold | None:
+def _convex_manifold(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Array) -> Manifold | None:
     pair = Pair(Posed(a, *pose_a), body)
     found, normal = approach(pair, margin, pose_a[1] @ guess)
     guess[:] = pose_a[1].T @ normal
@@ -96,14 +98,14 @@ def grazes(pair: Pair) -> bool:
     a, b = pair.a.shape, pair.b.shape
     if not (isinstance(a, Box) and isinstance(b, Box)):
         return False
-    most = min(GRAZE * float(a.size[:3].sum() + b.size[:3].sum()), GRAZE_THIN * float(min(*a.size[:3], *b.size[:3])))
-    axes = np.concatenate([pair.a.turn.T, pair.b.turn.T])
+    limit = min(GRAZE * float(a.size[:3].sum() + b.size[:3].sum()), GRAZE_THIN * float(min(*a.size[:3], *b.size[:3])))
+    axes = np.concatenate([pair.a.rotation.T, pair.b.rotation.T])
     gap = np.maximum(pair.separation(axes), pair.separation(-axes))
-    if gap.max() < -most:
+    if gap.max() < -limit:
         return False
     best = int(np.argmax(gap))
     crossing = np.abs(axes @ axes[best]) < 0.5
-    return bool(np.any(crossing & (np.abs(gap) <= most)))
+    return bool(np.any(crossing & (np.abs(gap) <= limit)))
 
 
 def find_all_manifolds(
@@ -140,11 +142,13 @@ def find_all_manifolds(
     """
     assert points_a.shape[1] == POINTS
     count[:] = 0
-    for first, most in runs(world, pair):
+    for first, max_count in runs(world, pair):
         w, (a, b) = world[first], pair[first]
         pose_a, pose_b = ((position[w, i], rotation[w, i].reshape(3, 3)) for i in (a, b))
-        met = meet_all(shapes[a], pose_a, shapes[b], pose_b, float(margin[first]), guess[first, :3], most)
-        for n, found in enumerate(met, start=first):
+        manifolds = find_manifolds(
+            shapes[a], pose_a, shapes[b], pose_b, float(margin[first]), guess[first, :3], max_count
+        )
+        for n, found in enumerate(manifolds, start=first):
             count[n] = len(found.feature)
             k = slice(int(count[n]))
             normal[n], points_a[n, k], points_b[n, k], feature[n, k] = (

@@ -55,17 +55,17 @@ class Posed:
 
     shape: Convex
     center: Array
-    turn: Array
+    rotation: Array
 
     def support(self, n: Array) -> Array:
         """Return the points (k, 3) of the core that are farthest along the world directions ``n`` (k, 3)."""
-        points: Array = self.center + self.shape.support(n @ self.turn) @ self.turn.T
+        points: Array = self.center + self.shape.support(n @ self.rotation) @ self.rotation.T
         return points
 
     def facing(self, n: Array) -> tuple[Array, list[int]]:
         """Return world corners and feature numbers of the face, edge or corner that faces a world direction (3,)."""
-        corners, ids = self.shape.facing(self.turn.T @ n)
-        return self.center + corners @ self.turn.T, ids
+        corners, ids = self.shape.facing(self.rotation.T @ n)
+        return self.center + corners @ self.rotation.T, ids
 
 
 class Pair:
@@ -92,7 +92,7 @@ class Pair:
 
     def parted(self, shift: Array) -> Pair:
         """Return the pair with shape B moved by ``shift``."""
-        return Pair(self.a, Posed(self.b.shape, self.b.center + shift, self.b.turn), self.extent)
+        return Pair(self.a, Posed(self.b.shape, self.b.center + shift, self.b.rotation), self.extent)
 
 
 @dataclass
@@ -147,11 +147,11 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
     return (found if found.gap <= margin else None), found.normal
 
 
-def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Array | None]:
+def nearest(pair: Pair, guess: Array, max_distance: float) -> tuple[Approach | None, Array | None]:
     """Return the nearest points of two separate cores."""
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
-    before, max_reached, normal = np.inf, -np.inf, guess
+    before, max_bound, normal = np.inf, -np.inf, guess
     for _ in range(STEPS):
         v = weight @ (on_b - on_a)
         length = float(np.linalg.norm(v))
@@ -159,25 +159,25 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
             return None, None
         n = v / length
         p, q = pair.support(n[None])
-        reached = float(n @ (q - p)[0])
-        if reached > most:
+        bound = float(n @ (q - p)[0])
+        if bound > max_distance:
             return None, n
-        if reached > max_reached:
-            max_reached, normal = reached, n
-        if length - max_reached <= 1e-15 * pair.extent or length >= before:
+        if bound > max_bound:
+            max_bound, normal = bound, n
+        if length - max_bound <= 1e-15 * pair.extent or length >= before:
             break
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
         corners = on_b - on_a
         # Due to round-off, a thin tetrahedron may seem to contain the origin. Check whether a plane separates the
         # cores.
-        if len(corners) == 4 and max_reached <= 0.0 and _holds_origin(corners):
+        if len(corners) == 4 and max_bound <= 0.0 and _contains_origin(corners):
             return None, None
         used = _TRIANGLES[len(corners) - 1]
-        share, square = nearest_on_triangles(corners[used])
+        weights, square = nearest_on_triangles(corners[used])
         best = int(np.argmin(square))
-        kept = share[best] > 0.0
-        on_a, on_b, weight = on_a[used[best][kept]], on_b[used[best][kept]], share[best][kept]
+        positive = weights[best] > 0.0
+        on_a, on_b, weight = on_a[used[best][positive]], on_b[used[best][positive]], weights[best][positive]
     # The distance converges before the direction, so use the direction with the greatest lower bound.
     return Approach(normal, length - pair.radii, weight @ on_a, weight @ on_b), None
 
@@ -207,9 +207,9 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
     outer = np.zeros((len(t), 3))
     outer[row, best] = 1.0 - along[row, best]
     outer[row, (best + 1) % 3] = along[row, best]
-    share = np.where(inside, inner, outer)
-    place = np.einsum("nk,nkx->nx", share, t)
-    return share, np.vecdot(place, place)
+    weights = np.where(inside, inner, outer)
+    nearest_point = np.einsum("nk,nkx->nx", weights, t)
+    return weights, np.vecdot(nearest_point, nearest_point)
 
 
 def _cross(a: Array, b: Array) -> Array:
@@ -217,7 +217,7 @@ def _cross(a: Array, b: Array) -> Array:
     return product
 
 
-def _holds_origin(corners: Array) -> bool:
+def _contains_origin(corners: Array) -> bool:
     t = corners[_TRIANGLES[3]]
     normal = _cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
     inner = np.vecdot(normal, corners[_OPPOSITE] - t[:, 0])
@@ -239,15 +239,15 @@ def deepest(pair: Pair, guess: Array) -> Approach:
         face = np.argsort(depth, kind="stable")[:TOGETHER]
         n = -hull.equations[face, :3]
         p, q = pair.support(n)
-        beyond = -np.vecdot(q - p, n) - depth[face]
-        if beyond[0] <= accuracy:
+        excess = -np.vecdot(q - p, n) - depth[face]
+        if excess[0] <= accuracy:
             break
-        new = beyond > accuracy
-        kept = hull.vertices
-        on_a, on_b = np.concatenate([on_a[kept], p[new]]), np.concatenate([on_b[kept], q[new]])
+        new = excess > accuracy
+        used = hull.vertices
+        on_a, on_b = np.concatenate([on_a[used], p[new]]), np.concatenate([on_b[used], q[new]])
     corner = hull.simplices[face[0]]
-    share, _ = nearest_on_triangles((on_b - on_a)[corner][None])
-    on_a, on_b = share[0] @ on_a[corner], share[0] @ on_b[corner]
+    weights, _ = nearest_on_triangles((on_b - on_a)[corner][None])
+    on_a, on_b = weights[0] @ on_a[corner], weights[0] @ on_b[corner]
     if pair.inflated:
         on_a, on_b = on_a - pair.a.shape.radius * n[0], on_b + pair.b.shape.radius * n[0]
     return Approach(n[0], float(pair.separation(n[:1])[0]), on_a, on_b)
@@ -273,10 +273,10 @@ def sharpened(pair: Pair, found: Approach) -> Approach:
             break
         gap = float(pair.separation(apart.normal[None])[0])
         better = Approach(apart.normal, gap, apart.on_a, apart.on_b - shift)
-        turn = np.linalg.norm(better.normal - found.normal)
+        angle = np.linalg.norm(better.normal - found.normal)
         if gap < found.gap - 1e-12 * pair.extent:
             break
         found = better
-        if turn < SAME:
+        if angle < SAME:
             break
     return found

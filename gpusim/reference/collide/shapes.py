@@ -77,10 +77,10 @@ class Convex(ABC):
         Directions can have any length.
         """
 
-    def reach(self, d: Array) -> Array:
+    def extents(self, d: Array) -> Array:
         """Return the extents (n,) of the shape along the unit vectors ``d`` (n, 3)."""
-        reach: Array = np.vecdot(self.support(d), d) + self.radius
-        return reach
+        extents: Array = np.vecdot(self.support(d), d) + self.radius
+        return extents
 
     @cached_property
     def extent(self) -> float:
@@ -88,7 +88,7 @@ class Convex(ABC):
 
         Tolerances are relative to the extent.
         """
-        return float(self.reach(np.concatenate([np.eye(3), -np.eye(3)])).max())
+        return float(self.extents(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
     def facing(self, d: Array) -> Facing:
         """Return the face, edge or corner of the core that faces the direction d, a unit vector (3,)."""
@@ -215,14 +215,14 @@ class Superellipsoid(Convex, kind="superellipsoid"):
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])
         u = self.size[:3] * np.abs(d)
-        ring, share_xy = _norm_and_shares(u[:, :2], q2)
-        _, share = _norm_and_shares(np.stack([ring, u[:, 2]], axis=1), q1)
-        x = np.concatenate([share[:, :1] * share_xy, share[:, 1:]], axis=1)
+        ring, gradient_xy = _norm_and_gradient(u[:, :2], q2)
+        _, gradient = _norm_and_gradient(np.stack([ring, u[:, 2]], axis=1), q1)
+        x = np.concatenate([gradient[:, :1] * gradient_xy, gradient[:, 1:]], axis=1)
         return self.size[:3] * np.where(d < 0.0, -x, x)
 
-    def reach(self, d: Array) -> Array:
-        reach: Array = np.abs(d) @ self.size[:3]
-        return reach
+    def extents(self, d: Array) -> Array:
+        extents: Array = np.abs(d) @ self.size[:3]
+        return extents
 
 
 class Wheel(Convex, kind="wheel"):
@@ -362,8 +362,8 @@ def _cap(d: Array, radius: float, height: float) -> Facing:
     return corners, list(range(CAP_CORNERS) if side > 0.0 else range(CAP_CORNERS, 2 * CAP_CORNERS))
 
 
-def _norm_and_shares(u: Array, q: float) -> tuple[Array, Array]:
+def _norm_and_gradient(u: Array, q: float) -> tuple[Array, Array]:
     """Return the Lq norm of nonnegative rows (n, k), and its gradient."""
-    most = np.maximum(u.max(axis=1, keepdims=True), 1e-300)
-    norm = most * np.sum((u / most) ** q, axis=1, keepdims=True) ** (1.0 / q)
+    max_u = np.maximum(u.max(axis=1, keepdims=True), 1e-300)
+    norm = max_u * np.sum((u / max_u) ** q, axis=1, keepdims=True) ** (1.0 / q)
     return norm[:, 0], (u / np.maximum(norm, 1e-300)) ** (q - 1.0)

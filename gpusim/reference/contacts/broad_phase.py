@@ -28,12 +28,12 @@ def search_pairs(w: StepBuffers, step_time: float) -> None:
     """Compute pair_shapes, pair_count and pair_start. Count the pairs that exceed the buffer capacity."""
     c = w.contacts
     assert c is not None
-    place_shapes(w, c, step_time)
+    update_shapes(w, c, step_time)
     world, found = listed_pairs(w, c) if w.model.contact.candidates is not None else swept_pairs(w, c)
     _store(w, c, world, found)
 
 
-def place_shapes(w: StepBuffers, c: ContactWork, step_time: float) -> None:
+def update_shapes(w: StepBuffers, c: ContactWork, step_time: float) -> None:
     """Compute the world poses of all shapes and their widened boxes."""
     pose_shapes(w, c)
     all_bounds(c.shapes, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
@@ -45,9 +45,9 @@ def place_shapes(w: StepBuffers, c: ContactWork, step_time: float) -> None:
 def pose_shapes(w: StepBuffers, c: ContactWork) -> None:
     """Compute the world poses of all shapes."""
     shapes = w.model.contact
-    rotation, turn = w.rotation[:, shapes.body], shapes.turn.reshape(-1, 3, 3)
+    rotation, shape_rotation = w.rotation[:, shapes.body], shapes.rotation.reshape(-1, 3, 3)
     c.shape_position[:] = w.state.arrays["position"][:, shapes.body] + rotations.matvec(rotation, shapes.center)
-    c.shape_rotation[:] = np.matmul(rotation, turn).reshape(*rotation.shape[:2], 9)
+    c.shape_rotation[:] = np.matmul(rotation, shape_rotation).reshape(*rotation.shape[:2], 9)
 
 
 def shape_margin(w: StepBuffers, step_time: float) -> Array:
@@ -59,12 +59,12 @@ def shape_margin(w: StepBuffers, step_time: float) -> Array:
     rate = rotations.matvec(w.inertia_inverse_body.astype(np.float64), rate)
     spin = rotations.norm(rate)[:, b]
     around = rotations.norm(shapes.center) + shapes.radius
-    turning = spin * np.where(around < UNBOUNDED, around, 0.0)
+    rotational_speed = spin * np.where(around < UNBOUNDED, around, 0.0)
     speed = rotations.norm(state["linear_velocity"].astype(np.float64))[:, b]
     acting = np.abs(w.parameters["gravity_scale"][:, b]) * rotations.norm(w.parameters["gravity"])[:, None]
     fall = np.where(w.topology.dynamic[b], acting * step_time, 0.0)
-    reach: Array = 0.5 * w.config.contact_margin + step_time * (speed + turning + fall)
-    return reach
+    widening: Array = 0.5 * w.config.contact_margin + step_time * (speed + rotational_speed + fall)
+    return widening
 
 
 def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> Array:
@@ -126,8 +126,8 @@ def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFi
             i, j = i[near], j[near]
         a, b = np.minimum(order[i], order[j]), np.maximum(order[i], order[j])
         may = may_touch(a, b)
-        places = np.maximum(shapes.manifolds[a[may]], shapes.manifolds[b[may]])
-        found.append(np.stack((a[may], b[may]), axis=-1).repeat(places, axis=0))
+        slots = np.maximum(shapes.manifolds[a[may]], shapes.manifolds[b[may]])
+        found.append(np.stack((a[may], b[may]), axis=-1).repeat(slots, axis=0))
     pairs = np.concatenate([np.zeros((0, 2), np.int64), *found])
     rising: Array = pairs[np.argsort(pairs[:, 0] * shapes.num_shapes + pairs[:, 1])]
     return rising
@@ -140,10 +140,10 @@ def _widest_axis(center: Array) -> int:
 def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
     """Yield index pairs (n, n + 1), ..., (n, n + counts[n]) for every n, in batches of about _TOGETHER."""
     part = np.cumsum(counts) // _TOGETHER
-    for places in np.split(np.arange(counts.size), np.flatnonzero(np.diff(part)) + 1):
-        own = counts[places]
-        first = np.repeat(places, own)
-        step = np.arange(first.size) - np.repeat(np.cumsum(own) - own, own)
+    for indices in np.split(np.arange(counts.size), np.flatnonzero(np.diff(part)) + 1):
+        lengths = counts[indices]
+        first = np.repeat(indices, lengths)
+        step = np.arange(first.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         yield first, first + 1 + step
 
 
@@ -152,9 +152,9 @@ def _store(w: StepBuffers, c: ContactWork, world: Array, found: Array) -> None:
     state, shapes, worlds = w.state.arrays, w.model.contact.num_shapes, np.arange(w.num_worlds)[:, None]
     start = np.searchsorted(world * shapes + found[:, 0], worlds * shapes + np.arange(shapes + 1))
     c.pair_start[:] = start - start[:, :1]
-    place = np.arange(world.size) - start[world, 0]
-    kept = place < c.num_pairs
-    state["pair_shapes"][world[kept], place[kept]] = found[kept]
+    slot = np.arange(world.size) - start[world, 0]
+    fits = slot < c.num_pairs
+    state["pair_shapes"][world[fits], slot[fits]] = found[fits]
     count = c.pair_start[:, -1]
     np.minimum(count, c.num_pairs, out=state["pair_count"])
     np.maximum(state["pair_peak"], count, out=state["pair_peak"])

@@ -107,10 +107,10 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
         member: output for the manifolds of all lists.
     """
     listed = np.flatnonzero(chosen != NO_CONTACT)
-    place = np.select([chosen == OVERFLOW, chosen == ARTICULATED], [colors, colors + 1], chosen)[listed]
-    member[: listed.size] = listed[np.argsort(place, kind="stable")]
+    list_index = np.select([chosen == OVERFLOW, chosen == ARTICULATED], [colors, colors + 1], chosen)[listed]
+    member[: listed.size] = listed[np.argsort(list_index, kind="stable")]
     first[0] = 0
-    first[1:] = np.cumsum(np.bincount(place, minlength=colors + 2))
+    first[1:] = np.cumsum(np.bincount(list_index, minlength=colors + 2))
 
 
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:

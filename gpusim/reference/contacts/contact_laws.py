@@ -71,13 +71,13 @@ def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tu
 
     The force is k d^(3/2), k pi d^2 (R - d/3) or k d.
     """
-    given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
-    stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
+    parameter, root = law[:, STIFFNESS_AT], np.sqrt(depth)
+    stiffness = np.where(parameter > 0.0, parameter, 4.0 / 3.0 * modulus * np.sqrt(radius))
     hertz = law[:, NORMAL_AT] == HERTZ
-    force = np.where(hertz, stiffness * depth * root, given * (np.pi * depth * depth) * (radius - depth / 3.0))
-    slope = np.where(hertz, 1.5 * stiffness * root, given * np.pi * depth * (2.0 * radius - depth))
+    force = np.where(hertz, stiffness * depth * root, parameter * (np.pi * depth * depth) * (radius - depth / 3.0))
+    slope = np.where(hertz, 1.5 * stiffness * root, parameter * np.pi * depth * (2.0 * radius - depth))
     spring = law[:, NORMAL_AT] == SPRING
-    return np.where(spring, given * depth, force), np.where(spring, given, slope)
+    return np.where(spring, parameter * depth, force), np.where(spring, parameter, slope)
 
 
 def soften(
@@ -124,18 +124,18 @@ def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
 
     The radius is a parameter of the law, or sqrt(R d). R is the radius of curvature, and d is the greatest depth.
     """
-    given = law[:, PATCH_AT]
-    wanted = (law[:, FRICTION_AT] == CONTENSOU) & ~(given > 0.0)
-    if not wanted.any():
-        return given
-    depth = np.zeros(given.shape)
+    fixed_radius = law[:, PATCH_AT]
+    from_depth = (law[:, FRICTION_AT] == CONTENSOU) & ~(fixed_radius > 0.0)
+    if not from_depth.any():
+        return fixed_radius
+    depth = np.zeros(fixed_radius.shape)
     for k in range(gap.shape[1]):
         depth = np.where(k < points, max_(depth, -gap[:, k].astype(np.float64)), depth)
-    return np.where(wanted, np.sqrt(radius * depth), given)
+    return np.where(from_depth, np.sqrt(radius * depth), fixed_radius)
 
 
-def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the friction impulse of points, limited to circles of radius ``most``.
+def coulomb(limit: Array, mass: Array, u: Array, p: Array) -> Array:
+    """Return the friction impulse of points, limited to circles of radius ``limit``.
 
     Args:
         most: greatest friction impulse mu p_n, N s, (n,).
@@ -149,42 +149,42 @@ def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     u1, u2 = u[:, 0], u[:, 1]
     det = k11 * k22 - k12 * k12
-    held = np.empty_like(p)
-    held[:, 0] = p[:, 0] - (k22 * u1 - k12 * u2) / det
-    held[:, 1] = p[:, 1] - (k11 * u2 - k12 * u1) / det
-    result = np.where((most > 0.0)[:, None], held, most.dtype.type(0))
-    square = held[:, 0] * held[:, 0] + held[:, 1] * held[:, 1]
-    slides = np.flatnonzero((most > 0.0) & ~(square <= most * most))
+    sticking = np.empty_like(p)
+    sticking[:, 0] = p[:, 0] - (k22 * u1 - k12 * u2) / det
+    sticking[:, 1] = p[:, 1] - (k11 * u2 - k12 * u1) / det
+    result = np.where((limit > 0.0)[:, None], sticking, limit.dtype.type(0))
+    square = sticking[:, 0] * sticking[:, 0] + sticking[:, 1] * sticking[:, 1]
+    slides = np.flatnonzero((limit > 0.0) & ~(square <= limit * limit))
     if slides.size:
-        result[slides] = _on_circle(most[slides], mass[slides], u[slides], p[slides])
+        result[slides] = _on_circle(limit[slides], mass[slides], u[slides], p[slides])
     return result
 
 
-def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
-    real = most.dtype.type
+def _on_circle(limit: Array, mass: Array, u: Array, p: Array) -> Array:
+    real = limit.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     g1, g2 = k11 * p[:, 0] + k12 * p[:, 1] - u[:, 0], k12 * p[:, 0] + k22 * p[:, 1] - u[:, 1]
-    x = max_(np.sqrt(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22), real(0))
+    x = max_(np.sqrt(g1 * g1 + g2 * g2) / limit - real(0.5) * (k11 + k22), real(0))
     for _ in range(FRICTION_PASSES):
         a, c = k11 + x, k22 + x
         # p = r/det(K + x). The code uses r instead of p, to avoid a division by the determinant.
         r1, r2 = c * g1 - k12 * g2, a * g2 - k12 * g1
         square = r1 * r1 + r2 * r2
         bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2
-        x = max_(x + (np.sqrt(square) - most * (a * c - k12 * k12)) * square / (bend * most), real(0))
+        x = max_(x + (np.sqrt(square) - limit * (a * c - k12 * k12)) * square / (bend * limit), real(0))
     # The next lines use the direction of the solution, but not the length.
     t1, t2 = (k22 + x) * g1 - k12 * g2, (k11 + x) * g2 - k12 * g1
-    fit = most / np.sqrt(t1 * t1 + t2 * t2)
+    fit = limit / np.sqrt(t1 * t1 + t2 * t2)
     return np.stack([fit * t1, fit * t2], axis=1)
 
 
-def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
+def regularized(limit: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
     """Return the impulse -g u of regularized friction with g = most/max(|u|, speed). See :func:`coulomb`."""
-    real = most.dtype.type
+    real = limit.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
     size = np.sqrt(u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1])
-    g = most / max_(size, speed)
+    g = limit / max_(size, speed)
     a, b, c = real(1) + k11 * g, k12 * g, real(1) + k22 * g
     scale = real(1) / (a * c - b * b)
     return np.stack([-g * ((c * f1 - b * f2) * scale), -g * ((a * f2 - b * f1) * scale)], axis=1)
@@ -196,7 +196,7 @@ def patch_factors(table: Array, pressure: Array, slide: Array, rim: Array, real:
     ``slide`` is the sliding speed, and ``rim`` the speed of the rim due to spin (m/s).
     """
     s = slide.astype(np.float64) / (slide.astype(np.float64) + rim.astype(np.float64))
-    place = s * (PATCH_NODES - 1)
-    node = np.clip(np.where(np.isfinite(place), place, 0.0).astype(np.int64), 0, PATCH_NODES - 2)
+    position = s * (PATCH_NODES - 1)
+    node = np.clip(np.where(np.isfinite(position), position, 0.0).astype(np.int64), 0, PATCH_NODES - 2)
     low, high = table[pressure, node], table[pressure, node + 1]
-    return (low + (place - node)[:, None] * (high - low)).astype(real)
+    return (low + (position - node)[:, None] * (high - low)).astype(real)

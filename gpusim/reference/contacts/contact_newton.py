@@ -91,8 +91,8 @@ def at_once(w: StepBuffers) -> Array:
     """Return a mask of the worlds that start with Newton's method, without a sweep, (num_worlds,)."""
     m = w.touch.all
     new = w.state.arrays["contact_age"][m.world, m.pair] == 0
-    most = w.real.type(SLIDING_SHARE) * m.friction[:, None] * (m.impulse[..., 0] + m.pushed)
-    slides = (most > 0.0) & (np.vecdot(m.impulse[..., 1:], m.impulse[..., 1:]) >= most * most)
+    limit = w.real.type(SLIDING_SHARE) * m.friction[:, None] * (m.impulse[..., 0] + m.pushed)
+    slides = (limit > 0.0) & (np.vecdot(m.impulse[..., 1:], m.impulse[..., 1:]) >= limit * limit)
     moves = np.zeros(w.num_worlds, bool)
     moves[m.world[((new | slides) & m.exists).any(axis=1)]] = True
     return (w.condensed_count > 0) & (w.condensed_fits | moves)
@@ -115,7 +115,7 @@ class Space:
     """(K, N, 4) indices of the normal impulses that limit a friction impulse. Unused entries have ``weight`` 0."""
     weight: Array
     """(K, N, 4) friction limit per unit of each normal impulse."""
-    least: Array
+    base_limit: Array
     """(K, N) friction limit without normal impulse, N s."""
     scale: Array
     """(K, N) inverse of the velocity change that a unit impulse causes along its own direction."""
@@ -137,24 +137,24 @@ class Space:
 def find_space(w: StepBuffers, worlds: Array) -> Space:
     """Return the unknowns of the worlds in the mask ``worlds`` (num_worlds,), with their current values."""
     world = np.flatnonzero(worlds)
-    place = np.full(w.num_worlds, -1)
-    place[world] = np.arange(world.size)
+    index = np.full(w.num_worlds, -1)
+    index[world] = np.arange(world.size)
     shape = world.size, int(w.condensed_count[world].max())
-    scale, least, compliance, impulse, velocity = (np.zeros(shape, w.real) for _ in range(5))
+    scale, base_limit, compliance, impulse, velocity = (np.zeros(shape, w.real) for _ in range(5))
     s = Space(
         world, [], np.zeros((*shape, 6), w.real), np.full(shape, NONE), np.zeros((*shape, POINTS), np.int64),
-        np.zeros((*shape, POINTS), w.real), least, scale + w.real.type(1), compliance, impulse, velocity,
+        np.zeros((*shape, POINTS), w.real), base_limit, scale + w.real.type(1), compliance, impulse, velocity,
         np.zeros((*shape, shape[1]), w.real),
     )  # fmt: skip
     at = np.zeros(world.size, np.int64)
     for part, members in _members(w):
         rows = members[worlds[part.world[members]]]
         if rows.size:
-            m, own = part.part(rows), place[part.world[rows]]
-            s.parts.append((part, rows, own))
+            m, slot = part.part(rows), index[part.world[rows]]
+            s.parts.append((part, rows, slot))
             twist = contact_rows.relative_twist(m, w.twist) + np.einsum("ncrj,ncr->nj", m.path_y, w.delta[m.world])
-            _enter(s, m, own, at[own], twist)
-            at[own] += contact_numbers(m)
+            _enter(s, m, slot, at[slot], twist)
+            at[slot] += contact_numbers(m)
     _find_response(w, s)
     _scale_torques(s)
     return s
@@ -175,9 +175,9 @@ def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
     return [numbers for numbers in out if numbers[0].size]
 
 
-def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
+def _enter(s: Space, m: Manifolds, slot: Array, first: Array, twist: Array) -> None:
     for rows, number, d, k in _numbers(m, first):
-        at = own[rows], number
+        at = slot[rows], number
         if k >= 0:
             wrench, impulse, bias = m.lever[rows, k, :, d], m.impulse[rows, k, d], m.bias[rows, k, d]
             s.kind[at] = d
@@ -188,7 +188,7 @@ def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> No
                 one = np.ones(rows.size, mass.dtype)
                 load = contact_rows.rubbing_load(mass[:, 0], m.gamma[rows, k], one, (m.soft | m.articulated)[rows])
                 s.loads[(*at, 0)], s.weight[(*at, 0)] = number - d, m.friction[rows] * load
-                s.least[at] = m.friction[rows] * m.pushed[rows, k]
+                s.base_limit[at] = m.friction[rows] * m.pushed[rows, k]
         else:
             axis = m.frame[rows, d]
             wrench, impulse, bias = np.concatenate([0.0 * axis, axis], axis=1), m.torque[rows, d], 0.0
@@ -205,27 +205,27 @@ def _find_response(w: StepBuffers, s: Space) -> None:
     """Compute the velocities that each unit impulse causes."""
     count = s.kind.shape[1]
     owner = np.full(s.kind.shape, -1)
-    for n, (part, rows, own) in enumerate(s.parts):
+    for n, (part, rows, slot) in enumerate(s.parts):
         m = part.part(rows)
-        end = (owner >= 0).sum(axis=1)[own]
+        end = (owner >= 0).sum(axis=1)[slot]
         for j in range(int(contact_numbers(m).max())):
             has = j < contact_numbers(m)
-            owner[own[has], end[has] + j] = n
+            owner[slot[has], end[has] + j] = n
     for j in range(count):
-        moved, turned = np.zeros_like(w.twist), np.zeros_like(w.delta)
-        for n, (part, rows, own) in enumerate(s.parts):
-            pick = owner[own, j] == n
+        moved, delta = np.zeros_like(w.twist), np.zeros_like(w.delta)
+        for n, (part, rows, slot) in enumerate(s.parts):
+            pick = owner[slot, j] == n
             if pick.any():
-                m, wrench = part.part(rows[pick]), s.wrench[own[pick], j]
+                m, wrench = part.part(rows[pick]), s.wrench[slot[pick], j]
                 contact_solve.move_sides(m, wrench, moved, shared=False)
-                turned[m.world] = np.einsum("ncrj,nj->ncr", m.path_z, wrench)
-        for n, (part, rows, own) in enumerate(s.parts):
+                delta[m.world] = np.einsum("ncrj,nj->ncr", m.path_z, wrench)
+        for n, (part, rows, slot) in enumerate(s.parts):
             m = part.part(rows)
-            twist = contact_rows.relative_twist(m, moved) - np.einsum("ncrj,ncr->nj", m.path_y, turned[m.world])
+            twist = contact_rows.relative_twist(m, moved) - np.einsum("ncrj,ncr->nj", m.path_y, delta[m.world])
             for i in range(count):
-                pick = owner[own, i] == n
+                pick = owner[slot, i] == n
                 if pick.any():
-                    s.response[own[pick], i, j] = np.vecdot(s.wrench[own[pick], i], twist[pick])
+                    s.response[slot[pick], i, j] = np.vecdot(s.wrench[slot[pick], i], twist[pick])
     diagonal = np.arange(count)
     s.response[:, diagonal, diagonal] += s.compliance
 
@@ -234,8 +234,8 @@ def _scale_torques(s: Space) -> None:
     """Set ``scale`` for the unknowns that are torques."""
     torque = (s.wrench[..., :3] == 0.0).all(axis=2) & (s.kind != NONE)
     diagonal = np.arange(s.kind.shape[1])
-    own = s.response[:, diagonal, diagonal]
-    greatest = np.maximum(own, np.take_along_axis(own, s.partner, axis=1))
+    diagonal_response = s.response[:, diagonal, diagonal]
+    greatest = np.maximum(diagonal_response, np.take_along_axis(diagonal_response, s.partner, axis=1))
     s.scale = np.where(torque, 1.0 / np.where(torque, greatest, 1.0), s.scale).astype(s.scale.dtype)
 
 
@@ -261,7 +261,7 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
     free = impulse - velocity * s.scale
     normal = s.kind == NORMAL
     pressed = max_(impulse, impulse.dtype.type(0))
-    radius = s.least.copy()
+    radius = s.base_limit.copy()
     for j in range(POINTS):
         radius = radius + s.weight[..., j] * np.take_along_axis(pressed, s.loads[..., j], axis=1)
     single = s.partner == np.arange(s.kind.shape[1])
@@ -284,12 +284,12 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
     change = unit - s.scale[..., None] * s.response
     other_change = np.take_along_axis(change, s.partner[..., None], axis=1)
     other_along = np.where(s.partner == np.arange(count), 0.0, np.take_along_axis(p.along, s.partner, axis=1))
-    own = p.across * (1.0 - p.along * p.along)
-    sliding = unit - own[..., None] * change + (p.across * p.along * other_along)[..., None] * other_change
+    factor = p.across * (1.0 - p.along * p.along)
+    sliding = unit - factor[..., None] * change + (p.across * p.along * other_along)[..., None] * other_change
     for j in range(POINTS):
         pressed = np.take_along_axis(impulse, s.loads[..., j], axis=1) > 0.0
-        share = np.where(pressed, p.along * s.weight[..., j], 0.0)
-        sliding -= share[..., None] * unit[s.loads[..., j]]
+        load_factor = np.where(pressed, p.along * s.weight[..., j], 0.0)
+        sliding -= load_factor[..., None] * unit[s.loads[..., j]]
     state = p.state[..., None]
     rows = np.where(state == SLIDING, sliding, np.where(state == HELD, unit - change, unit))
     rows = rows + np.where(state == RELEASED, 0.0, damping[:, None, None]) * unit
@@ -329,7 +329,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
         A mask of the solved worlds, and the final distances from the projections (N s), each (K,).
     """
     real = s.impulse.dtype
-    solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
+    solved, active = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
     damping = np.full(s.world.size, NEWTON_DAMPING[real], real)
     p, before = project(s, s.impulse, s.velocity), s.impulse
     square = p.square
@@ -337,35 +337,35 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
     bound = np.max(NEWTON_GAIN * np.abs(p.missed) / s.scale, axis=1) + np.max(np.abs(before) / s.scale, axis=1)
     for remaining in range(NEWTON_PASSES + 1)[::-1]:
         load = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
-        wanted, enough = np.maximum(NEWTON_SETTLED[real] * load, tolerance), CONVERGED[real] * load
+        goal, enough = np.maximum(NEWTON_SETTLED[real] * load, tolerance), CONVERGED[real] * load
         stalls = (damping > real.type(NEWTON_MAX_DAMPING)) | (remaining == 0)
         slow = stalls | (square > real.type(NEWTON_SLOW) * last)
-        solved |= going & ((square <= wanted * wanted) | (slow & (square <= enough * enough)))
-        going &= ~solved & ~stalls
-        if not going.any():
+        solved |= active & ((square <= goal * goal) | (slow & (square <= enough * enough)))
+        active &= ~solved & ~stalls
+        if not active.any():
             break
         step = _eliminate(_equations(s, s.impulse, p, damping))
-        better = _search(s, going, step, _move(s, step), square)
+        better = _search(s, active, step, _move(s, step), square)
         damping = np.where(better, damping, damping * real.type(NEWTON_GROWTH))
         p, last = project(s, s.impulse, s.velocity), square
-        square = np.where(going, p.square, square)
+        square = np.where(active, p.square, square)
     solved &= ~(np.max(np.abs(s.impulse - before) / s.scale, axis=1) > bound)
     s.impulse = np.where(s.kind == NORMAL, max_(s.impulse, real.type(0)), s.impulse)
     return solved, np.sqrt(square)
 
 
-def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply ``step`` in the worlds ``going``. Return a mask of the worlds in which the step reduces the error, (K,)."""
-    better, share = np.zeros_like(going), s.impulse.dtype.type(1)
+def _search(s: Space, active: Array, step: Array, moved: Array, square: Array) -> Array:
+    """Apply ``step`` in the worlds ``active``. Return a mask of the worlds whose error decreases, (K,)."""
+    better, fraction = np.zeros_like(active), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
-        trial, velocity = s.impulse - step * share, s.velocity - moved * share
-        closer = going & ~better & (project(s, trial, velocity).square < square)
+        trial, velocity = s.impulse - step * fraction, s.velocity - moved * fraction
+        closer = active & ~better & (project(s, trial, velocity).square < square)
         s.impulse = np.where(closer[:, None], trial, s.impulse)
         s.velocity = np.where(closer[:, None], velocity, s.velocity)
         better |= closer
-        if (better | ~going).all():
+        if (better | ~active).all():
             break
-        share = share * s.impulse.dtype.type(0.5)
+        fraction = fraction * s.impulse.dtype.type(0.5)
     return better
 
 
@@ -388,19 +388,19 @@ def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
     solved[s.world], change[s.world] = done, distance
     load[s.world] = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
     at = np.zeros(s.world.size, np.int64)
-    for part, rows, own in s.parts:
+    for part, rows, slot in s.parts:
         m = part.part(rows)
         wrench = np.zeros((rows.size, 6), w.real)
-        for some, number, d, k in _numbers(m, at[own]):
-            now = s.impulse[own[some], number]
-            wrench[some] += s.wrench[own[some], number] * (now - before[own[some], number])[:, None]
-            keeps = done[own[some]]
+        for some, number, d, k in _numbers(m, at[slot]):
+            now = s.impulse[slot[some], number]
+            wrench[some] += s.wrench[slot[some], number] * (now - before[slot[some], number])[:, None]
+            keeps = done[slot[some]]
             if k >= 0:
                 part.impulse[rows[some][keeps], k, d] = now[keeps]
             else:
                 part.torque[rows[some][keeps], d] = now[keeps]
-        at[own] += contact_numbers(m)
-        wrench = np.where(done[own][:, None], wrench, w.real.type(0))
+        at[slot] += contact_numbers(m)
+        wrench = np.where(done[slot][:, None], wrench, w.real.type(0))
         contact_solve.move_sides(m, wrench, w.twist, shared=False)
         w.delta[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, wrench)
     return solved, change, load

@@ -224,9 +224,9 @@ def _modes(w: StepBuffers, c: ForwardContacts, m: Array, k: Array, point: Array)
     world, shape, impulse, mass = c.world[m], c.shape[m], c.impulse[m, k], c.mass[m, k, 0]
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])
     yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, c.gamma[m, k] / np.where(mass > 0.0, mass, 1.0))
-    most = c.friction[m] * impulse[:, 0] * (1.0 + yielding)
+    limit = c.friction[m] * impulse[:, 0] * (1.0 + yielding)
     ellipse = np.where((law[:, _FRICTION_AT] == TIRE)[:, None], law[:, ELLIPSE_AT], 1.0)
-    slides = np.hypot(*(impulse[:, 1:] / ellipse).T) >= SLIDING_SHARE * most
+    slides = np.hypot(*(impulse[:, 1:] / ellipse).T) >= SLIDING_SHARE * limit
     patch = law[:, _FRICTION_AT] == CODES["LAW_CONTENSOU"]
     if (slides | patch).any():
         speed = _slip_speed(w, world, shape, c.frame[m, 0], point)

@@ -86,7 +86,7 @@ def prepare(w: StepBuffers) -> None:
     if w.touch is None:
         return
     m = w.touch.all
-    arms, gap = _place_points(w, m)
+    arms, gap = _arms_and_gaps(w, m)
     has = m.exists
     m.gap[:] = np.where(has, gap, 0.0)
     middle = np.where(has[..., None, None], arms, 0.0).sum(axis=1) / m.points[:, None, None]
@@ -106,13 +106,13 @@ def prepare(w: StepBuffers) -> None:
 
 def anchors(w: StepBuffers, m: Manifolds) -> Array:
     """Return the vectors from the centers of mass to the points on A and B, world frame (m), (n, 4, 2, 3)."""
-    kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
+    stored = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
     rotation = w.rotation[m.world[:, None], m.body]
     rolls = w.model.contact.rolls[m.shape]
-    return np.where(rolls[:, None, :, None], kept, matvec(rotation[:, None], kept))
+    return np.where(rolls[:, None, :, None], stored, matvec(rotation[:, None], stored))
 
 
-def _place_points(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
+def _arms_and_gaps(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
     """Return the arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps, (n, 4), in m."""
     arms = anchors(w, m)
     center = w.state.arrays["position"][m.world[:, None], m.body]
@@ -121,11 +121,11 @@ def _place_points(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
     gap = dot(normal, apart)
     # The point moves with the body of the rolling surface. The point of the other surface stays opposite.
     rolls = w.model.contact.rolls[m.shape]
-    share = np.where(rolls[:, 0] == rolls[:, 1], 0.5, np.where(rolls[:, 0], 0.0, 1.0))[:, None, None]
+    fraction = np.where(rolls[:, 0] == rolls[:, 1], 0.5, np.where(rolls[:, 0], 0.0, 1.0))[:, None, None]
     along = 0.5 * gap[..., None] * normal
     across = apart - gap[..., None] * normal
-    arms[:, :, 0] += along + share * across
-    arms[:, :, 1] -= along + (1.0 - share) * across
+    arms[:, :, 0] += along + fraction * across
+    arms[:, :, 1] -= along + (1.0 - fraction) * across
     return arms, gap
 
 
@@ -150,11 +150,11 @@ def _start_impulses(w: StepBuffers, m: Manifolds) -> None:
     impulse[..., 0] = max_(impulse[..., 0], real.type(0))
     m.impulse[:] = np.where(m.exists[..., None], impulse, real.type(0))
     torque = to_frame(m, s["pair_torque"][m.world, m.pair].astype(real) * factor[:, None])
-    m.torque[:] = np.where(_turns(m), torque, real.type(0))
+    m.torque[:] = np.where(_has_torque(m), torque, real.type(0))
     m.shear[:] = to_frame(m, s["pair_force"][m.world, m.pair].astype(real) * factor[:, None])[:, 1:]
 
 
-def _turns(m: Manifolds) -> Array:
+def _has_torque(m: Manifolds) -> Array:
     law = m.law[:, contact_laws.FRICTION_AT]
     patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
     rolls = ~patch & (m.rolling > 0.0)
@@ -170,8 +170,8 @@ def to_frame(m: Manifolds, vector: Array) -> Array:
 
 def from_frame(m: Manifolds, vector: Array) -> Array:
     """Transform vectors (n, 3) or (n, 4, 3) from the frame of their manifold to the world frame."""
-    turn = m.frame.swapaxes(-1, -2)
-    return matvec(turn if vector.ndim == 2 else turn[:, None], vector)
+    axes = m.frame.swapaxes(-1, -2)
+    return matvec(axes if vector.ndim == 2 else axes[:, None], vector)
 
 
 def _levers(m: Manifolds) -> None:
@@ -259,17 +259,17 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
     """Return how much the rotations in the first half of the drift change the velocities of points, (n, 3)."""
-    late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
-    late = late.astype(w.real)
-    moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
+    rate_change = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
+    rate_change = rate_change.astype(w.real)
+    moved = cross(rate_change[m.world[:, None], m.body], m.arm + offset[:, None])
     return np.asarray(moved[:, 1] - moved[:, 0])
 
 
 def _rotation_scale(w: StepBuffers, rates: Array) -> Array:
     """Return the factor that reduces the half-step rotation term of fast bodies, (n,)."""
     squares = dot(rates, rates)
-    turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
-    square, one = turns * turns, w.real.type(1)
+    angle = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
+    square, one = angle * angle, w.real.type(1)
     return np.asarray(one / (square * square + one))
 
 
@@ -281,22 +281,24 @@ def _set_bias_points(
     offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
     u, v = velocity_at(before, offset), velocity_at(kicked, offset)
     h_prev = w.h_prev[m.world, 0]
-    goes_on = _continues(w, m, k)
+    continues = _continues(w, m, k)
     half = h / (real(2) * np.where(h_prev > 0.0, h_prev, real(1)))
-    later = half[:, None, None] * ((m.arm + offset[:, None]) - _arm_before(w, m, k))
+    arm_change = half[:, None, None] * ((m.arm + offset[:, None]) - _arm_before(w, m, k))
     rates = w.twist_before[m.world[:, None], m.body][..., 3:]
-    turning, turn_share = cross(rates, later), _rotation_scale(w, rates)
-    bend = turning[:, 1] - turning[:, 0]
-    turn: Array = np.zeros_like(gap)
+    velocity_change, rotation_scale = cross(rates, arm_change), _rotation_scale(w, rates)
+    bend = velocity_change[:, 1] - velocity_change[:, 0]
+    normal_term: Array = np.zeros_like(gap)
     # The code recomputes points on rolling surfaces in every substep, so the normals and the rotations of the bodies
     # are known.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
-        turn = np.where(goes_on & new, turn_share * (half * dot(w.contacts.pair_bend[m.world, m.pair], u)), zero)
+        normal_term = np.where(
+            continues & new, rotation_scale * (half * dot(w.contacts.pair_bend[m.world, m.pair], u)), zero
+        )
     slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
     slip = np.where(contact_tire.tires(m)[:, None], zero, slip)
-    bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
+    bias = to_frame(m, np.where(continues[:, None], rotation_scale[:, None] * bend, zero))
     slop = real(w.config.contact_slop)
     # Within the slop, the normal velocity of points is 0, so that round-off does not change the distribution of loads.
     # Bouncing points and points on bodies with joints have no slop.
@@ -313,10 +315,10 @@ def _set_bias_points(
     sunk = np.where(m.articulated, np.where(rigid, zero, -gap / h), whole)
     held = np.where((sunk > 0.0) & (k < m.points) & ~trial, np.minimum(sunk, carried), zero)
     closes, more = np.where(apart, gap / h, zero), whole - held
-    share = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
+    compliance_ratio = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
     pushes = deep & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h)
-    push = np.where(pushes, np.where(trial, zero, (real(1) + share) * more), -closes)
-    bias[:, 0] = closes - held + bias[:, 0] + turn
+    push = np.where(pushes, np.where(trial, zero, (real(1) + compliance_ratio) * more), -closes)
+    bias[:, 0] = closes - held + bias[:, 0] + normal_term
     bias[:, 1:] += slip[:, 1:]
     impact = contact_laws.impact_speed(w, m.world, m.restitution, gap, dot(normal, u), dot(normal, v))
     has = k < m.points
@@ -344,15 +346,15 @@ def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
     """Return the speed at which a load presses a contact point together because of the compliance (m/s), (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
-    most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
+    min_load = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
-    return softness * np.maximum(most, load)
+    return softness * np.maximum(min_load, load)
 
 
 def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
     """Return whether the state contains a previous arm of the point, (n,)."""
-    goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
-    return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
+    continues = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
+    return np.zeros_like(continues) if w.scheme == "semi_implicit" else continues
 
 
 def _arm_before(w: StepBuffers, m: Manifolds, k: int) -> Array:
@@ -378,22 +380,24 @@ def slip(w: StepBuffers) -> None:
     if w.touch is None:
         return
     m, real, h = w.touch.all, w.real.type, w.real.type(w.h)
-    kept = w.state.arrays["contact_slip"][m.world, m.pair]
+    stored = w.state.arrays["contact_slip"][m.world, m.pair]
     u = to_frame(m, velocity_at(relative_twist(m, w.twist)[:, None], m.offset))
-    slipped = to_frame(m, kept.astype(w.real))
+    slipped = to_frame(m, stored.astype(w.real))
     # The bias includes the velocity from the rotation of the arms, and the correction of the slip.
-    turning = m.bias - real(SLIP_SHARE) * slipped / h
+    rotation_velocity = m.bias - real(SLIP_SHARE) * slipped / h
     # Only Coulomb friction holds a point in place.
-    holds = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
-    slipped = np.where((holds & (_modes(m) == STICKING))[..., None], slipped + h * (u + turning), real(0))
+    is_coulomb = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
+    slipped = np.where(
+        (is_coulomb & (_modes(m) == STICKING))[..., None], slipped + h * (u + rotation_velocity), real(0)
+    )
     slipped[..., 0] = 0.0
     slipped = from_frame(m, slipped)
     # The slip of a tire is in the frame of the wheel.
     tire = np.flatnonzero(contact_tire.tires(m))
     if tire.size:
         part = m.part(tire)
-        most = part.friction * _load(part)[:, 0]
-        bristles = contact_tire.deflect(part, (u + m.bias)[tire, 0, 1:], kept[tire, 0, 1:].astype(w.real), most)
+        limit = part.friction * _load(part)[:, 0]
+        bristles = contact_tire.deflect(part, (u + m.bias)[tire, 0, 1:], stored[tire, 0, 1:].astype(w.real), limit)
         slipped[tire, 0, 1:] = bristles
     _keep(w, "contact_slip", slipped)
     _keep(w, "contact_arm", (m.arm[:, None] + m.offset[:, :, None]).reshape(-1, POINTS, 6))
@@ -426,8 +430,8 @@ def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array
     ``mass`` is the response of the point along the normal.
     """
     one = mass.dtype.type(1)
-    share = gamma / np.where(mass > 0.0, mass, one)
-    return normal * np.where(soft, one, one + share)
+    ratio = gamma / np.where(mass > 0.0, mass, one)
+    return normal * np.where(soft, one, one + ratio)
 
 
 def _load(m: Manifolds) -> Array:

@@ -39,13 +39,13 @@ class Sweep:
     """(n, 6) twist of B relative to A at the center of the manifold."""
     wrench: Array
     """(n, 6) sum of the wrenches so far, about the center of the manifold."""
-    most: Array
+    max_change: Array
     """(n,) greatest change of an impulse."""
 
     def note(self, change: Array) -> None:
-        """Update ``most`` with the impulse changes (n,) of the first n manifolds."""
-        most = self.most[: change.shape[0]]
-        np.maximum(most, np.abs(change), out=most)
+        """Update ``max_change`` with the impulse changes (n,) of the first n manifolds."""
+        max_change = self.max_change[: change.shape[0]]
+        np.maximum(max_change, np.abs(change), out=max_change)
 
     def apply(self, m: Manifolds, wrench: Array) -> None:
         """Add a wrench (n, 6) about the center of each manifold."""
@@ -82,17 +82,17 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
     new[:, 0] = max_(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
     u[:, 1:] += mass[:, 1:3] * (new[:, 0] - old[:, 0])[:, None]
     load = contact_rows.rubbing_load(mass[:, 0], gamma, new[:, 0], m.soft[:n] | m.articulated[:n])
-    most = m.friction[:n] * (load + m.pushed[:n, k])
+    limit = m.friction[:n] * (load + m.pushed[:n, k])
     law = m.law[:n, contact_laws.FRICTION_AT]
     rubs = _which(law == contact_laws.COULOMB)
     if rubs is not None:
-        new[rubs, 1:] = contact_laws.coulomb(most[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
+        new[rubs, 1:] = contact_laws.coulomb(limit[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
     rubs = _which(law == contact_laws.REGULARIZED)
     if rubs is not None:
-        new[rubs, 1:] = contact_laws.regularized(most[rubs], m.speed[:n][rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
+        new[rubs, 1:] = contact_laws.regularized(limit[rubs], m.speed[:n][rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
     rubs = _which(law == contact_tire.TIRE)
     if rubs is not None:
-        new[rubs, 1:] = contact_tire.brush(m.part(slice(n)), rubs, most[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
+        new[rubs, 1:] = contact_tire.brush(m.part(slice(n)), rubs, limit[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
     change = new - old
     old[:] = new
     m.delta[:n, k] += change
@@ -123,10 +123,10 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
     s.note(change)
 
 
-def _hold_rotation(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
+def _apply_rotational_friction(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
     """Apply dry friction against rotation about one axis of the frame. The torque is at most ``arm`` times ``load``."""
-    about, most = m.frame[:, axis], arm * load
-    now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / rotational_response(m, about), -most, most)
+    about, limit = m.frame[:, axis], arm * load
+    now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / rotational_response(m, about), -limit, limit)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
     m.torque[:, axis] = np.where(arm > 0.0, now, m.torque[:, axis])
     _push_torque(m, about, change, s)
@@ -135,13 +135,13 @@ def _hold_rotation(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -
 def sweep_tire(m: Manifolds, s: Sweep) -> None:
     """Solve spinning friction about the normal, camber torque and rolling resistance of tires."""
     load, ahead = total_normal(m), m.frame[:, 1]
-    _hold_rotation(m, 0, m.spinning, load, s)
+    _apply_rotational_friction(m, 0, m.spinning, load, s)
     rate, response = dot(ahead, s.twist[:, 3:]), rotational_response(m, ahead)
     now = contact_tire.camber_torque(m, load, rate, response, m.torque[:, 1])
     change = now - m.torque[:, 1]
     m.torque[:, 1] = now
     _push_torque(m, ahead, change, s)
-    _hold_rotation(m, 2, m.rolling, load, s)
+    _apply_rotational_friction(m, 2, m.rolling, load, s)
 
 
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
@@ -151,15 +151,15 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
     """
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
-        _hold_rotation(m, 0, spinning, load, s)
+        _apply_rotational_friction(m, 0, spinning, load, s)
     if not (rolling > 0.0).any():
         return
-    most = rolling * load
+    limit = rolling * load
     stiff = max_(rotational_response(m, frame[:, 1]), rotational_response(m, frame[:, 2]))
     now = m.torque[:, 1:] - np.matvec(frame[:, 1:], s.twist[:, 3:]) / stiff[:, None]  # type: ignore[call-overload, unused-ignore]
     size = now[:, 0] * now[:, 0] + now[:, 1] * now[:, 1]
-    beyond = size > most * most
-    fit = np.where(beyond, most / np.sqrt(np.where(beyond, size, size.dtype.type(1))), size.dtype.type(1))
+    slides = size > limit * limit
+    fit = np.where(slides, limit / np.sqrt(np.where(slides, size, size.dtype.type(1))), size.dtype.type(1))
     now = np.where((rolling > 0.0)[:, None], fit[:, None] * now, m.torque[:, 1:])
     change = now - m.torque[:, 1:]
     m.torque[:, 1:] = now
@@ -183,10 +183,10 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
     factors = contact_laws.patch_factors(
         patch_table(), pressure, np.where(moves, slide, real(1)), np.where(moves, rim, real(0)), dtype
     )
-    force, torque, least = factors[:, 0], factors[:, 1], real(PATCH_STICK)
+    force, torque, stick_speed = factors[:, 0], factors[:, 1], real(PATCH_STICK)
     min_number = real(contact_laws.min_number(dtype))
-    g = load * force / max_(max_(slide, least * force), min_number)
-    g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), min_number)
+    g = load * force / max_(max_(slide, stick_speed * force), min_number)
+    g_spin = load * patch * patch * torque / max_(max_(rim, stick_speed * torque), min_number)
     along = np.matvec(m.response[:, :3, :3], frame[:, 1])  # type: ignore[call-overload, unused-ignore]
     k = max_(dot(frame[:, 1], along), contact_laws.min_number(dtype)).astype(dtype)
     k_spin = rotational_response(m, frame[:, 0])
@@ -212,16 +212,16 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
         live = busy & (m.passes > k)
         if not live.any():
             break
-        before, s.most = s.most, np.zeros_like(s.most)
+        before, s.max_change = s.max_change, np.zeros_like(s.max_change)
         _some(m, live, s, _sweep_once)
         # The passes of a manifold end when a pass changes its impulses very little.
-        busy &= s.most > s.most.dtype.type(PASS_SETTLED) * greatest_load(m)
-        s.most = np.maximum(before, s.most)
+        busy &= s.max_change > s.max_change.dtype.type(PASS_SETTLED) * greatest_load(m)
+        s.max_change = np.maximum(before, s.max_change)
     patch, tire = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU, contact_tire.tires(m)
     _some(m, patch, s, sweep_patch)
-    turned = (m.spinning > 0.0) | (m.rolling > 0.0)
-    _some(m, ~patch & ~tire & turned, s, sweep_torques)
-    _some(m, tire & (turned | (m.camber[:, 1] > 0.0)), s, sweep_tire)
+    has_torque = (m.spinning > 0.0) | (m.rolling > 0.0)
+    _some(m, ~patch & ~tire & has_torque, s, sweep_torques)
+    _some(m, tire & (has_torque | (m.camber[:, 1] > 0.0)), s, sweep_tire)
 
 
 def _sweep_once(m: Manifolds, s: Sweep) -> None:
@@ -233,10 +233,10 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
     if mask.all():
         solve(m, s)
     elif mask.any():
-        part, own = m.part(mask), Sweep(s.twist[mask], s.wrench[mask], s.most[mask])
-        solve(part, own)
+        part, part_sweep = m.part(mask), Sweep(s.twist[mask], s.wrench[mask], s.max_change[mask])
+        solve(part, part_sweep)
         m.put(mask, part, SOLVED)
-        s.twist[mask], s.wrench[mask], s.most[mask] = own.twist, own.wrench, own.most
+        s.twist[mask], s.wrench[mask], s.max_change[mask] = part_sweep.twist, part_sweep.wrench, part_sweep.max_change
 
 
 def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
@@ -279,7 +279,7 @@ def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
         s = sweep_list(m, w.twist, w.touch.overflow and k == 0)
         if m is not part:
             part.put(mask, m, SOLVED)
-        np.maximum.at(change, m.world, s.most)
+        np.maximum.at(change, m.world, s.max_change)
         np.maximum.at(load, m.world, greatest_load(m))
     return change, load
 

@@ -67,8 +67,8 @@ def _wheels(w: StepBuffers, shape: Array) -> Array:
 def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
     side = _wheels(w, m.shape[at])
     shape = m.shape[at, side]
-    turn = w.model.contact.turn[shape].reshape(-1, 3, 3)
-    return side, shape, np.matvec(w.rotation[m.world[at], m.body[at, side]], turn[:, :, 2])  # type: ignore[call-overload, unused-ignore]
+    rotation = w.model.contact.rotation[shape].reshape(-1, 3, 3)
+    return side, shape, np.matvec(w.rotation[m.world[at], m.body[at, side]], rotation[:, :, 2])  # type: ignore[call-overload, unused-ignore]
 
 
 def rotate_frames(w: StepBuffers, m: Manifolds) -> None:
@@ -97,16 +97,16 @@ def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
     m.rolling[at] = law[:, ROLLING_AT] * radius
     frame, twist, kick = m.frame[at], before[at], w.kick_time[world].astype(np.float64)
     slip = np.matvec(frame[:, 1:], twist[:, :3]) - m.bias[at, 0, 1:]  # type: ignore[call-overload, unused-ignore]
-    kept = w.state.arrays["contact_slip"][world, m.pair[at], 0, 1:].astype(w.real)
+    deflection = w.state.arrays["contact_slip"][world, m.pair[at], 0, 1:].astype(w.real)
     length = law[:, LENGTH_AT]
-    turn = h * speed / length
-    rest = 1.0 + 0.5 * turn * (1.0 + turn / 3.0 * (1.0 + 0.25 * turn))
-    total = 1.0 + turn * rest
-    m.tire_kept[at], m.tire_gain[at] = 1.0 / total, h * rest / total
-    late = (h * rest / total) / (1.0 + 1.0 / total)
+    exponent = h * speed / length
+    series = 1.0 + 0.5 * exponent * (1.0 + exponent / 3.0 * (1.0 + 0.25 * exponent))
+    total = 1.0 + exponent * series
+    m.tire_kept[at], m.tire_gain[at] = 1.0 / total, h * series / total
+    late = (h * series / total) / (1.0 + 1.0 / total)
     fade = 1.0 + TIRE_FADE * TIRE_DAMPING * speed / length
     damper = TIRE_DAMPING / (fade * fade)
-    m.tire_known[at] = kept * (1.0 - damper * speed / length) - late * slip
+    m.tire_known[at] = deflection * (1.0 - damper * speed / length) - late * slip
     m.tire_slope[at] = late + damper
     m.tire_stiffness[at] = kick * law[:, SLIP_AT] / length
     m.tire_shares[at] = 1.0 / law[:, ELLIPSE_AT]
@@ -120,10 +120,10 @@ def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
     m.camber[at, 2] = width
 
 
-def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p: Array) -> Array:
+def brush(m: Manifolds, at: Array | slice, limit: Array, mass: Array, u: Array, p: Array) -> Array:
     """Return the tire friction impulse of manifolds ``at``. For the arguments, see ``coulomb`` in contact_laws.py."""
     known, slope, stiffness = m.tire_known[at], m.tire_slope[at], m.tire_stiffness[at]
-    real = most.dtype.type
+    real = limit.dtype.type
     one, third = real(1), real(1.0 / 3.0)
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
@@ -133,9 +133,9 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
     m11, m12 = slope[:, 0] * k11 * q1, slope[:, 0] * k12 * q2
     m21, m22 = slope[:, 1] * k12 * q1, slope[:, 1] * k22 * q2
     s1, s2 = q1 * m.tire_shares[at, 0], q2 * m.tire_shares[at, 1]
-    small = real(min_number(most.dtype))
-    bound = max_(real(3) * most, small)
-    g = np.ones_like(most)
+    small = real(min_number(limit.dtype))
+    bound = max_(real(3) * limit, small)
+    g = np.ones_like(limit)
     for step in range(TIRE_PASSES + 1):
         a, b, c, d = one + g * m11, g * m12, g * m21, one + g * m22
         det = a * d - b * c
@@ -149,13 +149,13 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
         t1, t2 = (d * t1 - b * t2) / det, (a * t2 - c * t1) / det
         falls = max_((x * s1 * t1 + y * s2 * t2) / max_(x * x + y * y, small), real(0))
         free = max_(one - g * falls, real(TIRE_MIN))
-        g = _share(size / (free * bound), third * falls / free)
+        g = _friction_factor(size / (free * bound), third * falls / free)
     # The passes leave a small error, so limit the impulse to the ellipse.
-    g = g * np.minimum(one, most / max_(g * size, small))
-    return np.where((most > 0.0)[:, None], np.stack([-q1 * g * d1, -q2 * g * d2], axis=1), real(0))
+    g = g * np.minimum(one, limit / max_(g * size, small))
+    return np.where((limit > 0.0)[:, None], np.stack([-q1 * g * d1, -q2 * g * d2], axis=1), real(0))
 
 
-def _share(theta: Array, b: Array) -> Array:
+def _friction_factor(theta: Array, b: Array) -> Array:
     """Return the factor G of the friction force. ``theta`` is theta_0, and ``b`` is beta/3."""
     one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
     c = one + b - theta
@@ -169,7 +169,7 @@ def _share(theta: Array, b: Array) -> Array:
     return np.where(sticks, z + third * away * away, third / np.where(sticks, one, theta - b))
 
 
-def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
+def deflect(m: Manifolds, slip: Array, deflection: Array, limit: Array) -> Array:
     """Return the deflections of the bristles after the drift (m), (n, 2).
 
     Args:
@@ -178,13 +178,13 @@ def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
         kept: deflections before the drift, m, (n, 2).
         most: greatest friction impulse mu p_n, N s, (n,).
     """
-    real = most.dtype.type
-    moved = m.tire_kept * kept + m.tire_gain * slip
-    wanted = m.tire_stiffness * moved * m.tire_shares
-    size = np.sqrt(wanted[:, 0] * wanted[:, 0] + wanted[:, 1] * wanted[:, 1])
-    bound = real(3) * most
-    beyond = size > bound
-    return np.where(beyond, bound / np.where(beyond, size, real(1)), real(1))[:, None] * moved
+    real = limit.dtype.type
+    moved = m.tire_kept * deflection + m.tire_gain * slip
+    force = m.tire_stiffness * moved * m.tire_shares
+    size = np.sqrt(force[:, 0] * force[:, 0] + force[:, 1] * force[:, 1])
+    bound = real(3) * limit
+    exceeds = size > bound
+    return np.where(exceeds, bound / np.where(exceeds, size, real(1)), real(1))[:, None] * moved
 
 
 def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: Array) -> Array:
@@ -198,8 +198,8 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
         old: the torque impulse so far, N m s.
     """
     real = load.dtype.type
-    rest, slope, width = m.camber[:, 0], m.camber[:, 1], m.camber[:, 2]
-    now = (rest - slope * (rate - response * old)) / (real(1) + slope * response)
+    at_rest, slope, width = m.camber[:, 0], m.camber[:, 1], m.camber[:, 2]
+    now = (at_rest - slope * (rate - response * old)) / (real(1) + slope * response)
     size, edge = np.abs(now), load * width * real(1.0 / 6.0)
     lifts = size > edge
     held = real(3) * edge - real(2) * edge * np.sqrt(edge / np.where(lifts, size, real(1)))

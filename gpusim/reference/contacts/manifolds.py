@@ -147,7 +147,7 @@ class Manifolds:
 
 
 SOLVED = ("impulse", "delta", "torque", "shear")
-_WORKED_OUT: dict[str, tuple[int, ...]] = {
+_COMPUTED: dict[str, tuple[int, ...]] = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "tire_known": (2,),
     "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,), "tire_gain": (2,),
@@ -169,7 +169,7 @@ class ContactRows:
     """True if the first list is the overflow."""
     touching: Array
     """(num_worlds,) True if a manifold has points."""
-    kept: dict[str, Array] = field(default_factory=dict)
+    saved: dict[str, Array] = field(default_factory=dict)
     """Saved solution of the sweeps (:meth:`keep`)."""
 
     def keep(self, worlds: Array) -> None:
@@ -177,13 +177,13 @@ class ContactRows:
         mask = worlds[self.all.world]
         for name in SOLVED:
             array = getattr(self.all, name)
-            self.kept.setdefault(name, array.copy())[mask] = array[mask]
+            self.saved.setdefault(name, array.copy())[mask] = array[mask]
 
     def restore(self, worlds: Array) -> None:
         """Restore the saved solution of chosen worlds."""
         mask = worlds[self.all.world]
         for name in SOLVED:
-            getattr(self.all, name)[mask] = self.kept[name][mask]
+            getattr(self.all, name)[mask] = self.saved[name][mask]
 
 
 def gather(w: StepBuffers) -> ContactRows | None:
@@ -193,9 +193,9 @@ def gather(w: StepBuffers) -> ContactRows | None:
     world, pair = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))
     if not world.size:
         return None
-    turn = _turns(c.manifold_color[world, pair], world, w.config.max_colors)
-    order = np.lexsort((pair, world, -s["pair_points"][world, pair], turn))
-    world, pair, turn = world[order], pair[order], turn[order]
+    key = _sweep_keys(c.manifold_color[world, pair], world, w.config.max_colors)
+    order = np.lexsort((pair, world, -s["pair_points"][world, pair], key))
+    world, pair, key = world[order], pair[order], key[order]
     shape = s["pair_shapes"][world, pair]
     body, who = t.body[shape], world[:, None]
     points = s["pair_points"][world, pair]
@@ -203,7 +203,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
     age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
     # New points have no impulse for a warm start, so their manifolds get more passes.
     passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
-    rows = w.solved.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
+    rows = w.solved.shape[1:] if (key >= w.config.max_colors).any() else (0, 0)
     flat = Manifolds(
         world=world,
         pair=pair,
@@ -215,23 +215,23 @@ def gather(w: StepBuffers) -> ContactRows | None:
         points=points,
         passes=passes,
         law=w.pair_tables.law(shape[:, 0], shape[:, 1]),
-        articulated=turn >= w.config.max_colors,
+        articulated=key >= w.config.max_colors,
         path_y=np.zeros((world.size, *rows, 6), w.real),
         path_z=np.zeros((world.size, *rows, 6), w.real),
-        **{name: np.zeros((world.size, *shape), w.real) for name, shape in _WORKED_OUT.items()},
+        **{name: np.zeros((world.size, *shape), w.real) for name, shape in _COMPUTED.items()},
     )
-    edge = np.flatnonzero(np.diff(turn, prepend=turn[0] - 1, append=turn[-1] + 1))
+    edge = np.flatnonzero(np.diff(key, prepend=key[0] - 1, append=key[-1] + 1))
     parts = [flat.part(slice(a, b)) for a, b in zip(edge[:-1], edge[1:], strict=True)]
-    colors = int(np.count_nonzero(turn[edge[:-1]] < w.config.max_colors))
+    colors = int(np.count_nonzero(key[edge[:-1]] < w.config.max_colors))
     touching = np.zeros(w.num_worlds, bool)
     touching[world] = True
-    return ContactRows(flat, parts[:colors], parts[colors:], bool(turn[0] == OVERFLOW), touching)
+    return ContactRows(flat, parts[:colors], parts[colors:], bool(key[0] == OVERFLOW), touching)
 
 
-def _turns(color: Array, world: Array, max_colors: int) -> Array:
+def _sweep_keys(color: Array, world: Array, max_colors: int) -> Array:
     """Return keys that sort the manifolds into the order of the sweeps."""
-    turn = color.astype(np.int64)
+    key = color.astype(np.int64)
     articulated = np.flatnonzero(color == ARTICULATED)
     number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])
-    turn[articulated] = max_colors + number
-    return turn
+    key[articulated] = max_colors + number
+    return key

@@ -39,32 +39,32 @@ def find_manifolds(w: StepBuffers) -> None:
     c, state = w.contacts, w.state.arrays
     assert c is not None
     state["pair_points"][:] = 0
-    world, place = np.nonzero(np.arange(c.num_pairs) < state["pair_count"][:, None])
+    world, slot = np.nonzero(np.arange(c.num_pairs) < state["pair_count"][:, None])
     if not world.size:
         return
-    pair = state["pair_shapes"][world, place]
+    pair = state["pair_shapes"][world, slot]
     old = pairs_before(c, w.model.contact.num_shapes, world, pair)
     guess = np.where((old >= 0)[:, None], c.before_pair_guess[world, old], 0.0)
     margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
-    met = FoundManifolds(world.size)
-    find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
-    met.take(_places(c, met, world, pair, old))
-    state["pair_guess"][world, place] = guess
-    state["pair_points"][world, place] = met.count
+    new = NarrowPhaseResult(world.size)
+    find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *new.arrays)
+    new.take(_match_manifolds(c, new, world, pair, old))
+    state["pair_guess"][world, slot] = guess
+    state["pair_points"][world, slot] = new.count
     for side in (0, 1):
-        met.keep_anchors(w, world, pair[:, side], side)
+        new.keep_anchors(w, world, pair[:, side], side)
     for name in _OF_POINTS:
-        state[name][world, place] = 0
-    touching = np.flatnonzero(met.count)
-    match_pairs(w, c, world[touching], place[touching], old[touching], met.normal[touching])
-    n, k = np.nonzero(np.arange(POINTS) < met.count[:, None])
-    at = world[n], place[n], k
-    state["contact_feature"][at] = met.feature[n, k]
-    state["contact_anchor"][at] = met.anchor[n, k]
+        state[name][world, slot] = 0
+    touching = np.flatnonzero(new.count)
+    match_pairs(w, c, world[touching], slot[touching], old[touching], new.normal[touching])
+    n, k = np.nonzero(np.arange(POINTS) < new.count[:, None])
+    at = world[n], slot[n], k
+    state["contact_feature"][at] = new.feature[n, k]
+    state["contact_anchor"][at] = new.anchor[n, k]
     match_points(w, c, at, old[n])
 
 
-class FoundManifolds:
+class NarrowPhaseResult:
     """Result of the narrow phase for a list of pairs."""
 
     def __init__(self, pairs: int) -> None:
@@ -92,8 +92,8 @@ class FoundManifolds:
         shapes = w.model.contact
         b = shapes.body[shape]
         arm = self.points[side] - w.state.arrays["position"][world, b][:, None]
-        own = rotations.matvec(w.rotation[world, b].swapaxes(-1, -2)[:, None], arm)
-        self.anchor[..., 3 * side : 3 * side + 3] = np.where(shapes.rolls[shape][:, None, None], arm, own)
+        local = rotations.matvec(w.rotation[world, b].swapaxes(-1, -2)[:, None], arm)
+        self.anchor[..., 3 * side : 3 * side + 3] = np.where(shapes.rolls[shape][:, None, None], arm, local)
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
@@ -106,24 +106,24 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
         number: Array = (world * num_shapes + pair[:, 0]) * num_shapes + pair[:, 1]
         return number
 
-    known, wanted = key(old_world, c.before_pair_shapes[old_world, old_slot]), key(world, pair)
-    first = np.searchsorted(wanted, wanted)
-    at = np.minimum(np.searchsorted(known, wanted) + np.arange(wanted.size) - first, known.size - 1)
-    return np.where(known[at] == wanted, old_slot[at], -1)
+    known, keys = key(old_world, c.before_pair_shapes[old_world, old_slot]), key(world, pair)
+    first = np.searchsorted(keys, keys)
+    at = np.minimum(np.searchsorted(known, keys) + np.arange(keys.size) - first, known.size - 1)
+    return np.where(known[at] == keys, old_slot[at], -1)
 
 
-def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old: Array) -> Array:
+def _match_manifolds(c: ContactWork, new: NarrowPhaseResult, world: Array, pair: Array, old: Array) -> Array:
     """Match each previous manifold with a new manifold of the same pair. Return the index of the new manifold, (n,)."""
     source = np.arange(world.size)
-    for first, most in runs(world, pair):
-        if most == 1:
+    for first, count in runs(world, pair):
+        if count == 1:
             continue
-        places, k = np.arange(first, first + most), world[first]
-        found = np.count_nonzero(met.count[places])
-        had = (old[places] >= 0) & (c.before_pair_points[k, old[places]] > 0)
-        near = met.normal[places[:found]] @ c.before_pair_normal[k, old[places]].T
+        slots, k = np.arange(first, first + count), world[first]
+        found = np.count_nonzero(new.count[slots])
+        had = (old[slots] >= 0) & (c.before_pair_points[k, old[slots]] > 0)
+        near = new.normal[slots[:found]] @ c.before_pair_normal[k, old[slots]].T
         near[:, ~had] = -np.inf
-        taken = np.full(most, -1)
+        taken = np.full(count, -1)
         free = list(range(found))
         while free and np.isfinite(near).any():
             i, j = np.unravel_index(np.argmax(near), near.shape)
@@ -131,19 +131,19 @@ def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old:
             free.remove(int(i))
             near[i], near[:, j] = -np.inf, -np.inf
         empty = np.flatnonzero(taken < 0)
-        taken[empty] = [*free, *range(found, most)]
-        source[places] = first + taken
+        taken[empty] = [*free, *range(found, count)]
+        source[slots] = first + taken
     return source
 
 
-def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
+def match_pairs(w: StepBuffers, c: ContactWork, world: Array, slot: Array, old: Array, normal: Array) -> None:
     """Copy the data of touching pairs from the previous step, and store the changes of the normals."""
-    state, at = w.state.arrays, (world, place)
-    met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
-    c.pair_bend[at] = np.where(met, normal - c.before_pair_normal[world, old], 0.0)
+    state, at = w.state.arrays, (world, slot)
+    matched = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
+    c.pair_bend[at] = np.where(matched, normal - c.before_pair_normal[world, old], 0.0)
     state["pair_normal"][at] = normal
-    state["pair_force"][at] = np.where(met, c.before_pair_force[world, old], 0.0)
-    state["pair_torque"][at] = np.where(met, c.before_pair_torque[world, old], 0.0)
+    state["pair_force"][at] = np.where(matched, c.before_pair_force[world, old], 0.0)
+    state["pair_torque"][at] = np.where(matched, c.before_pair_torque[world, old], 0.0)
 
 
 def match_points(w: StepBuffers, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
@@ -153,11 +153,11 @@ def match_points(w: StepBuffers, c: ContactWork, at: tuple[Array, Array, Array],
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
     rolls: Array = w.model.contact.rolls[state["pair_shapes"][at[:2]]]
     near: Array = np.where(rolls.any(axis=1, keepdims=True), _nearest(w, c, at, old, rolls, existed, same), same)
-    goes_on: Array = np.asarray(np.any(same & near, axis=1))
+    continues: Array = np.asarray(np.any(same & near, axis=1))
     takes, near_one = np.asarray(near.any(axis=1)), (world, old, np.argmax(near, axis=1))
     state["contact_mode"][at] = FLIGHT
-    state["contact_age"][at] = np.where(goes_on, c.before_contact_age[near_one], 0)
-    for name, taken in (("contact_impulse", takes), ("contact_slip", takes), ("contact_arm", goes_on)):
+    state["contact_age"][at] = np.where(continues, c.before_contact_age[near_one], 0)
+    for name, taken in (("contact_impulse", takes), ("contact_slip", takes), ("contact_arm", continues)):
         state[name][at] = np.where(taken[:, None], c.arrays[f"before_{name}"][near_one], 0.0)
     # The bristles of a tire keep their deflection at the seams of a surface.
     seam = ~takes & existed[:, 0] & tire_pairs(w, state["pair_shapes"][at[:2]])
@@ -174,20 +174,20 @@ def _nearest(
     same: Array,
 ) -> Array:
     """Return a mask of the nearest previous point, for each point on a rolling surface, (n, 4)."""
-    world, place, k = at
-    arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)
+    world, slot, k = at
+    arm = w.state.arrays["contact_anchor"][world, slot].reshape(-1, POINTS, 1, 2, 3)
     before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)
     apart = arm - before
     squares = apart[..., 0] * apart[..., 0] + apart[..., 1] * apart[..., 1] + apart[..., 2] * apart[..., 2]
     far = np.where(rolls[:, 0, None, None], squares[..., 0], 0.0) + np.where(
         rolls[:, 1, None, None], squares[..., 1], 0.0
     )
-    here = np.arange(POINTS) < w.state.arrays["pair_points"][world, place][:, None]
+    here = np.arange(POINTS) < w.state.arrays["pair_points"][world, slot][:, None]
     far = np.where(existed[:, None, :] & here[:, :, None], far, np.inf)
     n = np.arange(len(k))
     best = np.argmin(far[n, k], axis=1)
     back = np.argmin(far[n, :, best], axis=1)
-    size = w.model.contact.size[w.state.arrays["pair_shapes"][world, place], 0]
+    size = w.model.contact.size[w.state.arrays["pair_shapes"][world, slot], 0]
     squares_of = np.where(rolls, size * size, 0.0)
     neighbor = (far[n, k, best] <= squares_of[:, 0] + squares_of[:, 1])[:, None] | same
     return (np.arange(POINTS) == best[:, None]) & (back == k)[:, None] & existed[n, best][:, None] & neighbor

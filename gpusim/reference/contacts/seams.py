@@ -55,14 +55,14 @@ def judge(w: StepBuffers) -> None:
     seams = w.model.contact.seams
     c.pair_seam[:] = 0
     for world, count in enumerate(s["pair_count"]):
-        view = _View(w, world, _places(s["pair_shapes"][world, :count], s["pair_points"][world]))
-        for pair, places in view.places.items():
+        view = _View(w, world, _manifolds_by_pair(s["pair_shapes"][world, :count], s["pair_points"][world]))
+        for pair, by_pair in view.by_pair.items():
             sides = [side for side in (0, 1) if seams[pair[side]]]
-            for m in places:
-                c.pair_seam[world, m] = np.bitwise_or.reduce([0, *(view.goes(m, side) for side in sides)])
+            for m in by_pair:
+                c.pair_seam[world, m] = np.bitwise_or.reduce([0, *(view.marks(m, side) for side in sides)])
 
 
-def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], list[int]]:
+def _manifolds_by_pair(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], list[int]]:
     """Return the indices of the manifolds with points for every pair of shapes, ascending."""
     found: dict[tuple[int, int], list[int]] = {}
     for m, (a, b) in enumerate(pair_shapes):
@@ -82,16 +82,16 @@ def drop(w: StepBuffers) -> None:
             c.pair_bend[world, m] += n - s["pair_normal"][world, m]
             s["pair_normal"][world, m] = n
         here = np.arange(s["pair_points"][world, m])
-        kept = here[(c.pair_seam[world, m] >> here & 1) == 0]
+        remaining = here[(c.pair_seam[world, m] >> here & 1) == 0]
         for name in _POINT_NAMES:
             row = s[name][world, m]
-            row[: kept.size] = row[kept]
-            row[kept.size :] = FLIGHT if name == "contact_mode" else 0
-        s["pair_points"][world, m] = kept.size
-        if not kept.size:
+            row[: remaining.size] = row[remaining]
+            row[remaining.size :] = FLIGHT if name == "contact_mode" else 0
+        s["pair_points"][world, m] = remaining.size
+        if not remaining.size:
             for name in ("pair_normal", "pair_force", "pair_torque"):
                 s[name][world, m] = 0
-    _hand_over(w, c)
+    _transfer_tire_state(w, c)
 
 
 def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
@@ -99,46 +99,46 @@ def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
     face = face_normal(w, tile, points, normal)
     lean = normal - face
     sine = float(np.linalg.norm(lean))
-    leans = sine > SEAM_LEAN and normal @ face >= SEAM_CONE
-    n = face + SEAM_STEEP / sine * lean if leans else normal
+    tilted = sine > SEAM_LEAN and normal @ face >= SEAM_CONE
+    n = face + SEAM_STEEP / sine * lean if tilted else normal
     level = points @ n
     lower = level < level.max() - SEAM_LEAN * w.model.contact.seam_reach[tile]
     bare = ~np.array([_covered(w, tile, x, n) for x in points])
-    if np.any(bare & ~(lower & (leans or isinstance(_shape(w, tile), HeightField)))):
+    if np.any(bare & ~(lower & (tilted or isinstance(_shape(w, tile), HeightField)))):
         return SEAM_KEPT
-    return SEAM_CORRECTED if leans and bare.any() else SEAM_DROPPED
+    return SEAM_CORRECTED if tilted and bare.any() else SEAM_DROPPED
 
 
 def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Array:
     """Return the face normal of the tile that is nearest to ``normal``, at points (n, 3), in the body's frame."""
     t, shape = w.model.contact, _shape(w, tile)
-    turn = t.turn[tile].reshape(3, 3)
+    rotation = t.rotation[tile].reshape(3, 3)
     if isinstance(shape, HalfSpace):
-        return np.asarray(turn[:, 2])
+        return np.asarray(rotation[:, 2])
     if isinstance(shape, HeightField):
-        return np.asarray(turn @ _slope(shape, turn.T @ (points[np.argmax(points @ normal)] - t.center[tile])))
+        return np.asarray(rotation @ _slope(shape, rotation.T @ (points[np.argmax(points @ normal)] - t.center[tile])))
     faces = shape.faces.normal
-    return np.asarray(turn @ faces[np.argmax(faces @ (turn.T @ normal))])
+    return np.asarray(rotation @ faces[np.argmax(faces @ (rotation.T @ normal))])
 
 
-def _hand_over(w: StepBuffers, c: ContactWork) -> None:
+def _transfer_tire_state(w: StepBuffers, c: ContactWork) -> None:
     """Transfer bristles and impulses of tires that have moved from one tile to another."""
     s, contact = w.state.arrays, w.model.contact
-    world, place = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
+    world, slot = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
     if not world.size:
         return
-    shapes = s["pair_shapes"][world, place]
-    own = pairs_before(c, contact.num_shapes, world, shapes)
-    fresh = (s["pair_points"][world, place] > 0) & ~((own >= 0) & (c.before_pair_points[world, own] > 0))
+    shapes = s["pair_shapes"][world, slot]
+    old_index = pairs_before(c, contact.num_shapes, world, shapes)
+    fresh = (s["pair_points"][world, slot] > 0) & ~((old_index >= 0) & (c.before_pair_points[world, old_index] > 0))
     fresh &= tire_pairs(w, shapes)
-    for k, m in zip(world[fresh], place[fresh], strict=True):
-        before = _places(c.before_pair_shapes[k, : c.before_count[k]], c.before_pair_points[k])
+    for k, m in zip(world[fresh], slot[fresh], strict=True):
+        before = _manifolds_by_pair(c.before_pair_shapes[k, : c.before_count[k]], c.before_pair_points[k])
         a, b = (int(i) for i in s["pair_shapes"][k, m])
         near = [*(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
         for old in (old for pair in near for old in before.get(pair, [])):
             # If the pair with the other tile has several manifolds, use the manifold with the same normal.
-            turned = abs(float(c.before_pair_normal[k, old] @ s["pair_normal"][k, m])) < SEAM_CONE
-            if turned and contact.manifolds[c.before_pair_shapes[k, old]].max() > 1:
+            differs = abs(float(c.before_pair_normal[k, old] @ s["pair_normal"][k, m])) < SEAM_CONE
+            if differs and contact.manifolds[c.before_pair_shapes[k, old]].max() > 1:
                 continue
             s["contact_impulse"][k, m, 0] = c.before_contact_impulse[k, old, 0]
             s["contact_slip"][k, m, 0] = c.before_contact_slip[k, old, 0]
@@ -149,8 +149,8 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
 class _View:
     """Manifolds of one world, by pair of shapes."""
 
-    def __init__(self, w: StepBuffers, world: int, places: dict[tuple[int, int], list[int]]) -> None:
-        self.w, self.world, self.places = w, world, places
+    def __init__(self, w: StepBuffers, world: int, by_pair: dict[tuple[int, int], list[int]]) -> None:
+        self.w, self.world, self.by_pair = w, world, by_pair
         self.s = {name: w.state.arrays[name][world] for name in ("pair_shapes", "pair_points", "pair_normal")}
         self.anchor = w.state.arrays["contact_anchor"][world]
 
@@ -175,25 +175,25 @@ class _View:
         """Return the result of the seam check for manifold m, with the neighbors of the shape on one side."""
         return verdict(self.w, int(self.s["pair_shapes"][m, side]), self.points(m, side), self.normal(m, side))
 
-    def goes(self, m: int, side: int) -> int:
+    def marks(self, m: int, side: int) -> int:
         """Return bits that mark the points to remove and the normal to replace in manifold m."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
-        near = [(n, k, int(n > other)) for n in neighbors for k in self.places.get(_ordered(n, other), [])]
+        near = [(n, k, int(n > other)) for n in neighbors for k in self.by_pair.get(_ordered(n, other), [])]
         found = self.verdict(m, side) if near else SEAM_KEPT
         if found == SEAM_DROPPED:
             firm = [(k, at) for _, k, at in near if k < m or self.verdict(k, at) != SEAM_DROPPED]
-            return 0 if all(self.towers(m, side, k, at) for k, at in firm) else _ALL
+            return 0 if all(self.rises_steeply(m, side, k, at) for k, at in firm) else _ALL
         return int(np.bitwise_or.reduce([found << side, *(self.shared(m, side, *each) for each in near)]))
 
-    def towers(self, m: int, side: int, k: int, at: int) -> bool:
+    def rises_steeply(self, m: int, side: int, k: int, at: int) -> bool:
         """Return whether the shape on one side rises above the contact plane of manifold k by more than 45 degrees."""
         tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
         look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
         height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
         around = x + height * n + _DIAGONAL * look * _around(self.w, tile, n)
-        return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
+        return any(_is_near(self.w, tile, x_near, SEAM_FACE * look) for x_near in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
         """Return bits that mark points to remove from manifold m, because manifold k contains the same points."""
@@ -204,10 +204,10 @@ class _View:
         if self.normal(m, side) @ self.normal(k, at) < SEAM_CONE:
             return 0
         tile = int(shapes[m, side])
-        reach = min(t.seam_reach[tile], t.seam_reach[n])
-        within = [_holds(w, n, x, reach) for x in self.points(m, side)]
-        beyond = not all(_holds(w, tile, x, reach) for x in self.points(k, at))
-        if not any(within) or not (beyond or (all(within) and k < m)) or self.verdict(k, at) == SEAM_DROPPED:
+        tolerance = min(t.seam_reach[tile], t.seam_reach[n])
+        within = [_is_near(w, n, x, tolerance) for x in self.points(m, side)]
+        outside = not all(_is_near(w, tile, x, tolerance) for x in self.points(k, at))
+        if not any(within) or not (outside or (all(within) and k < m)) or self.verdict(k, at) == SEAM_DROPPED:
             return 0
         return sum(1 << i for i, here in enumerate(within) if here)
 
@@ -219,33 +219,33 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 def _covered(w: StepBuffers, tile: int, x: Array, n: Array) -> bool:
     """Return whether neighbors of a tile cover the point x with the outward normal n."""
     t = w.model.contact
-    reach = t.seam_reach
-    near = [(i, min(reach[tile], reach[i])) for i in t.seams[tile]]
-    if not any(_holds(w, i, x, space) and _rises(w, i, x, n, space) for i, space in near):
+    tolerance = t.seam_reach
+    near = [(i, min(tolerance[tile], tolerance[i])) for i in t.seams[tile]]
+    if not any(_is_near(w, i, x, space) and _rises(w, i, x, n, space) for i, space in near):
         return False
-    look = SEAM_LOOK * reach[tile]
-    for place in x + look * _around(w, tile, n):
-        if _holds(w, tile, place, SEAM_FACE * look) and not any(_holds(w, i, place, space) for i, space in near):
+    look = SEAM_LOOK * tolerance[tile]
+    for x_near in x + look * _around(w, tile, n):
+        if _is_near(w, tile, x_near, SEAM_FACE * look) and not any(_is_near(w, i, x_near, space) for i, space in near):
             return False
     return True
 
 
 def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
     """Return eight directions perpendicular to a normal, (8, 3)."""
-    turn = w.model.contact.turn[tile].reshape(3, 3)
-    n = turn.T @ normal
+    rotation = w.model.contact.rotation[tile].reshape(3, 3)
+    n = rotation.T @ normal
     e = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
     e = e / np.linalg.norm(e)
     f = np.cross(e, n)
     d = _DIAGONAL
     around = np.array([e, d * e + d * f, f, d * f - d * e, -e, -d * e - d * f, -f, d * e - d * f])
-    return np.asarray(around @ turn.T)
+    return np.asarray(around @ rotation.T)
 
 
-def _holds(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
+def _is_near(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
     """Return whether the distance between a point and a tile is at most ``space`` (m)."""
     t, shape = w.model.contact, _shape(w, tile)
-    y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
+    y = t.rotation[tile].reshape(3, 3).T @ (x - t.center[tile])
     if isinstance(shape, HalfSpace):
         return bool(y[2] <= space)
     if isinstance(shape, HeightField):
@@ -258,8 +258,8 @@ def _holds(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
 def _rises(w: StepBuffers, tile: int, x: Array, n: Array, space: float) -> bool:
     """Return whether a tile extends beyond the plane through x that is perpendicular to n."""
     t, shape = w.model.contact, _shape(w, tile)
-    turn = t.turn[tile].reshape(3, 3)
-    y, out = turn.T @ (x - t.center[tile]), turn.T @ n
+    rotation = t.rotation[tile].reshape(3, 3)
+    y, out = rotation.T @ (x - t.center[tile]), rotation.T @ n
     if isinstance(shape, HalfSpace):
         return bool(out[2] < 0.0 or np.hypot(out[0], out[1]) > SEAM_LEAN)
     if isinstance(shape, HeightField):
@@ -314,14 +314,14 @@ def _corners_around(shape: HeightField, y: Array, space: float) -> Array:
     slack = space / spacing
     low = np.clip(at - slack, 0, last - 1).astype(int)
     high = np.clip(at + slack, 0, last - 1).astype(int)
-    least = -float(slack.max())
+    lower = -float(slack.max())
     found = []
     for row in range(low[1], high[1] + 1):
         for column in range(low[0], high[0] + 1):
             u, v = at[0] - column, at[1] - row
-            if min(1.0 - u, u - v, v) >= least:
+            if min(1.0 - u, u - v, v) >= lower:
                 found += [(column, row), (column + 1, row), (column + 1, row + 1)]
-            if min(1.0 - v, u, v - u) >= least:
+            if min(1.0 - v, u, v - u) >= lower:
                 found += [(column, row), (column + 1, row + 1), (column, row + 1)]
     grid = np.array(found)
     return np.column_stack([(grid - 0.5 * last) * spacing, shape.heights[grid[:, 1], grid[:, 0]]])

@@ -27,53 +27,53 @@ class SearchDirection:
         self._twist_direction, self._delta_direction = np.zeros_like(w.twist), np.zeros_like(w.delta)
         self._before = np.zeros(w.num_worlds)
         m = w.touch.all
-        own = live[m.world]
-        m.direction[own] = m.whole_direction[own] = 0.0
-        m.whole_swept[own] = np.hstack([m.torque, m.shear])[own]
+        mask = live[m.world]
+        m.direction[mask] = m.whole_direction[mask] = 0.0
+        m.whole_swept[mask] = np.hstack([m.torque, m.shear])[mask]
 
     def extend(self, w: StepBuffers, live: Array) -> None:
         """Step along the search direction between two sweeps, in the worlds of the mask ``live``."""
         square = self._squares(w)
-        share = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
-        self._before, share = square, share.astype(w.real)
-        self._points(w, live, share)
-        self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, share)
-        self._delta_direction = self._array(w.delta, self._delta, self._delta_direction, live, share)
+        betas = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
+        self._before, betas = square, betas.astype(w.real)
+        self._points(w, live, betas)
+        self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, betas)
+        self._delta_direction = self._array(w.delta, self._delta, self._delta_direction, live, betas)
 
     @staticmethod
     def _squares(w: StepBuffers) -> Array:
         """Return the squared norm |g|^2 of the impulse changes in the last sweep, (num_worlds,)."""
         m = w.touch.all
-        total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
+        total, weighted = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
         for k in range(POINTS):
             size = m.mass[:, k, 0] * np.vecdot(m.delta[:, k], m.delta[:, k])
-            own = own + np.where(k < m.points, size, w.real.type(0))
-        np.add.at(total, m.world, own.astype(np.float64))
+            weighted = weighted + np.where(k < m.points, size, w.real.type(0))
+        np.add.at(total, m.world, weighted.astype(np.float64))
         return total
 
     @staticmethod
-    def _points(w: StepBuffers, live: Array, share: Array) -> None:
+    def _points(w: StepBuffers, live: Array, betas: Array) -> None:
         m = w.touch.all
-        beta = share[m.world][:, None, None]
+        beta = betas[m.world][:, None, None]
         pick = (live[m.world][:, None] & m.exists)[..., None]
-        course = beta * m.direction
-        further = np.where(beta > 0.0, course + m.delta, w.real.type(0))
-        m.impulse[:] = np.where(pick, m.impulse + course, m.impulse)
-        m.direction[:] = np.where(pick, further, m.direction)
+        step = beta * m.direction
+        new_direction = np.where(beta > 0.0, step + m.delta, w.real.type(0))
+        m.impulse[:] = np.where(pick, m.impulse + step, m.impulse)
+        m.direction[:] = np.where(pick, new_direction, m.direction)
         pick, beta, now = live[m.world][:, None], beta[:, 0], np.hstack([m.torque, m.shear])
-        course = beta * m.whole_direction
-        further = np.where(beta > 0.0, course + (now - m.whole_swept), w.real.type(0))
-        m.whole_direction[:] = np.where(pick, further, m.whole_direction)
-        m.whole_swept[:] = np.where(pick, now + course, m.whole_swept)
+        step = beta * m.whole_direction
+        new_direction = np.where(beta > 0.0, step + (now - m.whole_swept), w.real.type(0))
+        m.whole_direction[:] = np.where(pick, new_direction, m.whole_direction)
+        m.whole_swept[:] = np.where(pick, now + step, m.whole_swept)
         m.torque[:] = np.where(pick, m.whole_swept[:, :3], m.torque)
         m.shear[:] = np.where(pick, m.whole_swept[:, 3:], m.shear)
 
     @staticmethod
-    def _array(values: Array, before: Array, course: Array, live: Array, share: Array) -> Array:
+    def _array(values: Array, before: Array, direction: Array, live: Array, betas: Array) -> Array:
         """Move ``values`` along the search direction, update ``before``, and return the new search direction."""
-        beta, pick = share[:, None, None], live[:, None, None]
-        moved = beta * course
-        further = np.where(beta > 0.0, moved + (values - before), values.dtype.type(0))
+        beta, pick = betas[:, None, None], live[:, None, None]
+        moved = beta * direction
+        new_direction = np.where(beta > 0.0, moved + (values - before), values.dtype.type(0))
         values[:] = np.where(pick, values + moved, values)
         before[:] = np.where(pick, values, before)
-        return np.where(pick, further, course)
+        return np.where(pick, new_direction, direction)

@@ -39,7 +39,7 @@ def off_diagonal(w: StepBuffers) -> Array:
     return np.where(np.eye(w.topology.block, dtype=bool), w.real.type(0.0), w.coupled_gamma)
 
 
-def give(w: StepBuffers, impulse: Array) -> Array:
+def off_diagonal_product(w: StepBuffers, impulse: Array) -> Array:
     """Return G p for impulses p (num_worlds, constraints, block). The product ignores the diagonal of G."""
-    own = impulse[:, w.topology.coupled_constraint]
-    return np.asarray(np.matmul(off_diagonal(w), own[..., None])[..., 0])
+    coupled = impulse[:, w.topology.coupled_constraint]
+    return np.asarray(np.matmul(off_diagonal(w), coupled[..., None])[..., 0])

@@ -42,14 +42,14 @@ def curvature(w: StepBuffers) -> None:
     if not slow.all():
         w.midpoint = midpoint_rate(w, w.twist)
         if w.topology.num_elements:
-            operator = _turn_operators(w)
+            operator = _rotation_operators(w)
             if layout.dots.stop > layout.dots.start:
                 _dot_bias(w, operator)
             if layout.spins.stop > layout.spins.start:
                 _spin_bias(w, operator)
             if w.topology.line.length.size:
                 _line_bias(w, operator)
-            _limit_large_turns(w)
+            _reduce_bias_of_large_rotations(w)
             straight = slow[:, w.topology.element_body_a] & slow[:, w.topology.element_body_b]
             straight[:, w.layout.lines] = False
             w.element_bias[straight] = 0.0
@@ -67,8 +67,8 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
 
     Newton passes solve I Omega - exp(-h/2 [Omega]x) l = 0 in the body frame. l = I R^T omega is the angular momentum.
     """
-    back = w.rotation_real.swapaxes(-1, -2)
-    momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))
+    transposed = w.rotation_real.swapaxes(-1, -2)
+    momentum = matvec(w.inertia, matvec(transposed, twist[..., 3:]))
     rate = midpoint_passes(w.inertia, momentum, w.real.type(0.5 * w.h))
     constant = is_round(w) | is_slow(w, twist)
     return np.where(constant[..., None], twist[..., 3:], matvec(w.rotation_real, rate))
@@ -86,8 +86,8 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
         factor = 2.0 / (1.0 + tangent * tangent * square)
         cross = rotations.skew(t)
         first = matvec(cross, momentum)
-        turned = momentum - factor[..., None] * (first - matvec(cross, first))
-        rate = rate - matvec(slope, matvec(inertia, rate) - turned)
+        rotated = momentum - factor[..., None] * (first - matvec(cross, first))
+        rate = rate - matvec(slope, matvec(inertia, rate) - rotated)
     return rate
 
 
@@ -106,22 +106,22 @@ def is_slow(w: StepBuffers, twist: Array) -> Array:
     return slow
 
 
-def _turn_operators(w: StepBuffers) -> Array:
+def _rotation_operators(w: StepBuffers) -> Array:
     """Return the matrices E and T of every body, one below the other, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
-    turn = rotations.skew(theta)
+    skew = rotations.skew(theta)
     sine, cosine = rotations.rotation_factors(dot(theta, theta))
-    bend = sine[..., None, None] * turn + cosine[..., None, None] * np.matmul(turn, turn)
-    return np.concatenate([turn + bend, bend + rotations.skew(theta - h * w.twist[..., 3:])], axis=-2)
+    bend = sine[..., None, None] * skew + cosine[..., None, None] * np.matmul(skew, skew)
+    return np.concatenate([skew + bend, bend + rotations.skew(theta - h * w.twist[..., 3:])], axis=-2)
 
 
 def _dot_bias(w: StepBuffers, operator: Array) -> None:
     t, scratch, h = w.topology.dot, w.scratch, w.real.type(w.h)
     u, sep = scratch["dot.u"], scratch["dot.sep"]
-    turned = matvec(operator[:, w.layout.dot_bodies], scratch["dot.vectors"])
+    change = matvec(operator[:, w.layout.dot_bodies], scratch["dot.vectors"])
     n = u.shape[1]
-    of_u, of_b_minus_a = turned[:, :n], turned[:, 2 * n :] - turned[:, n : 2 * n]
+    of_u, of_b_minus_a = change[:, :n], change[:, 2 * n :] - change[:, n : 2 * n]
     velocity = w.twist[..., :3]
     change_w = (velocity[:, t.body_b] - velocity[:, t.body_a]) * (h * w.layout.dot_linear).astype(w.real)
     change_w += of_b_minus_a[..., :3]
@@ -132,9 +132,9 @@ def _dot_bias(w: StepBuffers, operator: Array) -> None:
 def _spin_bias(w: StepBuffers, operator: Array) -> None:
     t, u = w.topology.spin, w.scratch["spin.u"]
     omega = w.twist[..., 3:]
-    half_turn = w.real.type(0.5) * matvec(operator[:, t.owner, :3], u)
+    half_change = w.real.type(0.5) * matvec(operator[:, t.owner, :3], u)
     middle = w.midpoint[:, t.body_b] - w.midpoint[:, t.body_a]
-    bias = dot(u + half_turn, middle) - dot(u, omega[:, t.body_b] - omega[:, t.body_a])
+    bias = dot(u + half_change, middle) - dot(u, omega[:, t.body_b] - omega[:, t.body_a])
     if w.layout.totals.size:
         _total_rotation_bias(w, bias)
     if w.layout.ordered.size:
@@ -147,8 +147,8 @@ def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
     at = w.layout.totals
     t = w.topology.spin
     omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]
-    turn = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
-    after = rotations.quaternion_product(turn, w.state.arrays["orientation"])
+    rotation = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
+    after = rotations.quaternion_product(rotation, w.state.arrays["orientation"])
     rate = (rotations.norm(relative_rotation(w, after)[:, at]) - angle) / w.h
     u = w.scratch["spin.u"][:, at]
     bias[:, at] = (rate - dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])).astype(w.real)
@@ -159,15 +159,15 @@ def _ordered_bias(w: StepBuffers, bias: Array) -> None:
     at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
     k = t.angle[at]
     spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
-    turn = np.matmul(rotations.matrix_from_quaternion(spin), w.rotation)
-    axis = matvec(turn[:, angles.owner[k]], angles.axis[k])
-    ref_a = matvec(turn[:, angles.body_a[k]], angles.ref_a[k])
-    ref_b = matvec(turn[:, angles.body_b[k]], angles.ref_b[k])
+    rotation = np.matmul(rotations.matrix_from_quaternion(spin), w.rotation)
+    axis = matvec(rotation[:, angles.owner[k]], angles.axis[k])
+    ref_a = matvec(rotation[:, angles.body_a[k]], angles.ref_a[k])
+    ref_b = matvec(rotation[:, angles.body_b[k]], angles.ref_b[k])
     change = euler_angles.wrapped(angles, axis, ref_a, ref_b, k) - w.element_value[:, w.layout.spins][:, at]
     change -= TWO_PI * np.round(change / TWO_PI)
     omega, u = w.twist[..., 3:], w.scratch["spin.u"][:, at]
-    turning = dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])
-    bias[:, at] = (change / w.h - turning).astype(w.real)
+    angular_rate = dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])
+    bias[:, at] = (change / w.h - angular_rate).astype(w.real)
 
 
 def _line_bias(w: StepBuffers, operator: Array | None) -> None:
@@ -175,18 +175,18 @@ def _line_bias(w: StepBuffers, operator: Array | None) -> None:
     arms, sep, length, unit = (scratch[f"line.{k}"] for k in ("arms", "sep", "length", "unit"))
     velocity = w.twist[..., :3]
     change = h * (velocity[:, t.body_b] - velocity[:, t.body_a])
-    along_beyond = w.real.type(0.0)
+    nonlinear = w.real.type(0.0)
     if operator is not None:
-        turned = matvec(operator[:, t.body_b], arms[..., 1]) - matvec(operator[:, t.body_a], arms[..., 0])
-        change += turned[..., :3]
-        along_beyond = dot(unit, turned[..., 3:])
+        arm_change = matvec(operator[:, t.body_b], arms[..., 1]) - matvec(operator[:, t.body_a], arms[..., 0])
+        change += arm_change[..., :3]
+        nonlinear = dot(unit, arm_change[..., 3:])
     # |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, free of cancellation.
-    both = norm(sep + change) + length
-    safe = np.where(both > 0.0, both, 1.0)
+    length_sum = norm(sep + change) + length
+    safe = np.where(length_sum > 0.0, length_sum, 1.0)
     square, along = dot(change, change), dot(unit, change)
-    longer = (2.0 * dot(sep, change) + square) / safe
-    bend = (square - along * longer) / safe
-    w.element_bias[:, w.layout.lines] = (along_beyond + bend) / h
+    stretch = (2.0 * dot(sep, change) + square) / safe
+    bend = (square - along * stretch) / safe
+    w.element_bias[:, w.layout.lines] = (nonlinear + bend) / h
     if w.layout.wrapped.size:
         _wrapped_bias(w)
 
@@ -196,8 +196,8 @@ def _wrapped_bias(w: StepBuffers) -> None:
     a, b = w.layout.lines.start + first, w.layout.lines.start + first + 1
     position = w.state.arrays["position"] + w.h * w.twist[..., :3].astype(np.float64)
     spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
-    turn = np.matmul(rotations.matrix_from_quaternion(spin), w.rotation)
-    after = wrapping.find_paths(w.topology.wrap, position, turn, t.wrap[first] // 2).length
+    rotation = np.matmul(rotations.matrix_from_quaternion(spin), w.rotation)
+    after = wrapping.find_paths(w.topology.wrap, position, rotation, t.wrap[first] // 2).length
     rate = (after - (w.element_value[:, a] + w.element_value[:, b])) / w.h
     unit, arms, v, omega = w.scratch["line.unit"], w.scratch["line.arms"], w.twist[..., :3], w.twist[..., 3:]
     for k in (first, first + 1):
@@ -208,7 +208,7 @@ def _wrapped_bias(w: StepBuffers) -> None:
     w.element_bias[:, a], w.element_bias[:, b] = rate.astype(w.real), 0.0
 
 
-def _limit_large_turns(w: StepBuffers) -> None:
+def _reduce_bias_of_large_rotations(w: StepBuffers) -> None:
     """Reduce the bias of elements on bodies with large rotations, to keep the step stable."""
     t = w.topology
     angle = rotation_angles(w)

@@ -73,13 +73,13 @@ def _dots(w: StepBuffers) -> None:
     at = w.layout.dots
     w.element_value[:, at] = dot(u, sep) - w.topology.dot.c0
     # If u is fixed in the parent, the arm on the parent ends at the child's point.
-    turned = np.matmul(rotations.skew(u), np.stack([vector_b, w.layout.dot_on_a * sep + arm_a], axis=-1))
+    moments = np.matmul(rotations.skew(u), np.stack([vector_b, w.layout.dot_on_a * sep + arm_a], axis=-1))
     direction = w.layout.dot_linear * u
     jacobian = w.element_jacobian
     jacobian[:, at, 0, :3] = -direction
-    jacobian[:, at, 0, 3:] = turned[..., 1]
+    jacobian[:, at, 0, 3:] = moments[..., 1]
     jacobian[:, at, 1, :3] = direction
-    jacobian[:, at, 1, 3:] = -turned[..., 0]
+    jacobian[:, at, 1, 3:] = -moments[..., 0]
     vectors = np.concatenate([u, arm_a, vector_b], axis=1).astype(w.real, copy=False)
     w.scratch["dot.vectors"] = vectors
     w.scratch["dot.u"] = vectors[:, : u.shape[1]]
@@ -118,8 +118,8 @@ def _spins(w: StepBuffers) -> None:
 def _ordered_directions(w: StepBuffers, u: Array) -> Array:
     """Return world vectors whose dot products with the relative angular velocity are the rates of Euler angles."""
     t, at = w.topology.spin, w.layout.ordered
-    far = np.where(t.owner[at] == t.body_a[at], t.body_b[at], t.body_a[at])
-    return euler_angles.direction(u[:, at], matvec(w.rotation[:, far], t.other[at]), t.component[at])
+    other = np.where(t.owner[at] == t.body_a[at], t.body_b[at], t.body_a[at])
+    return euler_angles.direction(u[:, at], matvec(w.rotation[:, other], t.other[at]), t.component[at])
 
 
 def relative_rotation(w: StepBuffers, q: Array) -> Array:
@@ -160,12 +160,12 @@ def _lines(w: StepBuffers) -> None:
     # Coincident points have no line, so any direction works.
     unit = np.where(apart[..., None], sep / np.where(apart, length, 1.0)[..., None], np.array([0.0, 0.0, 1.0]))
     w.element_value[:, at] = length + arc - w.topology.line.length
-    turned = np.matmul(rotations.skew(unit), np.stack([arm_a, arm_b], axis=-1))
+    moments = np.matmul(rotations.skew(unit), np.stack([arm_a, arm_b], axis=-1))
     jacobian = w.element_jacobian
     jacobian[:, at, 0, :3] = -unit
-    jacobian[:, at, 0, 3:] = turned[..., 0]
+    jacobian[:, at, 0, 3:] = moments[..., 0]
     jacobian[:, at, 1, :3] = unit
-    jacobian[:, at, 1, 3:] = -turned[..., 1]
+    jacobian[:, at, 1, 3:] = -moments[..., 1]
     w.scratch["line.arms"] = np.stack([arm_a, arm_b], axis=-1).astype(w.real)
     w.scratch["line.sep"] = sep.astype(w.real)
     w.scratch["line.length"] = length.astype(w.real)

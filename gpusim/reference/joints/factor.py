@@ -28,8 +28,8 @@ def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
 
 def diagonal(t: Topology, blocks: Array) -> Array:
     """Return the diagonal of J M^-1 J^T, (worlds, constraints, block). The diagonal of unused rows is 1."""
-    own = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
-    return np.where(t.row_used, own, own.dtype.type(1.0))
+    values = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
+    return np.where(t.row_used, values, values.dtype.type(1.0))
 
 
 class Factor:
@@ -40,32 +40,32 @@ class Factor:
         blocks: result of :func:`products`.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
         own: result of :func:`diagonal`.
-        damping: fraction of ``own`` that the constructor adds to the diagonal near singular poses, (worlds, 1, 1).
-        heavy_share: fraction of ``own`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
+        damping: fraction of ``response`` that the constructor adds to the diagonal near singular poses, (worlds, 1, 1).
+        heavy_share: fraction of ``response`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
     """
 
     def __init__(
-        self, t: Topology, blocks: Array, gamma: Array, own: Array, damping: Array | float, heavy_share: Array
+        self, t: Topology, blocks: Array, gamma: Array, response: Array, damping: Array | float, heavy_share: Array
     ) -> None:
         self.levels = t.elimination.levels
         blocks = blocks.copy()
         count = t.num_constraints
         dtype = blocks.dtype
-        share = heavy_share.astype(dtype)
+        heavy = heavy_share.astype(dtype)
         # Every row needs a nonzero pivot, even if the row is unused or its bodies cannot move.
-        shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping * share) + gamma
-        shown = np.where(shown > 0.0, shown, dtype.type(1.0))
+        total = response * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping * heavy) + gamma
+        total = np.where(total > 0.0, total, dtype.type(1.0))
         # Free axis rows have a compliance of 1e30. Without the scale, the round-off of free rows would change other
         # rows.
         one = dtype.type(1.0)
-        self.scale = None if not t.axis_row.size else np.sqrt(np.where(own > 0.0, own / shown, one))
+        self.scale = None if not t.axis_row.size else np.sqrt(np.where(response > 0.0, response / total, one))
         if self.scale is not None:
             blocks *= self.scale[:, t.elimination.block_row][..., :, None]
             blocks *= self.scale[:, t.elimination.block_column][..., None, :]
-            shown = shown * self.scale * self.scale
+            total = total * self.scale * self.scale
         pivots = blocks[:, :count]
-        place = np.arange(t.block)
-        pivots[..., place, place] = shown
+        index = np.arange(t.block)
+        pivots[..., index, index] = total
         self.inverse = np.zeros((blocks.shape[0], count, t.block, t.block), dtype)
         self.weak = np.zeros(blocks.shape[0], bool)
         self.lower: list[Array] = []
@@ -73,8 +73,8 @@ class Factor:
             self.inverse[:, level.pivots] = inverse(pivots[:, level.pivots])
             looped = level.pivots[t.may_depend[level.pivots]]
             if looped.size:
-                least = dtype.type(WEAK_PIVOT[dtype]) * share[looped] * shown[:, looped]
-                self.weak |= (block_pivots(pivots[:, looped]) < least).any(axis=(1, 2))
+                min_pivot = dtype.type(WEAK_PIVOT[dtype]) * heavy[looped] * total[:, looped]
+                self.weak |= (block_pivots(pivots[:, looped]) < min_pivot).any(axis=(1, 2))
             column = blocks[:, level.edge]
             lower = np.matmul(column, self.inverse[:, level.edge_pivot])
             self.lower.append(lower)

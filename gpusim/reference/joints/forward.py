@@ -17,12 +17,12 @@ def forward(w: StepBuffers) -> None:
     w.term_forces = {}
     for name, (group, impulse, slope) in law.terms.items():
         w.term_forces[name] = (impulse - slope * w.rate_next[:, group.axis]) / kick
-    for name, (group, _, (impulse, slope, most)) in law.clamped.items():
+    for name, (group, _, (impulse, slope, bound)) in law.clamped.items():
         effort = impulse - slope * w.rate_next[:, group.axis]
-        w.term_forces[name] = w.term_forces.get(name, 0.0) + np.clip(effort, -most, most) / kick
+        w.term_forces[name] = w.term_forces.get(name, 0.0) + np.clip(effort, -bound, bound) / kick
     rows = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     friction = friction_impulse(law, w.mode, rows) if law.rubbing else rows
-    for name, (group, most) in law.rubbing.items():
+    for name, (group, bound) in law.rubbing.items():
         total = law.friction[:, group.axis]
-        share = np.where(total > 0.0, most / np.where(total > 0.0, total, 1.0), 0.0)
-        w.term_forces[name] = w.term_forces.get(name, 0.0) + share * friction[:, group.axis] / kick
+        fraction = np.where(total > 0.0, bound / np.where(total > 0.0, total, 1.0), 0.0)
+        w.term_forces[name] = w.term_forces.get(name, 0.0) + fraction * friction[:, group.axis] / kick

@@ -27,16 +27,16 @@ def free_rates(w: StepBuffers, rate: Array) -> Array:
         return rate
     omega = w.twist[..., 3:]
     angle = w.h * rotations.norm(omega.astype(np.float64))
-    least = 0.0 if w.scheme == "semi_implicit" else MIN_FREE_ROTATION
-    spun = free & ~is_round(w) & (angle > least) & (angle < MAX_FREE_ROTATIONS * FREE_ROTATION)
+    min_angle = 0.0 if w.scheme == "semi_implicit" else MIN_FREE_ROTATION
+    spun = free & ~is_round(w) & (angle > min_angle) & (angle < MAX_FREE_ROTATIONS * FREE_ROTATION)
     w.spun[:] = spun
     for world, body in np.argwhere(spun):
         parts = int(angle[world, body] / FREE_ROTATION) + 1
-        w.midpoint[world, body] = _turned(w, world, body, parts) / w.h
+        w.midpoint[world, body] = _free_rotation_vector(w, world, body, parts) / w.h
     return np.where(spun[..., None], w.midpoint, rate)
 
 
-def _turned(w: StepBuffers, world: int, body: int, parts: int) -> Array:
+def _free_rotation_vector(w: StepBuffers, world: int, body: int, parts: int) -> Array:
     """Return the rotation vector of a body's free motion over the step."""
     matvec, real = rotations.matvec, w.real.type
     inertia, rotation = w.inertia[min(world, len(w.inertia) - 1), body], w.rotation[world, body]
@@ -45,8 +45,10 @@ def _turned(w: StepBuffers, world: int, body: int, parts: int) -> Array:
     momentum = matvec(rotation, matvec(inertia, matvec(rotation.T, w.twist[world, body, 3:]))).astype(w.real)
     for _ in range(parts):
         rate = midpoint_passes(inertia, matvec(rotation.T, momentum).astype(w.real), real(0.5 * step))
-        turn = matvec(rotation, rate) * step
-        q = rotations.normalized(rotations.quaternion_product(rotations.quaternion_from_rotation_vector(turn), q))
+        rotation_vector = matvec(rotation, rate) * step
+        q = rotations.normalized(
+            rotations.quaternion_product(rotations.quaternion_from_rotation_vector(rotation_vector), q)
+        )
         rotation = rotations.matrix_from_quaternion(q)
-    turned = rotations.quaternion_product(q, rotations.quaternion_conjugate(start))
-    return rotations.rotation_vector_from_quaternion(turned)
+    total = rotations.quaternion_product(q, rotations.quaternion_conjugate(start))
+    return rotations.rotation_vector_from_quaternion(total)

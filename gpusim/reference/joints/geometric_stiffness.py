@@ -29,15 +29,15 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     """Return the inverse of I_eff, (num_worlds, bodies, 3, 3)."""
     kick = w.state.arrays["kick_before"].astype(w.real)
     stored = w.state.arrays["tension_stiffness"]
-    held = stored.astype(w.real)
+    previous = stored.astype(w.real)
     stored[:] = 0.0
-    if not w.layout.num_sides or not (kick > 0.0).any() or (not held.any() and _surely_soft(w, kick)):
+    if not w.layout.num_sides or not (kick > 0.0).any() or (not previous.any() and _surely_soft(w, kick)):
         return inertia_inverse_effective
-    turn = w.rotation_real
-    back = turn.swapaxes(-1, -2)
+    rotation = w.rotation_real
+    transposed = rotation.swapaxes(-1, -2)
     total = _of_last_kick(w, kick)
-    last = np.matmul(np.matmul(turn, held), back)
-    fades = np.trace(held, axis1=-2, axis2=-1) > np.trace(total, axis1=-2, axis2=-1)
+    last = np.matmul(np.matmul(rotation, previous), transposed)
+    fades = np.trace(previous, axis1=-2, axis2=-1) > np.trace(total, axis1=-2, axis2=-1)
     total = np.where(fades[..., None, None], last + w.real.type(FADE) * (total - last), total)
     quarter = w.real.type(0.25 * w.h * w.h)
     # Let w be the maximum squared frequency. The trace of I^-1 K is between w and 3 w.
@@ -46,11 +46,11 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     if not needed.any():
         return inertia_inverse_effective
     pick = needed[..., None, None]
-    stored[:] = np.where(pick, np.matmul(np.matmul(back, total), turn), 0.0)
-    share = np.minimum((growth - THRESHOLD) / RAMP, 1.0).astype(w.real)[..., None, None]
+    stored[:] = np.where(pick, np.matmul(np.matmul(transposed, total), rotation), 0.0)
+    ramp = np.minimum((growth - THRESHOLD) / RAMP, 1.0).astype(w.real)[..., None, None]
     # All other bodies get an identity matrix, so that every matrix has an inverse.
-    total = np.where(pick, share, w.real.type(1.0)) * np.where(pick, total, np.eye(3, dtype=w.real))
-    inertia = np.matmul(np.matmul(turn, w.inertia), back)
+    total = np.where(pick, ramp, w.real.type(1.0)) * np.where(pick, total, np.eye(3, dtype=w.real))
+    inertia = np.matmul(np.matmul(rotation, w.inertia), transposed)
     stiff = np.linalg.inv(inertia + FACTOR * quarter * total)
     changed: Array = np.where(pick, stiff, inertia_inverse_effective)
     return changed
@@ -77,8 +77,8 @@ def _surely_soft(w: StepBuffers, kick: Array) -> bool:
     """Return True if a cheap bound shows that no body needs geometric stiffness."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
-    most = w.layout.longest_arm * w.topology.body_sides.shape[1] * force
-    return 0.25 * w.h * w.h * most <= THRESHOLD * w.min_inertia
+    bound = w.layout.longest_arm * w.topology.body_sides.shape[1] * force
+    return 0.25 * w.h * w.h * bound <= THRESHOLD * w.min_inertia
 
 
 def side_forces(w: StepBuffers, kick: Array) -> tuple[Array, Array]:

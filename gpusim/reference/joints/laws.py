@@ -31,12 +31,12 @@ class ClampedTerm:
 
     impulse: Array
     slope: Array
-    most: Array
+    bound: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
         """Return P and D of the term."""
         inside = clamp == 0
-        bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
+        bound = np.where(clamp == CLAMP_UP, self.bound, -self.bound)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
 
 
@@ -57,9 +57,9 @@ class AxisLaw:
         self.rubbing: dict[str, tuple[Group, Array]] = {}
         damping = w.broadcast(p["damping"])
         armature = w.broadcast(p["armature"])
-        self.own_impulse, self.own_slope = w.damper_law(damping)
-        self.own_impulse = self.own_impulse + armature * w.rate
-        self.own_slope = self.own_slope + armature
+        self.base_impulse, self.base_slope = w.damper_law(damping)
+        self.base_impulse = self.base_impulse + armature * w.rate
+        self.base_slope = self.base_slope + armature
         self.friction = np.broadcast_to(kick * p["friction"], shape).astype(w.real)
         self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
@@ -70,18 +70,18 @@ class AxisLaw:
 
     def sum(self, w: StepBuffers) -> None:
         """Sum all linear terms (P and D), and collect the clamped terms."""
-        self.impulse = self.own_impulse.astype(w.real)
-        self.slope = self.own_slope.astype(w.real)
+        self.impulse = self.base_impulse.astype(w.real)
+        self.slope = self.base_slope.astype(w.real)
         for group, impulse, slope in self.terms.values():
             _add(self.impulse, group, impulse)
             _add(self.slope, group, slope)
         self._push_back(w)
-        count = max((int(places.max(initial=-1)) + 1 for _, places, _ in self.clamped.values()), default=0)
+        count = max((int(numbers.max(initial=-1)) + 1 for _, numbers, _ in self.clamped.values()), default=0)
         self.clamped_terms = [ClampedTerm(*(np.zeros_like(self.impulse) for _ in range(3))) for _ in range(count)]
-        for group, places, values in self.clamped.values():
+        for group, numbers, values in self.clamped.values():
             for number, term in enumerate(self.clamped_terms):
-                pick = np.flatnonzero(places == number)
-                for target, value in zip((term.impulse, term.slope, term.most), values, strict=True):
+                pick = np.flatnonzero(numbers == number)
+                for target, value in zip((term.impulse, term.slope, term.bound), values, strict=True):
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
@@ -141,8 +141,8 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
     impulse: Array | float = 0.0
     slope: Array | float = 0.0
     for number, term in enumerate(terms):
-        own_impulse, own_slope = term.part(clamp_of(mode, number))
-        impulse, slope = impulse + own_impulse, slope + own_slope
+        term_impulse, term_slope = term.part(clamp_of(mode, number))
+        impulse, slope = impulse + term_impulse, slope + term_slope
     return impulse, slope
 
 
@@ -181,32 +181,32 @@ def solve_row(
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
-    terms = [ClampedTerm(t.impulse[:, at], t.slope[:, at], t.most[:, at]) for t in law.clamped_terms]
+    terms = [ClampedTerm(t.impulse[:, at], t.slope[:, at], t.bound[:, at]) for t in law.clamped_terms]
     clamp = np.zeros(impulse.shape, np.int64)
     for _ in range(len(terms) + 1):
         clamped_impulse, clamped_slope = clamped_part(terms, clamp)
         velocity, contact = _with_friction(
             impulse + clamped_impulse, slope + clamped_slope, free_velocity, response, friction
         )
-        found = _found_clamps(terms, clamp, np.clip(velocity, lower, upper))
-        if not found.any():
+        added = _new_clamps(terms, clamp, np.clip(velocity, lower, upper))
+        if not added.any():
             break
-        clamp |= found
+        clamp |= added
     contact = np.where(velocity < lower, AT_LOWER, np.where(velocity > upper, AT_UPPER, contact))
     return np.clip(velocity, lower, upper), (contact + clamp).astype(np.int32)
 
 
-def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
+def _new_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
     """Return one bit for each unclamped term whose force exceeds the bound of the term at the given velocity."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):
         effort = term.impulse - term.slope * velocity
         linear = clamp_of(clamp, number) == 0
-        above, below = linear & (effort > term.most), linear & (-effort > term.most)
+        above, below = linear & (effort > term.bound), linear & (-effort > term.bound)
         up |= np.where(above, CLAMP_UP << 2 * number, 0)
         down |= np.where(below, CLAMP_DOWN << 2 * number, 0)
-        excess = excess + np.where(above, effort - term.most, np.where(below, effort + term.most, 0.0))
+        excess = excess + np.where(above, effort - term.bound, np.where(below, effort + term.bound, 0.0))
     # Let the excess be the effort beyond a bound. Clamp only at the bound (upper or lower) with the greater total
     # excess.
     return np.where(excess > 0.0, up, np.where(excess < 0.0, down, up | down))

@@ -27,12 +27,12 @@ from gpusim.typing import Array
 DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 # With contacts, a row could alternate between stick and slip forever, because contacts change after each switch. After
 # many switches, a sliding row sticks only if its reverse velocity exceeds a minimum. The minimum is a fraction of the
-# velocity change due to friction. The fraction starts at TURN_SHARE and doubles up to MAX_DOUBLINGS times.
-TURN_SHARE, MAX_DOUBLINGS = 1e-3, 6
+# velocity change due to friction. The fraction starts at REVERSAL_FRACTION and doubles up to MAX_DOUBLINGS times.
+REVERSAL_FRACTION, MAX_DOUBLINGS = 1e-3, 6
 
 
 def adjacent_modes(
-    law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, turn_share: Array
+    law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, reversal_fraction: Array
 ) -> Array:
     """Move every row that is outside its piece to the adjacent piece, and return the new modes.
 
@@ -51,17 +51,19 @@ def adjacent_modes(
     slack = dead / response
     contact, clamps = mode & CONTACT_BITS, mode & ~CONTACT_BITS
     linear = law.impulse - law.slope * velocity
-    given: Array | float = 0.0
+    clamped_impulse: Array | float = 0.0
     for number, term in enumerate(law.clamped_terms):
         clamp, effort = clamp_of(mode, number), term.impulse - term.slope * velocity
-        given = given + np.where(clamp == 0, effort, np.where(clamp == CLAMP_UP, term.most, -term.most))
-        clamps = clamps + ((_next_clamp(clamp, effort, term.most, slack) - clamp) << 2 * number)
+        clamped_impulse = clamped_impulse + np.where(
+            clamp == 0, effort, np.where(clamp == CLAMP_UP, term.bound, -term.bound)
+        )
+        clamps = clamps + ((_next_clamp(clamp, effort, term.bound, slack) - clamp) << 2 * number)
     # Impulse of friction and stops.
-    rest = impulse - (linear + given)
-    share = turn_share.astype(velocity.dtype)[:, None]
-    turn = np.where(share > 0.0, np.maximum(dead, share * law.friction * response), dead)
-    new = _next_loose(law, contact, velocity, dead, turn)
-    new = _next_held(law, new, contact, rest, slack, dead)
+    stop_impulse = impulse - (linear + clamped_impulse)
+    fraction = reversal_fraction.astype(velocity.dtype)[:, None]
+    reversal = np.where(fraction > 0.0, np.maximum(dead, fraction * law.friction * response), dead)
+    new = _next_loose(law, contact, velocity, dead, reversal)
+    new = _next_held(law, new, contact, stop_impulse, slack, dead)
     # If both stops are equal, the row stays at its stop, whatever the sign of the impulse.
     locked = law.velocity_lower == law.velocity_upper
     new = np.where(locked, np.where(contact >= AT_LOWER, contact, AT_LOWER), new)
@@ -79,39 +81,39 @@ def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
     return (contact >= AT_LOWER) & (np.abs(velocity - bound) > DEAD_BAND[velocity.dtype]) & (lower != upper)
 
 
-def reversal_shares(late: Array, further: Array) -> Array:
+def reversal_fractions(late: Array, excess: Array) -> Array:
     """Return the reverse velocity at which a sliding row sticks, as a fraction of the velocity change due to friction.
 
     Args:
         late: (num_worlds,) True for worlds with a positive result. For all other worlds, the result is 0.
         further: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
     """
-    return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MAX_DOUBLINGS), 0.0)
+    return np.where(late, REVERSAL_FRACTION * 2.0 ** np.clip(excess, 0, MAX_DOUBLINGS), 0.0)
 
 
-def first_move(mode: int, wanted: int) -> int:
-    """Return the mode after the first of the changes that lead from ``mode`` to ``wanted``."""
-    part, differs = CONTACT_BITS, mode ^ wanted
+def first_move(mode: int, target: int) -> int:
+    """Return the mode after the first of the changes that lead from ``mode`` to ``target``."""
+    part, differs = CONTACT_BITS, mode ^ target
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN
         while not differs & part:
             part <<= 2
-    return (mode & ~part) | (wanted & part)
+    return (mode & ~part) | (target & part)
 
 
-def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array:
-    leaving = np.where(effort > most + slack, CLAMP_UP, np.where(effort < -most - slack, CLAMP_DOWN, 0))
-    back_from_up = np.where(effort < most - slack, 0, clamp)
-    back_from_down = np.where(effort > -most + slack, 0, clamp)
+def _next_clamp(clamp: Array, effort: Array, bound: Array, slack: Array) -> Array:
+    leaving = np.where(effort > bound + slack, CLAMP_UP, np.where(effort < -bound - slack, CLAMP_DOWN, 0))
+    back_from_up = np.where(effort < bound - slack, 0, clamp)
+    back_from_down = np.where(effort > -bound + slack, 0, clamp)
     return np.where(clamp == 0, leaving, np.where(clamp == CLAMP_UP, back_from_up, back_from_down))
 
 
-def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
+def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, reversal: Array) -> Array:
     """Return the next modes of free and sliding rows, based on their velocity."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
-    turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
-    new = np.where(turned, STICK, contact)
+    reverses = ((contact == SLIDE_UP) & (velocity < -reversal)) | ((contact == SLIDE_DOWN) & (velocity > reversal))
+    new = np.where(reverses, STICK, contact)
     # A row that slides up first sticks and then reaches the lower stop, unless the stop moves up.
     new = np.where(loose & (velocity < lower - dead) & ~((contact == SLIDE_UP) & (lower < 0.0)), AT_LOWER, new)
     new = np.where(loose & (velocity > upper + dead) & ~((contact == SLIDE_DOWN) & (upper > 0.0)), AT_UPPER, new)
@@ -120,13 +122,13 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
     return np.where(rubbing & ~rubs, FREE, new)
 
 
-def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
-    """Return the next modes of sticking and stopped rows. ``rest`` is the impulse of friction and stops."""
+def _next_held(law: AxisLaw, new: Array, contact: Array, stop_impulse: Array, slack: Array, dead: float) -> Array:
+    """Return the next modes of sticking and stopped rows. ``stop_impulse`` is the impulse of friction and stops."""
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs
-    new = np.where(sticks & (rest > friction + slack), SLIDE_DOWN, new)
-    new = np.where(sticks & (rest < -friction - slack), SLIDE_UP, new)
+    new = np.where(sticks & (stop_impulse > friction + slack), SLIDE_DOWN, new)
+    new = np.where(sticks & (stop_impulse < -friction - slack), SLIDE_UP, new)
     new = np.where(sticks & (lower > dead), AT_LOWER, new)
     new = np.where(sticks & (upper < -dead), AT_UPPER, new)
     # Find the piece next to each stop, and the friction impulse at the boundary between the stop and this piece.
@@ -135,5 +137,5 @@ def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Arr
     above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)
     edge_above = np.where(above == SLIDE_UP, -friction, friction)
     edge_below = np.where(below == SLIDE_DOWN, friction, -friction)
-    new = np.where((contact == AT_LOWER) & (rest < edge_above - slack), above, new)
-    return np.where((contact == AT_UPPER) & (rest > edge_below + slack), below, new)
+    new = np.where((contact == AT_LOWER) & (stop_impulse < edge_above - slack), above, new)
+    return np.where((contact == AT_UPPER) & (stop_impulse > edge_below + slack), below, new)

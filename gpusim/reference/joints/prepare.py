@@ -32,12 +32,12 @@ def update_rows(w: StepBuffers, worlds: Array) -> None:
 
     ``worlds`` is a mask, (num_worlds,).
     """
-    kept = [(array, array[~worlds]) for array in (w.jacobian, w.mass_jacobian, w.state.arrays["angle"])]
+    saved = [(array, array[~worlds]) for array in (w.jacobian, w.mass_jacobian, w.state.arrays["angle"])]
     elements.track_angles(w)
     elements.evaluate(w)
     _rows(w)
     w.mass_jacobian[:] = _mass_jacobian(w, w.inertia_inverse_effective)
-    for array, others in kept:
+    for array, others in saved:
         array[~worlds] = others
 
 
@@ -61,8 +61,8 @@ def rotate(w: StepBuffers) -> None:
     """Compute rotation matrices and inverse inertia in world axes at the current poses."""
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     w.rotation_real = w.rotation.astype(w.real, copy=False)
-    turned = np.matmul(w.rotation_real, w.inertia_inverse_body)
-    w.inertia_inverse = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
+    rotated_inverse = np.matmul(w.rotation_real, w.inertia_inverse_body)
+    w.inertia_inverse = np.matmul(rotated_inverse, w.rotation_real.swapaxes(-1, -2))
 
 
 def _rows(w: StepBuffers) -> None:
@@ -77,8 +77,8 @@ def _rows(w: StepBuffers) -> None:
         factor = c.slopes(w.element_value)
         for terms in layout.coupling_rounds:
             for side in range(2):
-                share = factor[:, terms, None] * w.element_jacobian[:, c.element[terms], side]
-                flat[:, layout.coupling_rows[terms, side]] += share.astype(w.real)
+                term = factor[:, terms, None] * w.element_jacobian[:, c.element[terms], side]
+                flat[:, layout.coupling_rows[terms, side]] += term.astype(w.real)
 
 
 def _twist_before(w: StepBuffers) -> None:

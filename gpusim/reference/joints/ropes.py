@@ -23,10 +23,10 @@ def move_limits(w: StepBuffers) -> None:
         return
     state = w.state.arrays
     written = [w.broadcast(w.axis_parameters[name])[:, axis] for name in ("limit_lower", "limit_upper")]
-    goal, now, left = np.stack(written, axis=-1), state["limit_now"], state["limit_left"]
-    left = np.where(left > 0, left, w.config.substeps)
+    goal, now, remaining = np.stack(written, axis=-1), state["limit_now"], state["limit_left"]
+    remaining = np.where(remaining > 0, remaining, w.config.substeps)
     with np.errstate(invalid="ignore"):
-        rate = (goal - now) / (left[..., None] * w.h)
+        rate = (goal - now) / (remaining[..., None] * w.h)
         if w.trial:  # without a new value, the limit moves as in the last substep
             rate = np.where(now == goal, state["limit_rate"], rate)
         at_once = ~(np.abs(rate) <= LENGTH_SPEED)
@@ -34,9 +34,9 @@ def move_limits(w: StepBuffers) -> None:
     if rate.any():
         _bound(w, axis, goal, now, rate)
     if not w.trial:
-        state["limit_now"][:] = np.where(left[..., None] == 1, goal, now + rate * w.h)
+        state["limit_now"][:] = np.where(remaining[..., None] == 1, goal, now + rate * w.h)
         state["limit_rate"][:] = rate
-        state["limit_left"][:] = left - 1
+        state["limit_left"][:] = remaining - 1
 
 
 def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) -> None:

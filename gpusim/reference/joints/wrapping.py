@@ -63,13 +63,13 @@ def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice 
     matrices.
     """
 
-    def place(body: Array, point: Array) -> Array:
+    def world_point(body: Array, point: Array) -> Array:
         return np.asarray(position[:, body] + matvec(rotation[:, body], point))
 
-    center = place(t.body[i], t.center[i])
-    a, b = place(t.body_a[i], t.vector_a[i]) - center, place(t.body_b[i], t.vector_b[i]) - center
+    center = world_point(t.body[i], t.center[i])
+    a, b = world_point(t.body_a[i], t.vector_a[i]) - center, world_point(t.body_b[i], t.vector_b[i]) - center
     frame = np.matmul(rotation[:, t.body[i]], t.frame[i])
-    side = place(np.maximum(t.side_body[i], 0), t.side[i]) - center
+    side = world_point(np.maximum(t.side_body[i], 0), t.side[i]) - center
     sided, cylinder, radius = t.side_body[i] >= 0, t.cylinder[i] == 1, t.radius[i]
     first, second, arc, normal = around(cylinder, sided, radius, a, b, frame, side)
     return Paths(a + center, first + center, second + center, b + center, arc, center, normal)
@@ -110,25 +110,25 @@ def around(
         z = cross(x, y)
         flat = [np.stack([dot(v, x), dot(v, y)], axis=-1) for v in (a, b, side)]
         inner = sided & (norm(side) < radius)
-        met, contact, angle, turn = _outside(sided, radius, *flat)
+        wraps, contact, angle, direction = _outside(sided, radius, *flat)
         if inner.any():
-            met_in, point = _inside(radius, *flat[:2])
-            met = np.where(inner, met_in, met)
+            wraps_in, point = _inside(radius, *flat[:2])
+            wraps = np.where(inner, wraps_in, wraps)
             contact = [np.where(inner[..., None], point, p) for p in contact]
-        met = met & (np.minimum(norm(a), norm(b)) >= MIN_RADIUS) & (radius > MIN_RADIUS)
-        arc = np.where(met & ~inner, radius * angle, 0.0)
-        found = [p[..., :1] * x + p[..., 1:] * y for p in contact]
+        wraps = wraps & (np.minimum(norm(a), norm(b)) >= MIN_RADIUS) & (radius > MIN_RADIUS)
+        arc = np.where(wraps & ~inner, radius * angle, 0.0)
+        points = [p[..., :1] * x + p[..., 1:] * y for p in contact]
         # on a cylinder, the axial position is proportional to the path length (helix)
         legs = [norm(flat[k] - contact[k]) for k in range(2)]
         total, low = legs[0] + arc + legs[1], dot(a, z)
         climb = (dot(b, z) - low) / total
-        found[0] = np.where(cylinder[:, None], found[0] + (low + climb * legs[0])[..., None] * z, found[0])
-        found[1] = np.where(cylinder[:, None], found[1] + (low + climb * (legs[0] + arc))[..., None] * z, found[1])
+        points[0] = np.where(cylinder[:, None], points[0] + (low + climb * legs[0])[..., None] * z, points[0])
+        points[1] = np.where(cylinder[:, None], points[1] + (low + climb * (legs[0] + arc))[..., None] * z, points[1])
         rise = np.where(cylinder, climb * arc, 0.0)
-        arc = np.where(met, np.sqrt(arc * arc + rise * rise), 0.0)
+        arc = np.where(wraps, np.sqrt(arc * arc + rise * rise), 0.0)
         middle = 0.5 * (a + b)
-        first, second = (np.where(met[..., None], p, middle) for p in found)
-        return first, second, arc, turn[..., None] * z
+        first, second = (np.where(wraps[..., None], p, middle) for p in points)
+        return first, second, arc, direction[..., None] * z
 
 
 def _plane(cylinder: Array, a: Array, b: Array, frame: Array) -> tuple[Array, Array]:
@@ -155,8 +155,8 @@ def _dot2(a: Array, b: Array) -> Array:
 def _nearest(a: Array, b: Array) -> Array:
     along = b - a
     square = _dot2(along, along)
-    share = np.clip(-_dot2(along, a) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
-    return np.asarray(a + share[..., None] * along)
+    fraction = np.clip(-_dot2(along, a) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
+    return np.asarray(a + fraction[..., None] * along)
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
@@ -164,19 +164,19 @@ def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tu
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
     behind = sided & (_cross2(a, side) * sense < 0.0) & (_cross2(side, b) * sense < 0.0)
-    met = (room_a >= 0.0) & (room_b >= 0.0) & (behind | (_dot2(near, near) <= square))
-    turn = np.where((sense >= 0.0) ^ behind, 1.0, -1.0)
-    touch = [_tangent(a, square, turn * radius, room_a), _tangent(b, square, -turn * radius, room_b)]
-    angle = atan2(turn * _cross2(*touch), _dot2(*touch))
+    wraps = (room_a >= 0.0) & (room_b >= 0.0) & (behind | (_dot2(near, near) <= square))
+    direction = np.where((sense >= 0.0) ^ behind, 1.0, -1.0)
+    touch = [_tangent(a, square, direction * radius, room_a), _tangent(b, square, -direction * radius, room_b)]
+    angle = atan2(direction * _cross2(*touch), _dot2(*touch))
     angle = np.where(angle < -ROUNDING, angle + TWO_PI, np.maximum(angle, 0.0))
-    return met, touch, angle, turn
+    return wraps, touch, angle, direction
 
 
 def _tangent(end: Array, square: Array, radius: Array, room: Array) -> Array:
     """Return the contact point of a tangent from ``end`` to the circle."""
     across = np.stack([-end[..., 1], end[..., 0]], axis=-1)
-    reach = radius * np.sqrt(np.maximum(room, 0.0))
-    return np.asarray((square[:, None] * end + reach[..., None] * across) / _dot2(end, end)[..., None])
+    offset = radius * np.sqrt(np.maximum(room, 0.0))
+    return np.asarray((square[:, None] * end + offset[..., None] * across) / _dot2(end, end)[..., None])
 
 
 def _arcsine(x: Array) -> Array:
@@ -186,26 +186,31 @@ def _arcsine(x: Array) -> Array:
 def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
     """Return whether a path inside a circle touches the circle, and the contact point."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
-    met = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
-    share_a, share_b = radius / np.where(met, length_a, 2.0 * radius), radius / np.where(met, length_b, 2.0 * radius)
-    turn = np.where(_cross2(a, b) > 0.0, 1.0, -1.0)
+    wraps = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
+    ratio_a, ratio_b = (
+        radius / np.where(wraps, length_a, 2.0 * radius),
+        radius / np.where(wraps, length_b, 2.0 * radius),
+    )
+    direction = np.where(_cross2(a, b) > 0.0, 1.0, -1.0)
     between = atan2(np.abs(_cross2(a, b)), _dot2(a, b))
-    angle, going = np.full(met.shape, 0.5 * np.pi), met.copy()
+    angle, active = np.full(wraps.shape, 0.5 * np.pi), wraps.copy()
     for _ in range(MAX_NEWTON):
         sine, cosine = sin(angle), cos(angle)
-        of_a, of_b = share_a * sine, share_b * sine
-        value = 2.0 * angle - _arcsine(of_a) - _arcsine(of_b) - between
-        slope = 2.0 - share_a * cosine / np.sqrt(1.0 - of_a * of_a) - share_b * cosine / np.sqrt(1.0 - of_b * of_b)
-        going = going & (value > 0.0) & (slope > 0.0)
-        change = np.where(going, value / np.where(going, slope, 1.0), 0.0)
+        sine_a, sine_b = ratio_a * sine, ratio_b * sine
+        value = 2.0 * angle - _arcsine(sine_a) - _arcsine(sine_b) - between
+        slope = (
+            2.0 - ratio_a * cosine / np.sqrt(1.0 - sine_a * sine_a) - ratio_b * cosine / np.sqrt(1.0 - sine_b * sine_b)
+        )
+        active = active & (value > 0.0) & (slope > 0.0)
+        change = np.where(active, value / np.where(active, slope, 1.0), 0.0)
         angle = angle - change
-        going = going & (change > SETTLED)
-        if not going.any():
+        active = active & (change > SETTLED)
+        if not active.any():
             break
-    rotated = turn * (angle - _arcsine(share_a * sin(angle)))
+    rotated = direction * (angle - _arcsine(ratio_a * sin(angle)))
     c, s, unit = cos(rotated), sin(rotated), a / length_a[..., None]
     point = np.stack([c * unit[..., 0] - s * unit[..., 1], s * unit[..., 0] + c * unit[..., 1]], axis=-1)
-    return met, radius[:, None] * point
+    return wraps, radius[:, None] * point
 
 
 def rows(
@@ -215,7 +220,7 @@ def rows(
 
     An entry contains the bodies (n,), the linear part (worlds, n, 3) and the angular part (worlds, n, 3).
     """
-    found = []
+    jacobians = []
     lines = (
         (paths.end_a, t.body_a[i], paths.contact_a, t.body[i]),
         (paths.contact_b, t.body[i], paths.end_b, t.body_b[i]),
@@ -224,18 +229,18 @@ def rows(
         apart = end - start
         length = norm(apart)[..., None]
         unit = np.where(length > 1e-12, apart / np.where(length > 1e-12, length, 1.0), [0.0, 0.0, 1.0])
-        found.append((body_a, -unit, -cross(start - position[:, body_a], unit)))
-        found.append((body_b, unit, cross(end - position[:, body_b], unit)))
-    return found
+        jacobians.append((body_a, -unit, -cross(start - position[:, body_a], unit)))
+        jacobians.append((body_b, unit, cross(end - position[:, body_b], unit)))
+    return jacobians
 
 
-def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
+def rates(jacobians: list[_Side], twist: Callable[[Array], Array]) -> Array:
     """Return the rates of path lengths.
 
-    ``found`` is the result of :func:`rows`. ``twist`` returns the twists of bodies.
+    ``jacobians`` is the result of :func:`rows`. ``twist`` returns the twists of bodies.
     """
-    total: Array = np.zeros(found[0][1].shape[:-1])
-    for body, linear, angular in found:
+    total: Array = np.zeros(jacobians[0][1].shape[:-1])
+    for body, linear, angular in jacobians:
         v = twist(body)
         total += dot(linear, v[..., :3]) + dot(angular, v[..., 3:])
     return total
@@ -250,9 +255,9 @@ def polyline(paths: Paths, count: int) -> Array:
     angle = atan2(dot(z, cross(out, last)), dot(out, last))
     angle = np.where(paths.arc > 0.0, np.where(angle < -ROUNDING, angle + TWO_PI, angle), 0.0)
     points = [paths.end_a]
-    for share in np.linspace(0.0, 1.0, count + 1):
-        c, s = np.cos(share * angle)[..., None], np.sin(share * angle)[..., None]
-        arc = paths.center + c * out + s * cross(z, out) + (1.0 - share) * low + share * high
-        straight = (1.0 - share) * paths.contact_a + share * paths.contact_b
+    for fraction in np.linspace(0.0, 1.0, count + 1):
+        c, s = np.cos(fraction * angle)[..., None], np.sin(fraction * angle)[..., None]
+        arc = paths.center + c * out + s * cross(z, out) + (1.0 - fraction) * low + fraction * high
+        straight = (1.0 - fraction) * paths.contact_a + fraction * paths.contact_b
         points.append(np.where((paths.arc > 0.0)[..., None], arc, straight))
     return np.stack([*points, paths.end_b], axis=2)

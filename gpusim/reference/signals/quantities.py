@@ -98,7 +98,7 @@ BODY = (
     Quantity(
         "linear_velocity", (3,), "m/s", f"velocity of the center of mass, {_AT}",
         lambda now, i: now.velocity(i)[..., :3],
-        "carried(w, i, 0, out);",
+        "extrapolated(w, i, 0, out);",
     ),
     Quantity(
         "angular_velocity", (3,), "rad/s", f"angular velocity, {_AT}",
@@ -106,7 +106,7 @@ BODY = (
     ),
     Quantity(
         "angular_momentum", (3,), "kg m2/s", f"angular momentum about the center of mass, {_AT}",
-        lambda now, i: now.velocity(i)[..., 3:], "carried(w, i, 1, out);",
+        lambda now, i: now.velocity(i)[..., 3:], "extrapolated(w, i, 1, out);",
     ),
 )  # fmt: skip
 """Quantities of a body."""
@@ -207,14 +207,16 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
     steady = (h1 > 0.0) & (kick > 0.0) & (older > 0.0)
-    share = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
+    scale = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
     # v3 = v2 means that the acceleration increased suddenly (state_reader.py), or that the body was at rest
     known = (v2 != v3).any(axis=-1, keepdims=True)
     apart = change.reshape(shape) - (v2 - v3) / np.where(steady, older, 1.0)
-    further = np.where(known, share * apart, 0.0)
+    extrapolation = np.where(known, scale * apart, 0.0)
     half = 0.5 * h1 * rate[:, :, None]
-    gain = cross(half, further + cross(half, further)) * (2.0 / (1.0 + rotations.dot(half, half)))[..., None]
-    return (further + gain).reshape(change.shape)
+    gain = (
+        cross(half, extrapolation + cross(half, extrapolation)) * (2.0 / (1.0 + rotations.dot(half, half)))[..., None]
+    )
+    return (extrapolation + gain).reshape(change.shape)
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
@@ -232,15 +234,15 @@ def _site_acceleration(now: StateReader, i: Array) -> Array:
         return cross(matvec(r, matvec(inverse, matvec(r.swapaxes(-1, -2), torque))), arm)
 
     growth = _growth(now, body, change, rate)
-    felt = (
+    parts = (
         change[..., :3] - now.parameters["gravity"][:, None],
         tangential(change[..., 3:] - cross(rate, now.velocity(body)[..., 3:])),
         cross(rate, cross(rate, arm)),
     )
-    carried = growth[..., :3] + tangential(growth[..., 3:])
-    whole = rotations.dot(felt[0], felt[0]) + rotations.dot(felt[1], felt[1]) + rotations.dot(felt[2], felt[2])
-    smooth = rotations.dot(carried, carried) <= ROUGH * ROUGH * whole
-    at_site = felt[0] + felt[1] + felt[2] + np.where(smooth[..., None], carried, 0.0)
+    growth_at_site = growth[..., :3] + tangential(growth[..., 3:])
+    whole = rotations.dot(parts[0], parts[0]) + rotations.dot(parts[1], parts[1]) + rotations.dot(parts[2], parts[2])
+    smooth = rotations.dot(growth_at_site, growth_at_site) <= ROUGH * ROUGH * whole
+    at_site = parts[0] + parts[1] + parts[2] + np.where(smooth[..., None], growth_at_site, 0.0)
     return matvec(now.site_axes(i).swapaxes(-1, -2), at_site)
 
 

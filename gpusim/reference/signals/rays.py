@@ -36,21 +36,21 @@ class Casts:
         """Return the end points of the rays (m)."""
         return np.asarray(self.origin + self.distance[..., None] * self.direction)
 
-    def meet(self, now: StateReader, shape: int, rays: Array) -> None:
+    def intersect(self, now: StateReader, shape: int, rays: Array) -> None:
         """Intersect ``rays`` (indices) with a shape. Keep each hit that is nearer than all earlier hits of the ray."""
         spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
         kind, rotation = shape_type(spec.kind), now.rotation(body)
         center = now.state["position"][:, body] + matvec(rotation, now.model.contact.center[shape])
-        turn = np.matmul(rotation, now.model.contact.turn[shape].reshape(3, 3))
+        shape_rotation = np.matmul(rotation, now.model.contact.rotation[shape].reshape(3, 3))
         near, direction = self.origin[:, rays] - center, self.direction[:, rays]
         start = np.zeros(near.shape[:2])
         if np.isfinite(now.model.contact.radius[shape]):
             start = dot(near, direction)
             near = near - start[..., None] * direction
-        back = np.broadcast_to(turn.swapaxes(-1, -2), (*near.shape, 3))
+        back = np.broadcast_to(shape_rotation.swapaxes(-1, -2), (*near.shape, 3))
         line = Line(matvec(back, near).reshape(-1, 3), matvec(back, direction).reshape(-1, 3), start.ravel())
         s, normal = kind.cast(spec.params, line)
-        self._take(shape, rays, s.reshape(start.shape) - start, matvec(turn, normal.reshape(near.shape)))
+        self._take(shape, rays, s.reshape(start.shape) - start, matvec(shape_rotation, normal.reshape(near.shape)))
 
     def _take(self, shape: int, rays: Array, distance: Array, normal: Array) -> None:
         nearer, length = distance < self.distance[:, rays], rotations.norm(normal)[..., None]
@@ -64,12 +64,12 @@ def cast_rays(now: StateReader, i: Array) -> Casts:
     """Cast the rays with indices ``i``, (n,)."""
     table, worlds = now.rays, now.num_worlds
     origin, direction = now.ray_lines(i)
-    reach = np.repeat(table["ray_range"][None, i], worlds, axis=0)
-    casts = Casts(origin, direction, reach, np.zeros_like(origin), np.full(reach.shape, -1))
+    max_distance = np.repeat(table["ray_range"][None, i], worlds, axis=0)
+    casts = Casts(origin, direction, max_distance, np.zeros_like(origin), np.full(max_distance.shape, -1))
     start, sensor = table["ray_shape_start"], table["ray_sensor"][i]
     for number in np.unique(sensor):
         rays = np.flatnonzero(sensor == number)
         for shape in table["ray_shape"][start[number] : start[number + 1]]:
             with np.errstate(all="ignore"):  # rays that miss the shape divide by zero
-                casts.meet(now, int(shape), rays)
+                casts.intersect(now, int(shape), rays)
     return casts

@@ -43,15 +43,15 @@ def _sense_joints(w: StepBuffers) -> None:
         wrench += w.solved[:, constraint, j, None].astype(float) * w.jacobian[:, side, j].astype(float)
     kick = w.kick_time[:, :, None].astype(float)
     wrench = np.where(kick > 0.0, wrench / np.where(kick > 0.0, kick, 1.0), 0.0)
-    turn = w.rotation[:, body]
-    arm = rotations.matvec(turn, columns["arm_a"][at])
+    rotation = w.rotation[:, body]
+    arm = rotations.matvec(rotation, columns["arm_a"][at])
     wrench[..., 3:] -= rotations.cross(arm, wrench[..., :3])
     frame = rotations.matrix_from_quaternion(columns["frame_a"][at]).swapaxes(-1, -2)
-    mean, share = w.state.arrays["sensed_wrench"], kick / w.state.arrays["sensed_time"][:, None, None]
+    mean, mean_weight = w.state.arrays["sensed_wrench"], kick / w.state.arrays["sensed_time"][:, None, None]
     for part in (slice(0, 3), slice(3, 6)):
-        own = rotations.matvec(frame, rotations.matvec(turn.swapaxes(-1, -2), wrench[..., part]))
+        load = rotations.matvec(frame, rotations.matvec(rotation.swapaxes(-1, -2), wrench[..., part]))
         before = mean[..., part].astype(float)
-        mean[..., part] = np.where(_first(w), own, before + share * (own - before))
+        mean[..., part] = np.where(_first(w), load, before + mean_weight * (load - before))
     _break_joints(w)
 
 
@@ -60,11 +60,11 @@ def _break_joints(w: StepBuffers) -> None:
 
     The limits of a broken joint are infinite.
     """
-    most, slack = w.sensors["joint_sensor_break"], w.state.arrays["joint_slack"]
-    if not np.isfinite(most).any():
+    limit, slack = w.sensors["joint_sensor_break"], w.state.arrays["joint_slack"]
+    if not np.isfinite(limit).any():
         return
     load = w.state.arrays["sensed_wrench"].astype(float).reshape(w.num_worlds, -1, 2, 3)
-    broken = np.any(rotations.dot(load, load) > most * most, axis=-1)
+    broken = np.any(rotations.dot(load, load) > limit * limit, axis=-1)
     ends = (w.state.arrays["sensed_substeps"] == w.config.substeps)[:, None]
     slack[:] = np.where(broken & ends, np.inf, slack)
 
@@ -72,11 +72,11 @@ def _break_joints(w: StepBuffers) -> None:
 def _sense_pulls(w: StepBuffers) -> None:
     start, row, weight = (w.ropes[f"tension_{name}"] for name in ("start", "row", "weight"))
     impulse, total = w.solved.reshape(w.num_worlds, -1).astype(float), w.state.arrays["sensed_pull"]
-    own = np.zeros(total.shape)
+    added = np.zeros(total.shape)
     for joint in range(start.size - 1):
         for k in range(start[joint], start[joint + 1]):
-            own[:, joint] -= weight[k] * impulse[:, row[k]]
-    total[:] = np.where(_first(w)[..., 0], own, total + own)
+            added[:, joint] -= weight[k] * impulse[:, row[k]]
+    total[:] = np.where(_first(w)[..., 0], added, total + added)
 
 
 def _sense_contacts(w: StepBuffers) -> None:
@@ -97,8 +97,8 @@ def _sense_contacts(w: StepBuffers) -> None:
                 body = body_of[s["pair_shapes"][:, pair, side]]
                 mine = (body[:, None] == bodies) & (points > 0)[:, None]
                 if mine.any():
-                    own = _pair_wrench(s, pair, impulse[:, pair].astype(float), points, arms[:, :, side], sign)
-                    total = np.where(mine[..., None], total + own[:, None], total)
+                    pair_wrench = _pair_wrench(s, pair, impulse[:, pair].astype(float), points, arms[:, :, side], sign)
+                    total = np.where(mine[..., None], total + pair_wrench[:, None], total)
     s["sensed_contact"][:] = np.where(_first(w), total, s["sensed_contact"] + total)
 
 

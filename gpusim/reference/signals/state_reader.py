@@ -47,7 +47,7 @@ ROUGH = 0.5
 """Maximum relative change of a site's acceleration in a step for which the reader extrapolates the acceleration."""
 
 
-def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
+def extrapolated_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
     """Return linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
     last = np.concatenate([state[name][:, bodies] for name in ("linear_velocity", "angular_momentum")], axis=-1)
     v1: Array = last.astype(np.float64)
@@ -64,16 +64,16 @@ def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any
     moved, steady = h1 > 0.0, kick_before > 0.0
     change = np.where(moved, 0.5 * h1 / np.where(moved, kick, 1.0), 0.0) * (v1 - v2)
     before = np.where(steady, 0.5 * h1 / np.where(steady, kick_before, 1.0), 0.0) * (v2 - v3)
-    further = np.where(steady, 0.75 * h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
+    weight = np.where(steady, 0.75 * h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
     apart = change - before
-    ours, theirs, whole = (dot(x, x)[..., None] for x in (change, before, v1))
-    smooth = change + further * apart
-    steady_push = (dot(change, before)[..., None] > 0.0) & (ours <= SPRING * SPRING * theirs)
+    size, size_before, whole = (dot(x, x)[..., None] for x in (change, before, v1))
+    smooth = change + weight * apart
+    steady_push = (dot(change, before)[..., None] > 0.0) & (size <= SPRING * SPRING * size_before)
     agree = steady_push & (dot(smooth, change)[..., None] > 0.0)
-    small, both = ours <= SMALL * SMALL * whole, (theirs <= SMALL * SMALL * whole) & (theirs > 0.0)
-    carried = np.where(agree | (small & both), smooth, np.where(small, change, 0.0))
-    carried = np.where(moved & (kick_before >= 0.0), np.where(steady, carried, change), 0.0)
-    return (v1 + carried).reshape(*shape[:2], 6)
+    small, both = size <= SMALL * SMALL * whole, (size_before <= SMALL * SMALL * whole) & (size_before > 0.0)
+    extrapolated = np.where(agree | (small & both), smooth, np.where(small, change, 0.0))
+    extrapolated = np.where(moved & (kick_before >= 0.0), np.where(steady, extrapolated, change), 0.0)
+    return (v1 + extrapolated).reshape(*shape[:2], 6)
 
 
 class StateReader:
@@ -132,7 +132,7 @@ class StateReader:
 
     def velocity(self, bodies: Any = slice(None)) -> Array:
         """Return linear velocity (m/s) and angular momentum (kg m2/s), (num_worlds, n, 6)."""
-        return carried_velocities(self.state, self.semi_implicit, bodies)
+        return extrapolated_velocities(self.state, self.semi_implicit, bodies)
 
     def twist(self, bodies: Any = slice(None)) -> Array:
         """Return linear (m/s) and angular velocities (rad/s), world frame, (num_worlds, n, 6)."""
@@ -178,9 +178,9 @@ class StateReader:
         (model/euler_angles.py).
         """
         c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
-        far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
+        other = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
         component = np.where(kind == KINDS[OUTER_ANGLE], OUTER, np.where(kind == KINDS[MIDDLE_ANGLE], MIDDLE, -1))
-        return euler_angles.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
+        return euler_angles.direction(self.axis(i), matvec(self.rotation(other), c["other"][i]), component)
 
     def rotation_axis(self, i: Any) -> Array:
         """Return the rotation or translation axis of each coordinate, in the world frame, (num_worlds, n, 3)."""

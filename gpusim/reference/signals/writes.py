@@ -27,7 +27,7 @@ from gpusim.typing import Array
 
 matvec, cross = rotations.matvec, rotations.cross
 OPERATIONS = (
-    "RESTART", "LIFT", "LET_DOWN", "BODY_POSITION", "BODY_ORIENTATION", "REMEMBER", "JOINT", "JOINT_ROTATION",
+    "RESTART", "ADVANCE", "STEP_BACK", "BODY_POSITION", "BODY_ORIENTATION", "REMEMBER", "JOINT", "JOINT_ROTATION",
     "JOINT_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
     "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
 )  # fmt: skip
@@ -69,28 +69,30 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
     def of_bodies(*what: str) -> list[Operation]:
         return [(_OF_BODY[t.what], t.index, 0, column) for w in what for t, column in targets if t.what == w]
 
-    places = {t.index: (t, column) for t, column in targets if t.what in _OF_JOINT}
+    joint_poses = {t.index: (t, column) for t, column in targets if t.what in _OF_JOINT}
     rates = {t.index: column for t, column in targets if t.what == "rates"}
-    placed, rated = _outward(model, list(places)), _outward(model, list(rates))
-    moved = {t.index for t, _ in targets if t.what in ("position", "orientation")} | {body for _, body, _ in placed}
+    posed_bodies, rated = _outward(model, list(joint_poses)), _outward(model, list(rates))
+    moved = {t.index for t, _ in targets if t.what in ("position", "orientation")} | {
+        body for _, body, _ in posed_bodies
+    }
     sped = {t.index for t, _ in targets if t.what in ("linear", "angular")} | {body for _, body, _ in rated}
-    start, end = _lifted(now, moved, sped)
+    start, end = _start_and_end(now, moved, sped)
     operations = start + of_bodies("position", "orientation")
-    if places or rates:
+    if joint_poses or rates:
         operations.append(("REMEMBER", 0, 0, 0))
-    for joint, body, onto in placed:
+    for joint, body, onto in posed_bodies:
         if joint < 0:
             operations.append(("CARRY", body, onto, 0))
             continue
-        target, column = places[joint]
+        target, column = joint_poses[joint]
         numbers = now.coordinates.of_joint[joint]
         operations.append((_OF_JOINT[target.what], numbers[0], len(numbers), column))
-    turned = {t.index for t, _ in targets if t.what == "orientation"} | {body for _, body, _ in placed}
+    rotated = {t.index for t, _ in targets if t.what == "orientation"} | {body for _, body, _ in posed_bodies}
     angle = model.topology.angle
     for k, ends in enumerate(zip(angle.body_a.tolist(), angle.body_b.tolist(), strict=True)):
-        if turned.intersection(ends):
+        if rotated.intersection(ends):
             operations.append(("WRAP_ANGLE", k, 0, 0))
-    for joint, (target, column) in places.items():
+    for joint, (target, column) in joint_poses.items():
         for k in range(len(model.coordinates[joint])):
             if target.what == "coordinates" and (joint, k) in model.angle_of:
                 operations.append(("SET_ANGLE", model.angle_of[joint, k], 0, column + k))
@@ -108,19 +110,19 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
     return np.array([(CODES[name], *rest) for name, *rest in operations], np.int32).reshape(-1, 4)
 
 
-def _lifted(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
+def _start_and_end(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
     """Return the operations that start and end a write."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
         return [("RESTART", 0, 0, 0)], []
-    lifted = sorted((moved & free) | sped)
-    end: list[Operation] = [("LET_DOWN", i, (1 + (i in sped)) * (i in moved & free), 0) for i in lifted]
-    end += [("FORGET_CONTACTS", i, 0, 0) for i in lifted if i in moved & free]
+    advanced = sorted((moved & free) | sped)
+    end: list[Operation] = [("STEP_BACK", i, (1 + (i in sped)) * (i in moved & free), 0) for i in advanced]
+    end += [("FORGET_CONTACTS", i, 0, 0) for i in advanced if i in moved & free]
     end += [("POSED", 0, 0, 0)] if free & moved else []
     axes = [k for k, ends in enumerate(axis_bodies) if ends & (moved | sped)]
     end += [("AXIS_RATE", k, 1, 0) for k in axes]
-    return [("AXIS_RATE", k, -1, 0) for k in axes] + [("LIFT", i, 0, 0) for i in lifted], end
+    return [("AXIS_RATE", k, -1, 0) for k in axes] + [("ADVANCE", i, 0, 0) for i in advanced], end
 
 
 def _axis_bodies(now: StateReader) -> list[set[int]]:
@@ -138,8 +140,8 @@ def _axis_bodies(now: StateReader) -> list[set[int]]:
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
     """Return all bodies that move with the children of ``joints``, in order from parent to child."""
-    own = {model.joints[j].child: j for j in reversed(joints)}
-    hanging = _hanging(model, own)
+    joint_of = {model.joints[j].child: j for j in reversed(joints)}
+    children_of = _children(model, joint_of)
     moved: dict[int, tuple[int, int, int]] = {}
 
     def follow(root: int) -> None:
@@ -147,20 +149,20 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
         moved[spec.child] = (root, spec.child, spec.parent)
         queue = [spec.child]
         for body in queue:
-            for j, child in hanging.get(body, ()):
-                if child in moved or child == spec.parent or own.get(child, j) != j:
+            for j, child in children_of.get(body, ()):
+                if child in moved or child == spec.parent or joint_of.get(child, j) != j:
                     continue
-                moved[child] = (j if child in own else -1, child, body)
+                moved[child] = (j if child in joint_of else -1, child, body)
                 queue.append(child)
 
-    behind = {b for j in joints for b in _subtree(model, hanging, j)[1:]}
+    behind = {b for j in joints for b in _subtree(model, children_of, j)[1:]}
     for j in sorted(joints, key=lambda j: model.joints[j].child in behind):
         if model.joints[j].child not in moved:
             follow(j)
     return list(moved.values())
 
 
-def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
+def _children(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
     """Return the children of each body, as pairs (joint, child body)."""
     fittings = _fittings(model)
     carriers = dict(written)
@@ -168,13 +170,13 @@ def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int,
         for j, spec in enumerate(model.joints):
             if j not in fittings and joint_type(spec.kind).sets_pose >= sets_pose:
                 carriers.setdefault(spec.child, j)
-    hanging: dict[int, list[tuple[int, int]]] = {}
+    children_of: dict[int, list[tuple[int, int]]] = {}
     for j, spec in enumerate(model.joints):
         if spec.child != WORLD and carriers.get(spec.child) == j:
-            hanging.setdefault(spec.parent, []).append((j, spec.child))
+            children_of.setdefault(spec.parent, []).append((j, spec.child))
     for j in sorted(fittings):
-        hanging.setdefault(model.joints[j].child, []).append((j, model.joints[j].parent))
-    return hanging
+        children_of.setdefault(model.joints[j].child, []).append((j, model.joints[j].parent))
+    return children_of
 
 
 def _fittings(model: Model) -> set[int]:
@@ -190,11 +192,11 @@ def _fittings(model: Model) -> set[int]:
     return found
 
 
-def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
+def _subtree(model: Model, children_of: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
     """Return the child body of a joint and all descendants of the child, from parent to child."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
-        for _, child in hanging.get(body, ()):
+        for _, child in children_of.get(body, ()):
             if child not in found and child != model.joints[joint].parent:
                 found[child] = None
                 queue.append(child)
@@ -214,7 +216,7 @@ class _Writer:
     def __init__(self, now: StateReader, values: Array, worlds: Array) -> None:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
         self.table = now.coordinates.columns
-        self.lifted: dict[int, Array] = {}
+        self.advanced: dict[int, Array] = {}
         self.struck: dict[int, Array] = {}
 
     def _get(self, name: str, body: int) -> Array:
@@ -256,36 +258,36 @@ class _Writer:
         kick = self.state["kick_before"][self.worlds][:, None]
         if self.now.model.bodies[body].kinematic or self.now.semi_implicit:
             return np.zeros(half.shape, bool)
-        change, most = half - self._get("velocity_before", body), IMPACT * kick * self._free_fall(body)
-        change, most, lift = (x.reshape(-1, 2, 3) for x in (change, most, now - half))
-        struck = (lift == 0.0).all(axis=2) & (rotations.dot(change, change) > rotations.dot(most, most))
+        change, limit = half - self._get("velocity_before", body), IMPACT * kick * self._free_fall(body)
+        change, limit, advance = (x.reshape(-1, 2, 3) for x in (change, limit, now - half))
+        struck = (advance == 0.0).all(axis=2) & (rotations.dot(change, change) > rotations.dot(limit, limit))
         return np.repeat(struck, 3, axis=1)
 
-    def lift(self, i: int, j: int, column: int) -> None:
+    def advance(self, i: int, j: int, column: int) -> None:
         """Advance the velocities of body i from the half step to t, and store the change."""
         half, now = self._half_velocity(i), self.now.velocity([i])[self.worlds, 0]
-        self.struck[i], self.lifted[i] = self._was_struck(i, now), now - half
+        self.struck[i], self.advanced[i] = self._was_struck(i, now), now - half
         for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
             self._set(name, i, now[:, part])
         for name in ("velocity_before", "velocity_before_last"):
             self._set(name, i, now)
 
-    def let_down(self, i: int, j: int, column: int) -> None:
+    def step_back(self, i: int, j: int, column: int) -> None:
         """Convert the velocities of body i, and their history, back to the half step.
 
-        If j is 0, subtract the change that :meth:`lift` stored. If j is 1, subtract the change in free fall, except
+        If j is 0, subtract the change that :meth:`advance` stored. If j is 1, subtract the change in free fall, except
         after an impact. If j is 2, subtract the change in free fall, even after an impact.
         """
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
         half = 0.5 * h
-        way = half * self._free_fall(i) if j else self.lifted[i]
-        way = np.where(self.struck[i] & (j == 1), 0.0, way)
+        change_back = half * self._free_fall(i) if j else self.advanced[i]
+        change_back = np.where(self.struck[i] & (j == 1), 0.0, change_back)
         # If the first step had an impact, the velocities are not extrapolated.
         # Semi-implicit velocities are already at t.
-        way = np.where((older < 0.0) | self.now.semi_implicit, 0.0, way)
-        velocity = self._half_velocity(i) - way
-        pull = np.where(h > 0.0, way / np.where(h > 0.0, half, 1.0), 0.0)
+        change_back = np.where((older < 0.0) | self.now.semi_implicit, 0.0, change_back)
+        velocity = self._half_velocity(i) - change_back
+        pull = np.where(h > 0.0, change_back / np.where(h > 0.0, half, 1.0), 0.0)
         before = velocity - kick * pull
         for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
             self._set(name, i, velocity[:, part])
@@ -295,10 +297,10 @@ class _Writer:
     def _free_fall(self, i: int) -> Array:
         """Return the acceleration due to gravity and applied force, and the applied torque, together (n, 6)."""
         p = self.now.parameters
-        own = (p[name][:, i] for name in ("applied_force", "applied_torque"))
+        applied = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))
         gravity, force, torque, scale, mass = (
-            a if a.shape[0] == 1 else a[self.worlds] for a in (p["gravity"], *own, *alone)
+            a if a.shape[0] == 1 else a[self.worlds] for a in (p["gravity"], *applied, *alone)
         )
         pull = np.concatenate(np.broadcast_arrays(scale * gravity + force / mass, torque), axis=-1)
         return np.broadcast_to(pull, (len(self.worlds), 6))
@@ -354,8 +356,8 @@ class _Writer:
     def joint(self, i: int, j: int, column: int) -> None:
         """Write j coordinates of a joint. The coordinates have the numbers i, i + 1, ..."""
         t = self.table
-        turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
-        after, shift = turn, np.zeros((len(self.worlds), 3))
+        relative_rotation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
+        after, shift = relative_rotation, np.zeros((len(self.worlds), 3))
         for k in range(j):
             value, axis = self.values[:, column + k, None], t["axis"][i + k]
             if t["kind"][i + k] == KINDS[TRANSLATION]:
@@ -367,16 +369,18 @@ class _Writer:
                 if t["owner"][i + k] == t["body_b"][i]:
                     after = rotations.quaternion_product(after, q)
                 else:
-                    turn = rotations.quaternion_product(turn, q)
-        turn = rotations.quaternion_product(turn, t["frame_a"][i][None])
-        turn = rotations.quaternion_product(turn, rotations.quaternion_conjugate(t["frame_b"][i])[None])
-        self._place(i, rotations.quaternion_product(turn, after), shift)
+                    relative_rotation = rotations.quaternion_product(relative_rotation, q)
+        relative_rotation = rotations.quaternion_product(relative_rotation, t["frame_a"][i][None])
+        relative_rotation = rotations.quaternion_product(
+            relative_rotation, rotations.quaternion_conjugate(t["frame_b"][i])[None]
+        )
+        self._move_child(i, rotations.quaternion_product(relative_rotation, after), shift)
 
     def _middle_axis(self, i: int) -> Array:
         """Return the axis of the second Euler angle if all angles are zero, in the child's body frame."""
         t = self.table
-        turn = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
-        return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(turn), t["other"][i]))
+        frame_rotation = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
+        return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(frame_rotation), t["other"][i]))
 
     def joint_rotation(self, i: int, j: int, column: int) -> None:
         """Write the quaternion from the parent's to the child's joint frame."""
@@ -389,13 +393,13 @@ class _Writer:
         self._set_joint_frame(i, self.values[:, column + 3 : column + 7], shift)
 
     def _set_joint_frame(self, i: int, q: Array, shift: Array) -> None:
-        turn = rotations.quaternion_product(self.table["frame_a"][i][None], rotations.normalized(q))
-        unturn = rotations.quaternion_conjugate(self.table["frame_b"][i])[None]
-        self._place(i, rotations.quaternion_product(turn, unturn), shift)
+        rotation = rotations.quaternion_product(self.table["frame_a"][i][None], rotations.normalized(q))
+        inverse = rotations.quaternion_conjugate(self.table["frame_b"][i])[None]
+        self._move_child(i, rotations.quaternion_product(rotation, inverse), shift)
 
-    def _place(self, i: int, turn: Array, shift: Array) -> None:
+    def _move_child(self, i: int, relative_rotation: Array, shift: Array) -> None:
         a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
-        q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
+        q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), relative_rotation))
         point = matvec(self._rotation(a), self.table["arm_a"][i] + shift) + self._get("position", a)
         arm = matvec(rotations.matrix_from_quaternion(q), np.broadcast_to(self.table["arm_b"][i], (count, 3)))
         self._move(b, q, point - arm)
@@ -405,16 +409,16 @@ class _Writer:
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
-        turn = rotations.matrix_from_quaternion(rotations.normalized(spin))
+        matrix = rotations.matrix_from_quaternion(rotations.normalized(spin))
         self._set("orientation", b, q)
         self._set("position", b, center)
         for name in ("linear_velocity", "angular_momentum"):
-            self._set(name, b, matvec(turn, self._get(name, b)))
+            self._set(name, b, matvec(matrix, self._get(name, b)))
 
     def carry(self, i: int, j: int, column: int) -> None:
         """Move body i rigidly with body j."""
-        was = rotations.quaternion_conjugate(self.before["orientation"][:, j])
-        spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), was))
+        inverse_before = rotations.quaternion_conjugate(self.before["orientation"][:, j])
+        spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), inverse_before))
         arm = self.before["position"][:, i] - self.before["position"][:, j]
         center = self._get("position", j) + matvec(rotations.matrix_from_quaternion(spin), arm)
         self._move(

@@ -51,26 +51,26 @@ class CoupledRows:
         """Recompute the inverses with the current compliances."""
         both = self.rows[:, :, None] & self.rows[:, None, :]
         block = np.where(both, self.product, 0.0).astype(w.real)
-        place = np.arange(w.topology.block)
-        block[..., place, place] *= 1.0 + REGULARIZATION[w.real]
+        index = np.arange(w.topology.block)
+        block[..., index, index] *= 1.0 + REGULARIZATION[w.real]
         block = block + w.coupled_gamma[:, self.number]
-        block[..., place, place] = np.where(self.rows, block[..., place, place], 1.0)
+        block[..., index, index] = np.where(self.rows, block[..., index, index], 1.0)
         self.inverse = inverse(block)
 
     def error(self, w: StepBuffers, speed: Array, impulse: Array) -> Array:
         """Return the residual of the laws at row velocities ``speed``, (num_worlds, n, block)."""
-        given = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
-        return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
+        compliance = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
+        return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - compliance, 0.0)
 
-    def leave(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
+    def write_residuals(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
         """Write each row's residual to ``error``, and the impulse change that removes the residual to ``change``."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
-        missed = self.error(w, speed, w.solved[:, members])
-        own = np.diagonal(self.inverse, axis1=-2, axis2=-1)
+        residual = self.error(w, speed, w.solved[:, members])
+        inverse_diagonal = np.diagonal(self.inverse, axis1=-2, axis2=-1)
         gamma = np.diagonal(w.coupled_gamma[:, self.number], axis1=-2, axis2=-1)
         at = members[self.k]
-        error[:, at] = np.maximum(1.0 - gamma * own, 0.0) * missed
-        change[:, at] = own * missed
+        error[:, at] = np.maximum(1.0 - gamma * inverse_diagonal, 0.0) * residual
+        change[:, at] = inverse_diagonal * residual
 
 
 @dataclass
@@ -81,7 +81,7 @@ class AxisStep:
     """
 
     k: Array
-    place: Array
+    local_row: Array
     axis: Array
     impulse: Array
     motion: Array

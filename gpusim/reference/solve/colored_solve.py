@@ -25,7 +25,7 @@ from gpusim.reference.joints.laws import solve_row
 from gpusim.reference.solve import soft_rows
 from gpusim.reference.solve.color_batch import AxisStep, ColorBatch, CoupledRows
 from gpusim.reference.solve.drift import move
-from gpusim.reference.solve.positions import SPLIT_SHARE, row_errors
+from gpusim.reference.solve.positions import SPLIT_FRACTION, row_errors
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
@@ -33,7 +33,7 @@ from gpusim.typing import Array
 # Number of sweeps at the start of a solve that linearize nonlinear laws again.
 REFITS = 2
 POSITION_SWEEPS = 2
-MIN_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
+MIN_CORRECTION, FULL_CORRECTION_BELOW = 0.2, 1e-3
 
 
 def solve(w: StepBuffers) -> None:
@@ -64,7 +64,7 @@ def warm_start(w: StepBuffers) -> None:
         for step in batch.axes:
             w.response[:, step.axis] = step.response
             # Keep the modes of joined rows, because the linear law would release a row that is at a bound.
-            joined = batch.gamma[:, step.k, step.place] > 0.0
+            joined = batch.gamma[:, step.k, step.local_row] > 0.0
             w.mode[:, step.axis] = np.where(joined, w.state.arrays["axis_mode"][:, step.axis], 0)
     state = w.state.arrays
     before = state["kick_before"][:, None]
@@ -103,7 +103,7 @@ def _sweep(w: StepBuffers, batches: list[ColorBatch], mode: Array, done: Array) 
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
         moved, load = contact_solve.sweep_lists(w, ~done)
-        w.contact_residual_now = np.where(done, w.contact_residual_now, accuracy.share(w, moved, load))
+        w.contact_residual_now = np.where(done, w.contact_residual_now, accuracy.relative_change(w, moved, load))
         np.maximum(change, moved, out=change)
     # Do not change converged worlds while other worlds continue.
     w.solved = np.where(done[:, None, None], before[0], w.solved)
@@ -135,13 +135,13 @@ def residual(w: StepBuffers) -> Array:
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
-        batch.coupled.leave(w, batch.constraints, error, change)
+        batch.coupled.write_residuals(w, batch.constraints, error, change)
         for step in batch.axes:
-            row = batch.constraints[step.k], step.place
+            row = batch.constraints[step.k], step.local_row
             change[:, row[0], row[1]] = error[:, row[0], row[1]] / step.response
-    wanted, load = (_greatest(w, x) for x in (change, w.solved))
+    needed, load = (_greatest(w, x) for x in (change, w.solved))
     limits = w.accuracy_limits
-    w.unconverged |= (wanted > limits["contact_change_least"]) & (wanted > limits["contact_residual_limit"] * load)
+    w.unconverged |= (needed > limits["min_contact_change"]) & (needed > limits["contact_residual_limit"] * load)
     return _greatest(w, error)
 
 
@@ -154,8 +154,10 @@ def _row_errors(w: StepBuffers) -> Array:
     speed = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
     error = np.where(_rigid_mask(w), speed, w.real.type(0))
     rows = w.topology.axis_row
-    own, impulse = speed.reshape(w.num_worlds, -1)[:, rows], w.solved.reshape(w.num_worlds, -1)[:, rows]
-    error.reshape(w.num_worlds, -1)[:, rows] = solve_row(w.law, own - w.response * impulse, w.response)[0] - own
+    axis_speed, impulse = speed.reshape(w.num_worlds, -1)[:, rows], w.solved.reshape(w.num_worlds, -1)[:, rows]
+    error.reshape(w.num_worlds, -1)[:, rows] = (
+        solve_row(w.law, axis_speed - w.response * impulse, w.response)[0] - axis_speed
+    )
     return error
 
 
@@ -193,9 +195,9 @@ def _batch(w: StepBuffers, members: Array, rigid: Array, load: Array | None) -> 
     product = np.matmul(wide[0], wide[1].swapaxes(-1, -2))
     both = rigid[:, :, None] & rigid[:, None, :]
     block = np.where(both, product, 0.0).astype(w.real)
-    place = np.arange(t.block)
-    own = block[..., place, place] * (1.0 + REGULARIZATION[w.real])
-    block[..., place, place] = np.where(own > 0.0, own, 1.0)
+    index = np.arange(t.block)
+    pivots = block[..., index, index] * (1.0 + REGULARIZATION[w.real])
+    block[..., index, index] = np.where(pivots > 0.0, pivots, 1.0)
     batch = ColorBatch(
         constraints=members,
         bodies=t.constraint_bodies[members],
@@ -216,8 +218,8 @@ def _batch(w: StepBuffers, members: Array, rigid: Array, load: Array | None) -> 
 def _coupled_rows(w: StepBuffers, members: Array, product: Array) -> CoupledRows:
     t = w.topology
     position = {int(c): k for k, c in enumerate(members)}
-    found = [(position[c], n) for n, c in enumerate(t.coupled_constraint.tolist()) if c in position]
-    k, number = np.array(found, np.int64).reshape(-1, 2).T
+    pairs = [(position[c], n) for n, c in enumerate(t.coupled_constraint.tolist()) if c in position]
+    k, number = np.array(pairs, np.int64).reshape(-1, 2).T
     rows = CoupledRows(k, number, t.row_used[members[k]], product[:, k], np.zeros(0))
     rows.refit(w)
     return rows
@@ -230,7 +232,7 @@ def _wide(blocks: Array) -> Array:
 
 def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisStep]:
     """Return lists of axis rows. List k contains the k-th axis row of every constraint."""
-    owner, place = w.layout.axis_constraint, w.layout.axis_slot
+    owner, local_row = w.layout.axis_constraint, w.layout.axis_slot
     position = np.full(w.topology.num_constraints, -1)
     position[batch.constraints] = np.arange(batch.constraints.size)
     axes = np.flatnonzero(position[owner] >= 0)
@@ -238,18 +240,18 @@ def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisS
     k = position[owner[axes]]
     number = np.arange(axes.size) - np.searchsorted(k, k)
     steps = [axes[number == n] for n in range(int(number.max(initial=-1)) + 1)]
-    return [_axis_step(w, batch, product, position[owner[axis]], place[axis], axis) for axis in steps]
+    return [_axis_step(w, batch, product, position[owner[axis]], local_row[axis], axis) for axis in steps]
 
 
-def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, place: Array, axis: Array) -> AxisStep:
+def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, local_row: Array, axis: Array) -> AxisStep:
     """Eliminate the rigid rows of each constraint from the constraint's axis row (Schur complement)."""
-    alone = product[:, k, place, place]
-    coupled = np.where(batch.rigid[k], product[:, k, place], 0.0)
+    alone = product[:, k, local_row, local_row]
+    coupled = np.where(batch.rigid[k], product[:, k, local_row], 0.0)
     impulse = -matvec(batch.inverse[:, k], coupled)
     response = alone + np.vecdot(impulse, coupled)
-    impulse[:, np.arange(k.size), place] = 1.0
+    impulse[:, np.arange(k.size), local_row] = 1.0
     motion = matvec(batch.mass_jacobian[:, k].swapaxes(-1, -2), impulse)
-    return AxisStep(k, place, axis, impulse.astype(w.real), motion, soft_rows.min_response(w, response, alone))
+    return AxisStep(k, local_row, axis, impulse.astype(w.real), motion, soft_rows.min_response(w, response, alone))
 
 
 def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
@@ -264,25 +266,25 @@ def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
     change[:, coupled.k] = matvec(coupled.inverse, coupled.error(w, speed, impulse))
     impulse = impulse + change
     velocity = velocity + matvec(batch.mass_jacobian.swapaxes(-1, -2), change)
-    most = np.max(np.abs(change), axis=(1, 2), initial=0.0)
+    max_change = np.max(np.abs(change), axis=(1, 2), initial=0.0)
     for step in batch.axes:
-        k, place = step.k, step.place
-        row = batch.jacobian[:, k, place]
-        speed = np.vecdot(row, velocity[:, k]) + bias[:, k, place]
-        free = speed - step.response * impulse[:, k, place]
+        k, local_row = step.k, step.local_row
+        row = batch.jacobian[:, k, local_row]
+        speed = np.vecdot(row, velocity[:, k]) + bias[:, k, local_row]
+        free = speed - step.response * impulse[:, k, local_row]
         solved, modes = solve_row(w.law, free, step.response, step.axis)
         difference = (solved - speed) / step.response
         impulse[:, k] += difference[..., None] * step.impulse
         change[:, k] += difference[..., None] * step.impulse
         velocity[:, k] += difference[..., None] * step.motion
         mode[:, step.axis] = np.where(w.active, modes, mode[:, step.axis])
-        most = np.maximum(most, np.max(np.abs(difference), axis=1, initial=0.0))
+        max_change = np.maximum(max_change, np.max(np.abs(difference), axis=1, initial=0.0))
     w.solved[:, batch.constraints] = impulse
     if batch.load is None:
         w.twist[:, batch.bodies.ravel()] = velocity.reshape(w.num_worlds, -1, 6)
     else:
         w.twist += _body_changes(w, batch, change)
-    return np.asarray(most)
+    return np.asarray(max_change)
 
 
 def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
@@ -318,8 +320,8 @@ def correct_positions(w: StepBuffers) -> None:
             if not batch.rigid.any():
                 continue
             error = row_errors(w)[:, batch.constraints].astype(w.real)
-            share = np.maximum(MIN_SHARE, 1.0 / (1.0 + np.abs(error) / FULL_SHARE_BELOW))
-            change = matvec(batch.inverse, -np.where(batch.rigid, share * error, 0.0).astype(w.real))
+            fraction = np.maximum(MIN_CORRECTION, 1.0 / (1.0 + np.abs(error) / FULL_CORRECTION_BELOW))
+            change = matvec(batch.inverse, -np.where(batch.rigid, fraction * error, 0.0).astype(w.real))
             shift = _body_changes(w, batch, change).astype(np.float64)
             move(w, shift[..., :3], shift[..., 3:])
 
@@ -330,7 +332,7 @@ def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
     flat[:, t.coupling.rigid_row] = w.coupling_value[:, : t.coupling.rigid]
-    errors = (SPLIT_SHARE * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
+    errors = (SPLIT_FRACTION * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
     for _ in range(w.config.iterations):
         _sweep_displacement(w, moved, errors)
     return moved

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_MIN, PUSH_YIELD_JOINED, TANGENT_FLOOR
-from gpusim.reference.accuracy import share as residual_share
+from gpusim.reference.accuracy import relative_change as relative_change
 from gpusim.reference.contacts import contact_laws, contact_newton, contact_rows, contact_solve, contact_tire
 from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.manifolds import SOLVED, Manifolds
@@ -49,10 +49,10 @@ def respond_articulated(w: StepBuffers, worlds: Array) -> None:
 def _respond(w: StepBuffers, m: Manifolds) -> None:
     contact_rows.free_response(w, m, split=False)
     contact_rows.point_masses(m)
-    free = _loaded(w, m)
+    free = _bounded_response(w, m)
     m.push_yield[:] = w.real.type(PUSH_YIELD_JOINED) * free
     rows = np.zeros((w.num_worlds, *w.solved.shape[1:], 6), w.real)
-    wide = _turns_matter(m)
+    wide = _needs_torque_response(m)
     for j in range(6):
         wrench = np.zeros((m.world.size, 6), w.real)
         wrench[:, j] = 1.0 if j < 3 else wide
@@ -64,13 +64,13 @@ def _respond(w: StepBuffers, m: Manifolds) -> None:
     _add_floors(m, free)
 
 
-def _turns_matter(m: Manifolds) -> Array:
+def _needs_torque_response(m: Manifolds) -> Array:
     """Return a mask of manifolds that need the response to torques, (n,)."""
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
 
-def _loaded(w: StepBuffers, m: Manifolds) -> Array:
+def _bounded_response(w: StepBuffers, m: Manifolds) -> Array:
     """Return the response of each point without joints (n, 4), at most a multiple of the mechanism's inverse mass."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
@@ -89,9 +89,9 @@ def _add_floors(m: Manifolds, free: Array) -> None:
     real = m.mass.dtype.type
     first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
     apart, both = first - second, first + second
-    least = real(0.5) * (both - np.sqrt(apart * apart + real(4) * cross * cross))
+    min_tangent = real(0.5) * (both - np.sqrt(apart * apart + real(4) * cross * cross))
     tire = contact_tire.tires(m)[:, None]
-    stiffest = np.minimum(m.mass[..., 0], least)
+    stiffest = np.minimum(m.mass[..., 0], min_tangent)
     m.floor[..., 0] = np.maximum(real(POINT_FLOOR) * free - m.mass[..., 0], real(0))
     along = np.maximum(real(POINT_FLOOR) * free - stiffest, real(0.5 * TANGENT_FLOOR) * both)
     m.floor[..., 1] = np.where(tire, real(0), along)
@@ -100,8 +100,10 @@ def _add_floors(m: Manifolds, free: Array) -> None:
     m.mass[..., 5] += m.floor[..., 1]
 
 
-def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts and iterative joints until ``worlds`` converge. ``most``: maximum number of sweeps, (num_worlds,).
+def sweep_contacts(w: StepBuffers, worlds: Array, max_sweeps: Array | int) -> None:
+    """Sweep contacts and iterative joints until ``worlds`` converge.
+
+    ``max_sweeps`` is the maximum number of sweeps, (num_worlds,) or the same number for all worlds.
 
     For joints with the direct solver, ``w.delta`` contains x of the forward solve, (num_worlds, constraints, block).
     """
@@ -110,7 +112,7 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
         return
     live = worlds if swept else worlds & w.touch.touching
     w.twist = w.twist.copy()
-    direction, share = None if swept else SearchDirection(w, live), w.real.type(CONVERGED[w.real])
+    direction, tolerance = None if swept else SearchDirection(w, live), w.real.type(CONVERGED[w.real])
     if w.contacts is not None:
         w.contacts.sweep_count[live] = 0
     untried = live & (w.condensed_count > 0)
@@ -119,7 +121,7 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
         live, untried = _solve_condensed(w, live, once), untried & ~once
         if direction is not None:
             direction = SearchDirection(w, live)
-    for sweep in range(int(np.max(most, initial=0))):
+    for sweep in range(int(np.max(max_sweeps, initial=0))):
         if not live.any():
             break
         if sweep and direction is not None:
@@ -128,7 +130,11 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
         if w.contacts is not None:
             w.contacts.sweep_change[live, sweep] = change[live]
             w.contacts.sweep_count[live] = sweep + 1
-        live = live & ~(change <= max_(share * load, w.real.type(w.config.impulse_tolerance))) & (sweep + 1 < most)
+        live = (
+            live
+            & ~(change <= max_(tolerance * load, w.real.type(w.config.impulse_tolerance)))
+            & (sweep + 1 < max_sweeps)
+        )
         live = _solve_condensed(w, live, live & untried)
         untried[:] = False
 
@@ -142,7 +148,7 @@ def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
     count = w.contacts.sweep_count[solved]
     w.contacts.sweep_change[solved, count] = change[solved]
     w.contacts.sweep_count[solved] = count + 1
-    w.contact_residual_now = np.where(solved, residual_share(w, change, load), w.contact_residual_now)
+    w.contact_residual_now = np.where(solved, relative_change(w, change, load), w.contact_residual_now)
     return live & ~solved
 
 
@@ -153,7 +159,7 @@ def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]
     change, load = contact_solve.sweep_lists(w, live)
     for part in w.touch.articulated:
         _sweep_articulated(w, part, live, change, load)
-    w.contact_residual_now = np.where(live, residual_share(w, change, load), w.contact_residual_now)
+    w.contact_residual_now = np.where(live, relative_change(w, change, load), w.contact_residual_now)
     return np.maximum(joints, change), load
 
 
@@ -168,5 +174,5 @@ def _sweep_articulated(w: StepBuffers, part: Manifolds, live: Array, change: Arr
     contact_solve.move_sides(m, s.wrench, w.twist, shared=False)
     w.delta[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, s.wrench)
     part.put(mask, m, SOLVED)
-    change[m.world] = np.maximum(change[m.world], s.most)
+    change[m.world] = np.maximum(change[m.world], s.max_change)
     load[m.world] = np.maximum(load[m.world], contact_solve.greatest_load(m))

@@ -25,7 +25,7 @@ from gpusim.reference.joints import actuate, coupled_laws
 from gpusim.reference.joints.curvature import curvature
 from gpusim.reference.joints.factor import REGULARIZATION, diagonal, products
 from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
-from gpusim.reference.joints.modes import adjacent_modes, first_move, off_stop, reversal_shares
+from gpusim.reference.joints.modes import adjacent_modes, first_move, off_stop, reversal_fractions
 from gpusim.reference.solve import colored_solve, contact_direct, self_stress
 from gpusim.reference.solve.drift import momentum_change
 from gpusim.reference.solve.world_factors import factor_worlds
@@ -48,17 +48,17 @@ CAREFUL_AFTER = 4
 # Refreshes also converge if the residual of the rigid rows (m/s) is below ROUNDING.
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
-# A step has large rotations if the error after the first pass exceeds FAR_SHARE times the initial error. Measured
+# A step has large rotations if the error after the first pass exceeds FAR_RATIO times the initial error. Measured
 # fractions: 0.3 to 0.5 in a cracking whip, 2e-3 to 5e-3 at singular poses of a four-bar.
-FAR_SHARE = 0.05
+FAR_RATIO = 0.05
 # Damping of the factor near singular poses, as a multiple of an estimate (Passes.guard) or of the previous damping.
 # Singular poses need a damping of up to 9e-4. Above MAX_DAMPING, the guard assumes another cause, such as a curved
 # law.
 DAMPING, MAX_DAMPING = 20.0, 2e-3
 # In a world with loops, the first pass runs away if its energy exceeds RUNAWAY times twice the kinetic energy. The
-# solver checks the energy only if a pivot is weak, or if the bias moves joints by more than BENT_SHARE times the usual
+# solver checks the energy only if a pivot is weak, or if the bias moves joints by more than MAX_BEND times the usual
 # lever in a step. After a runaway, the joints restart with RUNAWAY_DAMPING.
-RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-3
+RUNAWAY, RUNAWAY_DAMPING, MAX_BEND = 0.05, 1e-4, 1e-3
 # With large rotations, the first pass also runs away if it adds more than GAIN times twice the kinetic energy. The
 # added energy excludes the work of the axis rows. If more damping does not help, the joints restart without bias. A
 # solve without bias adds no energy.
@@ -73,11 +73,11 @@ SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 class Rows:
     """Compliance and target of every row in the current modes, (num_worlds, constraints, block)."""
 
-    def __init__(self, w: StepBuffers, own: Array) -> None:
-        self.gamma = np.zeros_like(own)
-        self.target = np.zeros_like(own)
-        self.regularization = own.dtype.type(REGULARIZATION[own.dtype]) * own
-        axis_rows = own.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+    def __init__(self, w: StepBuffers, response: Array) -> None:
+        self.gamma = np.zeros_like(response)
+        self.target = np.zeros_like(response)
+        self.regularization = response.dtype.type(REGULARIZATION[response.dtype]) * response
+        axis_rows = response.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
         self.response = np.maximum(axis_rows, np.finfo(w.real).tiny * 1e6)
         self.floor = MIN_SLOPE[w.real] / self.response
 
@@ -89,23 +89,25 @@ class Rows:
         slope = np.maximum(slope, self.floor)
         stop = np.where(contact == AT_LOWER, w.law.velocity_lower, 0.0)
         stop = np.where(contact == AT_UPPER, w.law.velocity_upper, stop)
-        own = ~w.layout.axis_swept
-        rows = w.topology.axis_row[own]
-        self.gamma.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, 0.0, 1.0 / slope)[:, own]
-        self.target.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, stop, impulse / slope)[:, own]
+        direct = ~w.layout.axis_swept
+        rows = w.topology.axis_row[direct]
+        self.gamma.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, 0.0, 1.0 / slope)[:, direct]
+        self.target.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, stop, impulse / slope)[:, direct]
         coupled_laws.fill(w, self.gamma, self.target)
 
     def residual(self, w: StepBuffers) -> Array:
         """Return the residual of the row equations (m/s or rad/s)."""
         compliance = (self.gamma + self.regularization) * w.solved
-        compliance[:, w.topology.coupled_constraint] += coupled_laws.give(w, w.solved)
+        compliance[:, w.topology.coupled_constraint] += coupled_laws.off_diagonal_product(w, w.solved)
         residual = self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
         residual[:, w.topology.swept] = 0.0
         return residual
 
-    def change(self, w: StepBuffers, residual: Array, own: Array) -> Array:
+    def change(self, w: StepBuffers, residual: Array, response: Array) -> Array:
         """Return the greatest residual that a row can correct by its own impulse (m/s or rad/s), (num_worlds,)."""
-        return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
+        return np.asarray(
+            np.abs(residual * (response / (response + self.gamma)) * w.topology.row_used).max(axis=(1, 2))
+        )
 
     def rigid_error(self, w: StepBuffers, residual: Array) -> Array:
         """Return the greatest residual of the rigid rows (m/s or rad/s), (num_worlds,)."""
@@ -118,13 +120,13 @@ class Passes:
 
     def __init__(self, w: StepBuffers) -> None:
         worlds = w.num_worlds
-        self.most = np.where(w.spinning, rotors.PASSES, PASSES)
+        self.max_passes = np.where(w.spinning, rotors.PASSES, PASSES)
         self.max_refreshes = np.where(w.spinning, rotors.PASSES, MAX_REFRESHES)
-        self.remaining = self.most.copy()
+        self.remaining = self.max_passes.copy()
         self.since = np.zeros(worlds, np.int64)
         self.switches = np.zeros(worlds, np.int64)
         self.refreshes = np.zeros(worlds, np.int64)
-        self.hold = np.zeros(worlds, bool)
+        self.hold_bias = np.zeros(worlds, bool)
         self.load_error = np.zeros(worlds, w.real)
         self.error = np.zeros(worlds, w.real)
         self.energy = np.zeros(worlds)
@@ -138,13 +140,13 @@ class Passes:
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
         """End the passes in worlds without residual, if their bias matches the velocities."""
-        active, refreshed = self.active, (self.since > 0) & ~self.hold
+        active, refreshed = self.active, (self.since > 0) & ~self.hold_bias
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
         self.error = np.where(self.keeps, error, self.error)
         self.remaining[active & refreshed & (change <= SETTLED[w.real])] = 0
         second = active & (self.since == 2) & (error > ROUNDING[w.real])
-        far = self.error > FAR_SHARE * self.load_error
+        far = self.error > FAR_RATIO * self.load_error
         self.restores = second & far & (error > CONTRACTION * self.error)
         self.weighs = second & ~far & refreshed & self.active
 
@@ -164,8 +166,8 @@ class Passes:
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
         more = np.where(self.keeps, DAMPING * damping + np.where(damping > 0.0, 0.0, RUNAWAY_DAMPING), more)
         motion = _motion(w)
-        bends = self.error * w.h > BENT_SHARE * w.accuracy_limits["usual_lever"]
-        far = bends & (self.error > FAR_SHARE * self.load_error)
+        bends = self.error * w.h > MAX_BEND * w.accuracy_limits["usual_lever"]
+        far = bends & (self.error > FAR_RATIO * self.load_error)
         runs_away = w.topology.loops.any() & (bends | (w.softening > 0.0)) & (energy > RUNAWAY * motion)
         gains = self.active & self.keeps & (far | runs_away) & _gains(w, motion)
         diverges = np.where(self.keeps, runs_away | gains, self.weighs & (growth > CONTRACTION))
@@ -201,17 +203,17 @@ class Passes:
         w.twist = _choose(worlds, w.twist + w.apply_impulse(-impulse), w.twist)
         w.bias = _choose(worlds, self.saved[2], w.bias)
         self.since[worlds], self.refreshes[worlds] = 0, 0
-        self.hold[worlds], self.remaining[worlds] = True, self.most[worlds]
+        self.hold_bias[worlds], self.remaining[worlds] = True, self.max_passes[worlds]
 
     def restart(self, worlds: Array) -> None:
         """Reset the counters of worlds that the solver factors again."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
-        self.remaining[worlds] = self.most[worlds]
+        self.remaining[worlds] = self.max_passes[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
         """Decide whether the next pass keeps the curvature bias, in the worlds of a mask."""
-        self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= self.max_refreshes), self.hold)
+        self.hold_bias = np.where(worlds, (self.since == 0) | (self.refreshes >= self.max_refreshes), self.hold_bias)
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
@@ -219,7 +221,7 @@ class Passes:
         self.remaining = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = self.max_refreshes
-        self.hold[:] = True
+        self.hold_bias[:] = True
 
 
 def _motion(w: StepBuffers) -> Array:
@@ -239,10 +241,10 @@ def _gains(w: StepBuffers, motion: Array) -> Array:
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)
     both = w.twist + w.twist_kicked
-    gained = _work(w, w.twist - w.twist_kicked, momentum_change(w), both)
+    added = _work(w, w.twist - w.twist_kicked, momentum_change(w), both)
     impulse, rate = (x.reshape(w.num_worlds, -1)[:, t.axis_row] for x in (w.solved, w.row_velocity(both)))
     driven = np.maximum(_total(impulse.astype(np.float64) * rate), 0.0)
-    return np.asarray(gained - driven > GAIN * motion)
+    return np.asarray(added - driven > GAIN * motion)
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
@@ -254,7 +256,7 @@ class System:
     """Equations of a substep, which the passes solve."""
 
     blocks: Array
-    own: Array
+    response: Array
     rows: Rows
     mode: Array
     factored_gamma: Array
@@ -266,15 +268,15 @@ def solve(w: StepBuffers) -> None:
     """Compute ``solved``, ``twist`` and ``rate_next``, and keep the factor for stage positions."""
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
-    own = diagonal(t, blocks)
+    response = diagonal(t, blocks)
     mode = w.state.arrays["axis_mode"].copy()
-    rows = Rows(w, own)
+    rows = Rows(w, response)
     w.response = rows.response.copy()
     _start_modes(w, mode, rows.response)
     rows.fill(w, mode)
     w.mode, w.solved = mode, np.zeros_like(w.solved)
     w.unconverged, w.factor_damping, w.softening = (np.zeros(w.num_worlds, kind) for kind in (bool, float, w.real))
-    w.factor = factor_worlds(w, blocks, rows.gamma, own, np.arange(w.num_worlds))
+    w.factor = factor_worlds(w, blocks, rows.gamma, response, np.arange(w.num_worlds))
     swept = bool(t.swept.any())
     w.contact_residual_now = np.zeros(w.num_worlds, w.real)
     w.condensed_count, w.condensed_fits = contact_newton.condensed_count(w), np.zeros(w.num_worlds, bool)
@@ -289,9 +291,9 @@ def solve(w: StepBuffers) -> None:
     if w.touch is not None:
         contact_push.start_contacts(w, colored_solve.follow if swept else None)
     _predict_bias(w)
-    w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
-    w.direct.passes.hold |= w.spinning
-    w.direct.passes.hold |= swept if w.touch is None else swept | w.touch.touching
+    w.direct = System(blocks, response, rows, mode, rows.gamma.copy(), Passes(w))
+    w.direct.passes.hold_bias |= w.spinning
+    w.direct.passes.hold_bias |= swept if w.touch is None else swept | w.touch.touching
     _run_passes(w, w.direct, np.ones(w.num_worlds, bool))
     w.stalled = w.direct.passes.stalled
     _refresh_bias(w, np.zeros(w.num_worlds, bool))
@@ -327,16 +329,16 @@ def resume(w: StepBuffers, worlds: Array) -> None:
 def _run_passes(w: StepBuffers, system: System, worlds: Array) -> None:
     t, rows, passes = w.topology, system.rows, system.passes
     while passes.active.any():
-        _refresh_bias(w, passes.hold)
+        _refresh_bias(w, passes.hold_bias)
         residual = rows.residual(w)
-        passes.end(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
+        passes.end(w, rows.rigid_error(w, residual), rows.change(w, residual, system.response))
         advancing = _correct(w, system, residual)
         again = _refit(w, system) if t.axis_row.size else np.zeros(w.num_worlds, bool)
         passes.restart(again)
         passes.plan_bias(advancing)
         again = np.flatnonzero(again | passes.released)
         if again.size:
-            w.factor.replace(factor_worlds(w, system.blocks, rows.gamma, system.own, again), again)
+            w.factor.replace(factor_worlds(w, system.blocks, rows.gamma, system.response, again), again)
             system.factored_gamma[again] = rows.gamma[again]
             contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
     self_stress.drop(w, worlds)
@@ -346,26 +348,26 @@ def _refresh_bias(w: StepBuffers, hold: Array) -> None:
     """Refresh the curvature bias from the newest velocities, except in worlds that keep their bias."""
     if hold.all():
         return
-    kept = w.bias.copy() if hold.any() or w.topology.swept.any() else None
+    saved = w.bias.copy() if hold.any() or w.topology.swept.any() else None
     curvature(w)
-    if kept is not None:
+    if saved is not None:
         swept = np.repeat(w.topology.swept, w.topology.block)
-        w.bias[:] = np.where(hold[:, None] | swept, kept, w.bias)
+        w.bias[:] = np.where(hold[:, None] | swept, saved, w.bias)
 
 
 def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
-    passes, response = system.passes, system.own + system.rows.gamma
+    passes, response = system.passes, system.response + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
     plain = residual.astype(np.float64) ** 2 / np.where(response > 0.0, response, np.inf)
-    held = system.rows.gamma <= w.real.type(LOOSE)
-    passes.guard(w, _total(np.where(held[..., None], y.astype(np.float64) * x, 0.0)), _total(plain * held))
+    stiff = system.rows.gamma <= w.real.type(LOOSE)
+    passes.guard(w, _total(np.where(stiff[..., None], y.astype(np.float64) * x, 0.0)), _total(plain * stiff))
     active = passes.active & ~passes.released
     # The first pass has twice as many sweeps, because later passes must correct its contact errors through the joints.
     # Sweeps that include joints are expensive, so the solver halves their number.
-    most = w.config.iterations
-    first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
-    contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
+    sweeps = w.config.iterations
+    first_sweeps, other_sweeps = (sweeps, (sweeps + 1) // 2) if w.topology.swept.any() else (2 * sweeps, sweeps)
+    contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first_sweeps, other_sweeps))
     change = w.factor.backward(w.delta)
     twist = w.twist + w.apply_impulse(change)
     if active.all():
@@ -431,12 +433,12 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
     mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
-    new = _wanted_modes(w, system)
+    new = _next_modes(w, system)
     differs = (new != mode) & ~w.layout.axis_swept
     if self_stress.redundant(w).any() and differs.any():  # self-stress must not make friction slip
         change = self_stress.drop(w, w.active[:, 0] & may & differs.any(axis=1))
         w.twist = w.twist + w.apply_impulse(change)
-        again = _wanted_modes(w, system)
+        again = _next_modes(w, system)
         new = np.where((again == mode) & off_stop(w.law, mode, w.rate_next), new, again)
         differs = (new != mode) & ~w.layout.axis_swept
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
@@ -449,10 +451,10 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     return np.asarray(changed)
 
 
-def _wanted_modes(w: StepBuffers, system: System) -> Array:
+def _next_modes(w: StepBuffers, system: System) -> Array:
     """Return the modes that fit the impulse and rate of each axis row, (num_worlds, axes)."""
-    further = system.passes.switches - CAREFUL_AFTER
+    excess = system.passes.switches - CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False
-    share = reversal_shares((further >= 0) & touching, further)
-    return adjacent_modes(w.law, system.mode, w.rate_next, impulse, system.rows.response, share)
+    fraction = reversal_fractions((excess >= 0) & touching, excess)
+    return adjacent_modes(w.law, system.mode, w.rate_next, impulse, system.rows.response, fraction)

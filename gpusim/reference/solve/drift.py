@@ -24,11 +24,11 @@ def drift(w: StepBuffers) -> None:
     _keep_velocities(w)
     store_velocities(w)
     accuracy.measure(w)
-    rate = free_rates(w, w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w))
-    _turn_angles(w)
+    rate = free_rates(w, w.twist[..., 3:] if w.scheme == "semi_implicit" else _midpoint_rates(w))
+    _advance_angles(w)
     moves = ~w.topology.conveyor[:, None]
-    shift, turn = (np.where(moves, v.astype(np.float64) * w.h, 0.0) for v in (w.twist[..., :3], rate))
-    move(w, shift, turn)
+    shift, rotation_vector = (np.where(moves, v.astype(np.float64) * w.h, 0.0) for v in (w.twist[..., :3], rate))
+    move(w, shift, rotation_vector)
     state["step_before"][:] = w.h
     state["posed"][:] = 0
     begins = (state["sensed_substeps"] == 0) | (state["sensed_substeps"] >= w.config.substeps)
@@ -45,8 +45,8 @@ def _keep_velocities(w: StepBuffers) -> None:
     kick, kick_before = (state[name][:, None, None, None] for name in ("kick_before", "kick_before_last"))
     shape = (*v1.shape[:2], 2, 3)
     newer, older = ((v1 - v2).reshape(shape) * kick_before, (v2 - v3).reshape(shape) * kick)
-    was = rotations.dot(older, older)[..., None]
-    sprung = (was > 0.0) & (SPRING * SPRING * was < rotations.dot(newer, newer)[..., None])
+    older_square = rotations.dot(older, older)[..., None]
+    sprung = (older_square > 0.0) & (SPRING * SPRING * older_square < rotations.dot(newer, newer)[..., None])
     marked = np.where(sprung, v1.reshape(shape), v2.reshape(shape)).reshape(v1.shape)
     state["velocity_before_last"][:] = marked
     state["velocity_before"][:] = v1
@@ -61,15 +61,15 @@ def _starts_with_jump(w: StepBuffers) -> Array:
     if w.scheme == "semi_implicit" or not first.any():
         return jumps
     gravity = np.broadcast_to(w.parameters["gravity"].astype(w.real), (w.num_worlds, 3))
-    least = w.real.type(SMALL) * np.linalg.norm(gravity, axis=-1) * w.kick_time[:, 0]
+    min_jump = w.real.type(SMALL) * np.linalg.norm(gravity, axis=-1) * w.kick_time[:, 0]
     if w.topology.num_constraints:
-        jumps |= (_row_jumps(w, least) & _held_rows(w)).any(axis=1)
+        jumps |= (_row_jumps(w, min_jump) & _held_rows(w)).any(axis=1)
     if w.touch is not None:
         m = w.touch.all
         u = velocity_at(relative_twist(m, w.twist_before)[:, None], m.offset)
         closing = -rotations.dot(m.frame[:, None, 0], u)
         hit = m.exists & (m.impulse[..., 0] > 0.0)
-        hit &= closing > w.real.type(SMALL) * rotations.norm(u) + least[m.world, None]
+        hit &= closing > w.real.type(SMALL) * rotations.norm(u) + min_jump[m.world, None]
         jumps[m.world[hit.any(axis=1)]] = True
     return np.asarray(jumps & first)
 
@@ -86,7 +86,7 @@ def _held_rows(w: StepBuffers) -> Array:
     return held
 
 
-def _row_jumps(w: StepBuffers, least: Array) -> Array:
+def _row_jumps(w: StepBuffers, min_jump: Array) -> Array:
     """Return a mask (num_worlds, rows) of the rows that move fast at the start of the substep."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
@@ -96,10 +96,10 @@ def _row_jumps(w: StepBuffers, least: Array) -> Array:
     )
     scale = w.layout.sum_slots(np.asarray(sides)).reshape(w.num_worlds, -1)
     before = np.abs(w.row_velocity(w.twist_before)).reshape(w.num_worlds, -1)
-    return np.asarray(before > w.real.type(SMALL) * scale + least[:, None])
+    return np.asarray(before > w.real.type(SMALL) * scale + min_jump[:, None])
 
 
-def _turn_angles(w: StepBuffers) -> None:
+def _advance_angles(w: StepBuffers) -> None:
     """Advance the angles of fast joints, to count full rotations correctly."""
     t, angle = w.topology.angle, w.state.arrays["angle"]
     if t.axis.size:
@@ -108,7 +108,7 @@ def _turn_angles(w: StepBuffers) -> None:
         angle += np.where((np.abs(ahead) > FAST_ROTATION) & (t.middle == 0), ahead, 0.0)
 
 
-def _turning_rate(w: StepBuffers) -> Array:
+def _midpoint_rates(w: StepBuffers) -> Array:
     """Return the angular velocities at the midpoint of the step."""
     return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
@@ -142,16 +142,16 @@ def displace(w: StepBuffers) -> None:
     if not worlds.any():
         return
     poses = {name: w.state.arrays[name] for name in ("position", "orientation")}
-    kept = {name: array[~worlds] for name, array in poses.items()}
+    saved = {name: array[~worlds] for name, array in poses.items()}
     moved = w.displacement.astype(np.float64)
     move(w, moved[..., :3], moved[..., 3:])
     for name, array in poses.items():
-        array[~worlds] = kept[name]
+        array[~worlds] = saved[name]
 
 
-def move(w: StepBuffers, shift: Array, turn: Array) -> None:
+def move(w: StepBuffers, shift: Array, rotation_vector: Array) -> None:
     """Add a displacement (m) and a rotation vector (rad, world frame) to every body."""
     state = w.state.arrays
     state["position"] += shift
-    spin = rotations.quaternion_from_rotation_vector(turn)
+    spin = rotations.quaternion_from_rotation_vector(rotation_vector)
     state["orientation"][:] = rotations.normalized(rotations.quaternion_product(spin, state["orientation"]))

@@ -20,13 +20,13 @@ from gpusim.reference.solve.world_factors import factor_rigid_rows
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-SPLIT_SHARE = 0.2
+SPLIT_FRACTION = 0.2
 # In loops, the solver corrects positions at most MAX_CORRECTIONS times. The corrections end if the maximum error is
-# below CLOSED, or above CLOSING_SHARE times the previous error. Errors are rotations (rad), or gaps divided by L. After
+# below CLOSED, or above CLOSING_RATIO times the previous error. Errors are rotations (rad), or gaps divided by L. After
 # the first correction, an error between OPEN and APART does not end the corrections, because the first correction uses
 # an old factor. If a new factor does not reduce the error, the loop cannot close, and more corrections would add
 # energy.
-MAX_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
+MAX_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_RATIO = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
@@ -51,15 +51,15 @@ def _close_loops(w: StepBuffers) -> None:
         errors = np.where(w.topology.swept[:, None], 0.0, row_errors(w)).astype(w.real)
         error = _greatest_error(w, errors)
         if k:
-            shrinks = (error > real(CLOSED)) & (error < real(CLOSING_SHARE) * before)
+            shrinks = (error > real(CLOSED)) & (error < real(CLOSING_RATIO) * before)
             closing &= shrinks | ((k == 1) & (error > real(OPEN)) & (error < real(APART)))
             factor_rigid_rows(w, closing, moved=True)
         change = w.apply_impulse(w.factor.solve(-errors))
-        change = change * _trusted_share(w, error, change)[:, None, None]
+        change = change * _trusted_fraction(w, error, change)[:, None, None]
         ended = ~closing
-        kept = state["position"][ended], state["orientation"][ended]
+        saved = state["position"][ended], state["orientation"][ended]
         move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
-        state["position"][ended], state["orientation"][ended] = kept
+        state["position"][ended], state["orientation"][ended] = saved
         before = error
 
 
@@ -69,10 +69,12 @@ def _greatest_error(w: StepBuffers, errors: Array) -> Array:
     return np.asarray(np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2)))
 
 
-def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
+def _trusted_fraction(w: StepBuffers, error: Array, change: Array) -> Array:
     """Return the fraction of the correction to apply, (num_worlds,)."""
-    turns = change[..., 3:]
-    square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
+    rotation = change[..., 3:]
+    square = (
+        rotation[..., 0] * rotation[..., 0] + rotation[..., 1] * rotation[..., 1] + rotation[..., 2] * rotation[..., 2]
+    )
     square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)
     return np.where(square > error, error / np.where(square > error, square, w.real.type(1)), w.real.type(1))
 
@@ -97,7 +99,7 @@ def row_errors(w: StepBuffers) -> Array:
 def split_impulse_velocity(w: StepBuffers) -> Array:
     """Return the displacement of split impulses.
 
-    The displacement corrects the fraction SPLIT_SHARE of the position errors at the start of the substep.
+    The displacement corrects the fraction SPLIT_FRACTION of the position errors at the start of the substep.
     """
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
@@ -105,4 +107,4 @@ def split_impulse_velocity(w: StepBuffers) -> Array:
     errors[:, t.coupling.rigid_row] = w.coupling_value[:, : t.coupling.rigid]
     shaped = errors.reshape(w.num_worlds, t.num_constraints, t.block).astype(w.real)
     shaped[:, t.swept] = 0.0
-    return w.apply_impulse(w.factor.solve(-w.real.type(SPLIT_SHARE) * shaped))
+    return w.apply_impulse(w.factor.solve(-w.real.type(SPLIT_FRACTION) * shaped))

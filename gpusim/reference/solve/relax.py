@@ -54,17 +54,17 @@ def _find_axis_impacts(w: StepBuffers) -> Array:
     first = w.row_velocity(w.twist_kicked).reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     kicked = np.where(running, w.rate + pull * w.kick_time, first)
     world = np.broadcast_to(np.arange(w.num_worlds)[:, None], contact.shape)
-    found = none[:, None]
+    impacts = none[:, None]
     for mode, sign, bound in ((AT_LOWER, 1, law.velocity_lower), (AT_UPPER, -1, law.velocity_upper)):
         stopped, signed, drive = contact == mode, w.real.type(sign), limit_rates(w, int(mode == AT_UPPER))
-        way = -signed * (bound - drive) * w.real.type(w.h)
-        gap = np.maximum(np.where(stopped, way, 0.0), 0.0).astype(w.real)
+        distance = -signed * (bound - drive) * w.real.type(w.h)
+        gap = np.maximum(np.where(stopped, distance, 0.0), 0.0).astype(w.real)
         before, after = signed * (w.rate - drive), signed * (kicked - drive)
         speed = contact_laws.impact_speed(w, world, restitution, gap, before, after)
         leaves = stopped & (speed > 0.0)
         bound[:] = np.where(leaves, drive + signed * speed, bound)
-        found = found | leaves
-    return np.asarray(found.any(axis=1))
+        impacts = impacts | leaves
+    return np.asarray(impacts.any(axis=1))
 
 
 def _relax_points(w: StepBuffers) -> Array:
@@ -98,5 +98,7 @@ def _store(w: StepBuffers, worlds: Array) -> None:
     ):
         state[name][worlds] = values[worlds]
     # An axis with a bound that drives it away from a limit had an impact. Discard the axis rate before the impact.
-    left = worlds[:, None] & ((w.law.velocity_lower > limit_rates(w, 0)) | (w.law.velocity_upper < limit_rates(w, 1)))
-    state["axis_velocity_before"][left] = state["axis_velocity"][left]
+    bounced = worlds[:, None] & (
+        (w.law.velocity_lower > limit_rates(w, 0)) | (w.law.velocity_upper < limit_rates(w, 1))
+    )
+    state["axis_velocity_before"][bounced] = state["axis_velocity"][bounced]

@@ -23,8 +23,8 @@ def redundant(w: StepBuffers) -> Array:
     A world with a weak pivot may have dependent rows. Without axis rows in loops, all worlds may have dependent rows.
     """
     t = w.topology
-    found: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
-    return found
+    mask: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
+    return mask
 
 
 def drop(w: StepBuffers, worlds: Array) -> Array:
@@ -42,11 +42,11 @@ def drop(w: StepBuffers, worlds: Array) -> Array:
     load = w.row_velocity(w.apply_impulse(impulse)).reshape(impulse.shape) + system.factored_gamma * impulse
     at = t.coupled_constraint
     if at.size:
-        load[:, at] += coupled_laws.give(w, impulse)
-    kept = w.factor.solve(np.where(swept, w.real.type(0), load))
-    size, stress = ((x * x * system.own).max(axis=(1, 2)) for x in (kept, impulse - kept))
-    share = np.where(w.factor_damping == 0.0, SELF_STRESS[w.real] ** 2, 1.0).astype(w.real)
-    drops = worlds & (stress > share * size)
+        load[:, at] += coupled_laws.off_diagonal_product(w, impulse)
+    load_impulse = w.factor.solve(np.where(swept, w.real.type(0), load))
+    size, stress = ((x * x * system.response).max(axis=(1, 2)) for x in (load_impulse, impulse - load_impulse))
+    limit = np.where(w.factor_damping == 0.0, SELF_STRESS[w.real] ** 2, 1.0).astype(w.real)
+    drops = worlds & (stress > limit * size)
     before = w.solved
-    w.solved = np.where(drops[:, None, None] & ~swept, kept, before)
+    w.solved = np.where(drops[:, None, None] & ~swept, load_impulse, before)
     return w.solved - before

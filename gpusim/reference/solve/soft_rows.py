@@ -6,7 +6,7 @@ the factor
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
-If the factor exceeds COUPLED_SHARE, the axis rows join the block of the rigid rows. The inverse of the block is N = (A
+If the factor exceeds COUPLING_LIMIT, the axis rows join the block of the rigid rows. The inverse of the block is N = (A
 + gamma)^-1 over the rigid and the joined rows. The block solve uses the linear laws of the joined rows.
 """
 
@@ -24,7 +24,7 @@ from gpusim.typing import Array
 # Minimum response of an axis row, as a fraction of its response without the rigid rows. If the rigid rows lock the
 # axis, the computed response is only round-off.
 MIN_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
-COUPLED_SHARE = 0.1
+COUPLING_LIMIT = 0.1
 
 
 def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Array) -> None:
@@ -45,9 +45,9 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
     held = soft | batch.rigid
     both = (held[..., :, None] & held[..., None, :]) & (soft[..., :, None] | soft[..., None, :])
     full = np.where(both, product, block).astype(w.real)
-    place = np.arange(w.topology.block)
-    own = product[..., place, place].astype(w.real)
-    full[..., place, place] = np.where(soft, own * (1.0 + REGULARIZATION[w.real]) + gamma, full[..., place, place])
+    index = np.arange(w.topology.block)
+    diagonal = product[..., index, index].astype(w.real)
+    full[..., index, index] = np.where(soft, diagonal * (1.0 + REGULARIZATION[w.real]) + gamma, full[..., index, index])
     batch.inverse = np.where(joins[..., None, None], inverse(full), batch.inverse)
     for step in batch.axes:
         _eliminate(w, batch, step, product, held, joins)
@@ -58,8 +58,8 @@ def min_response(w: StepBuffers, response: Array, alone: Array) -> Array:
 
     ``alone`` contains the responses without the rigid rows.
     """
-    least = np.maximum(MIN_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
-    return np.maximum(response, least).astype(w.real)
+    lower = np.maximum(MIN_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
+    return np.maximum(response, lower).astype(w.real)
 
 
 def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
@@ -70,38 +70,38 @@ def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
         return gamma
     several = np.unique(batch.axes[1].k)
     response, slope = np.zeros_like(gamma), np.zeros_like(gamma)
-    brought = np.zeros((*gamma.shape, gamma.shape[-1]), w.real)
+    unit_impulses = np.zeros((*gamma.shape, gamma.shape[-1]), w.real)
     linear = w.law.total(np.zeros_like(w.mode))[1]
     for step in batch.axes:
-        response[:, step.k, step.place] = step.response
-        slope[:, step.k, step.place] = linear[:, step.axis]
-        brought[:, step.k, step.place] = step.impulse
-    stiff = slope * response >= COUPLED_SHARE
+        response[:, step.k, step.local_row] = step.response
+        slope[:, step.k, step.local_row] = linear[:, step.axis]
+        unit_impulses[:, step.k, step.local_row] = step.impulse
+    stiff = slope * response >= COUPLING_LIMIT
     if not stiff[:, several].any():
         return gamma
     with np.errstate(divide="ignore"):
         yields = np.where(stiff, 1.0 / slope, 0.0).astype(w.real)
-    cross = np.matmul(brought, product.swapaxes(-1, -2))
+    cross = np.matmul(unit_impulses, product.swapaxes(-1, -2))
     total = response + yields
-    strong = cross * cross > COUPLED_SHARE * total[..., :, None] * total[..., None, :]
+    strong = cross * cross > COUPLING_LIMIT * total[..., :, None] * total[..., None, :]
     strong &= stiff[..., :, None] & stiff[..., None, :] & ~np.eye(w.topology.block, dtype=bool)
     return np.where(strong.any(axis=-1), yields, gamma)
 
 
 def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
     """Recompute the unit impulse, motion and response of an axis row."""
-    k, place = step.k, step.place
+    k, local_row = step.k, step.local_row
     number = np.arange(k.size)
-    own = batch.inverse[:, k, place, place]
-    soft = batch.gamma[:, k, place]
-    block = batch.inverse[:, k, :, place].transpose(1, 0, 2) / own[..., None]
-    response = 1.0 / own - soft
-    coupled = np.where(held[:, k], product[:, k, place], 0.0)
+    inverse_diagonal = batch.inverse[:, k, local_row, local_row]
+    soft = batch.gamma[:, k, local_row]
+    block = batch.inverse[:, k, :, local_row].transpose(1, 0, 2) / inverse_diagonal[..., None]
+    response = 1.0 / inverse_diagonal - soft
+    coupled = np.where(held[:, k], product[:, k, local_row], 0.0)
     free = -matvec(batch.inverse[:, k], coupled)
-    alone = product[:, k, place, place]
+    alone = product[:, k, local_row, local_row]
     impulse = np.where((soft > 0.0)[..., None], block, free)
     response = np.where(soft > 0.0, response, alone + np.vecdot(free, coupled))
-    impulse[:, number, place] = 1.0
+    impulse[:, number, local_row] = 1.0
     motion = matvec(batch.mass_jacobian[:, k].swapaxes(-1, -2), impulse)
     new = joins[:, k]
     step.impulse = np.where(new[..., None], impulse, step.impulse).astype(w.real)
@@ -116,8 +116,8 @@ def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array
         return error
     known, slope = w.law.total(mode)
     for step in batch.axes:
-        k, place = step.k, step.place
-        missed = known[:, step.axis] - slope[:, step.axis] * speed[:, k, place] - impulse[:, k, place]
+        k, local_row = step.k, step.local_row
+        missed = known[:, step.axis] - slope[:, step.axis] * speed[:, k, local_row] - impulse[:, k, local_row]
         linear = mode[:, step.axis] < STICK
-        error[:, k, place] = np.where(linear, batch.gamma[:, k, place] * missed, 0.0)
+        error[:, k, local_row] = np.where(linear, batch.gamma[:, k, local_row] * missed, 0.0)
     return error

@@ -10,13 +10,13 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
+def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, response: Array, worlds: Array) -> Factor:
     """Factor the matrices of ``worlds``."""
-    blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
+    blocks, gamma, response = _softened(w, blocks)[worlds], gamma[worlds], response[worlds]
 
     def factored(at: Array) -> Factor:
         damping = (w.factor_damping + w.softening)[worlds[at], None, None].astype(w.real)
-        return Factor(w.topology, blocks[at], gamma[at], own[at], damping, w.heavy_share)
+        return Factor(w.topology, blocks[at], gamma[at], response[at], damping, w.heavy_share)
 
     factor = factored(np.arange(worlds.size))
     pick = np.flatnonzero(factor.weak & (w.softening[worlds] == 0.0))
@@ -39,15 +39,15 @@ def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
     at, system = np.flatnonzero(worlds), w.direct
     if not at.size:
         return
-    blocks, own, gamma = system.blocks, system.own, system.rows.gamma
+    blocks, response, gamma = system.blocks, system.response, system.rows.gamma
     if moved:
         prepare.update_rows(w, worlds)
         blocks = products(w.topology, w.jacobian, w.mass_jacobian)
-        own = diagonal(w.topology, blocks)
-    held = ~w.layout.axis_swept
-    rows = w.topology.axis_row[held]
-    gamma.reshape(w.num_worlds, -1)[np.ix_(at, rows)] = 1.0 / system.rows.floor[np.ix_(at, held)]
-    w.factor.replace(factor_worlds(w, blocks, gamma, own, at), at)
+        response = diagonal(w.topology, blocks)
+    direct = ~w.layout.axis_swept
+    rows = w.topology.axis_row[direct]
+    gamma.reshape(w.num_worlds, -1)[np.ix_(at, rows)] = 1.0 / system.rows.floor[np.ix_(at, direct)]
+    w.factor.replace(factor_worlds(w, blocks, gamma, response, at), at)
 
 
 def _softened(w: StepBuffers, blocks: Array) -> Array:

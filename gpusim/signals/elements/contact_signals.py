@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.compiler.contact_topology import own_pairs
+from gpusim.compiler.contact_topology import pairs_with_material
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalTable
 from gpusim.typing import Array
@@ -32,7 +32,7 @@ def add_contact_signals(runtime: Runtime, table: SignalTable) -> None:
     for index, shape in enumerate(runtime.model.shapes):
         _add_shape(runtime, table, index, f"shape.{shape.label}.")
     shapes = runtime.model.shapes
-    for row, pair in enumerate(own_pairs(runtime.model.pairs)):
+    for row, pair in enumerate(pairs_with_material(runtime.model.pairs)):
         a, b = shapes[pair.shape_a].label, shapes[pair.shape_b].label
         _add_material(runtime, table, len(shapes) + row, f"pair.{a}.{b}.", "of the pair")
         for name in _PARAMETERS:

@@ -9,7 +9,7 @@ import pytest
 
 import gpusim
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.model.paths import find_paths, room_for_paths
+from gpusim.model.paths import find_paths, max_path_pivots
 from gpusim.reference.contacts import contact_rows
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
@@ -105,14 +105,14 @@ def test_there_is_room_for_every_path_that_can_be(monkeypatch: pytest.MonkeyPatc
     bodies = [(contact.body[a], contact.body[b]) for a, later in enumerate(contact.candidates) for b in later]
     lengths = sorted(len({*paths.bodies[a], *paths.bodies[b]}) for a, b in bodies)
     assert len(lengths) > 3 and lengths[0] < lengths[-1]
-    rooms = [room_for_paths(paths, contact, places) for places in (1, 2, len(lengths))]
+    rooms = [max_path_pivots(paths, contact, places) for places in (1, 2, len(lengths))]
     assert rooms == [lengths[-1], lengths[-1] + lengths[-2], sum(lengths)]
     gridded = replace(contact, candidates=None)
     pairs = [(int(a), int(b)) for k, a in enumerate(contact.body) for b in contact.body[k + 1 :] if a != b]
     lengths = sorted(len({*paths.bodies[a], *paths.bodies[b]}) for a, b in pairs)
-    assert [room_for_paths(paths, gridded, places) for places in (3, 1000)] == [sum(lengths[-3:]), sum(lengths)]
+    assert [max_path_pivots(paths, gridded, places) for places in (3, 1000)] == [sum(lengths[-3:]), sum(lengths)]
     monkeypatch.setattr("gpusim.model.paths.MAX_COMPARED", 1)
-    assert room_for_paths(paths, gridded, 3) == 3 * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
+    assert max_path_pivots(paths, gridded, 3) == 3 * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
 
 
 def test_the_mass_of_a_system() -> None:

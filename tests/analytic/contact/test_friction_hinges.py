@@ -11,7 +11,7 @@ import pytest
 
 from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.reference.joints.laws import SLIDE_UP, STICK, AxisLaw
-from gpusim.reference.joints.modes import TURN_SHARE, adjacent_modes, reversal_shares
+from gpusim.reference.joints.modes import REVERSAL_FRACTION, adjacent_modes, reversal_fractions
 
 
 def limp_chain(links: int, seed: int, friction: float) -> Model:
@@ -46,8 +46,8 @@ def test_a_lenient_slide_ends_late() -> None:
     law.velocity_lower, law.velocity_upper = np.full((4, 1), -np.inf), np.full((4, 1), np.inf)
     law.clamped_terms = []
     part = np.array([0.5, 0.5, 1.5, 1.5])
-    speed, response = -part[:, None] * TURN_SHARE * 3.0 * 2.0, np.full((4, 1), 2.0)
+    speed, response = -part[:, None] * REVERSAL_FRACTION * 3.0 * 2.0, np.full((4, 1), 2.0)
     modes = np.full((4, 1), SLIDE_UP)
-    share = reversal_shares(np.array([True, False, True, True]), np.array([0, 9, 0, 1]))
+    share = reversal_fractions(np.array([True, False, True, True]), np.array([0, 9, 0, 1]))
     new = adjacent_modes(law, modes, speed, np.full((4, 1), -3.0), response, share)
     assert new.tolist() == [[SLIDE_UP], [STICK], [STICK], [SLIDE_UP]]

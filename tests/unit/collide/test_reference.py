@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial import ConvexHull, QhullError
 
 from gpusim.reference.collide.manifolds import Manifold, touching_points
-from gpusim.reference.collide.pairs import grazes, meet
+from gpusim.reference.collide.pairs import find_manifold, grazes
 from gpusim.reference.collide.separation import Approach, Pair, Posed, approach
 from gpusim.typing import Array
 
@@ -67,7 +67,7 @@ class Case:
 def compared(a: Shape, b: Shape, margin: float = MARGIN) -> Case:
     pair = Pair(Posed(a.reference(), *a.pose), Posed(b.reference(), *b.pose))
     found, _ = approach(pair, margin, np.zeros(3))
-    manifold = meet(a.reference(), a.pose, b.reference(), b.pose, margin, np.zeros(3))
+    manifold = find_manifold(a.reference(), a.pose, b.reference(), b.pose, margin, np.zeros(3))
     return Case(a, b, touch(collide, a, b, margin, np.zeros(4)), pair, found, manifold)
 
 
@@ -203,7 +203,7 @@ def test_planes_do_as_those_of_the_reference(kind) -> None:
         if k % 2:
             b = b._replace(turn=(GROUND.turn.reshape(3, 3) @ np.eye(3)[[k % 3, (k + 1) % 3, (k + 2) % 3]]).reshape(-1))
         kernel = touch(collide, GROUND, b, MARGIN, np.zeros(4))
-        manifold = meet(GROUND.reference(), GROUND.pose, b.reference(), b.pose, MARGIN, np.zeros(3))
+        manifold = find_manifold(GROUND.reference(), GROUND.pose, b.reference(), b.pose, MARGIN, np.zeros(3))
         posed = Posed(b.reference(), *b.pose)
         least = float((posed.support(-n[None])[0] - GROUND.center) @ n) - posed.shape.radius
         assert (kernel.count > 0) == (manifold is not None) == (least <= MARGIN)
@@ -253,7 +253,7 @@ def over_field(kind: int, height: float, rng: np.random.Generator) -> tuple[Shap
 
 
 def on_field(field: Shape, b: Shape) -> tuple[Contact, Manifold | None]:
-    manifold = meet(field.reference(), field.pose, b.reference(), b.pose, 0.1, np.zeros(3))
+    manifold = find_manifold(field.reference(), field.pose, b.reference(), b.pose, 0.1, np.zeros(3))
     return touch(collide, field, b, 0.1, np.zeros(4)), manifold
 
 

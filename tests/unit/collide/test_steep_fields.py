@@ -5,7 +5,7 @@ import pytest
 
 from gpusim.description.shape_kinds import Faces
 from gpusim.reference.collide.ground import Field, bounds
-from gpusim.reference.collide.pairs import meet
+from gpusim.reference.collide.pairs import find_manifold
 from gpusim.reference.collide.separation import Pair, Posed, approach
 from gpusim.reference.collide.shapes import Polytope
 from gpusim.typing import Array
@@ -86,7 +86,7 @@ def prism(corner: Array, depth: float) -> Posed:
 
 
 def of_reference(field: Shape, b: Shape) -> tuple[float, Array]:
-    m = meet(field.reference(), field.pose, b.reference(), b.pose, MARGIN, np.zeros(3))
+    m = find_manifold(field.reference(), field.pose, b.reference(), b.pose, MARGIN, np.zeros(3))
     assert m is not None
     return float(np.vecdot(m.on_b - m.on_a, m.normal).min()), m.normal
 
