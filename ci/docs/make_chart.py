@@ -1,6 +1,6 @@
 """Draw the speed chart of the README, docs/gallery/speed.png, from the table of docs/validation/benchmarks.md.
 
-    python ci/docs/make_chart.py [--out FILE.png]
+python ci/docs/make_chart.py [--out FILE.png]
 """
 
 from __future__ import annotations
