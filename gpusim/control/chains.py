@@ -34,8 +34,8 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
     Returns:
         ``joints`` and ``tip`` (7,). Each joint has ``pose`` (7,) in the frame of the previous joint, ``axis`` (3,),
-        ``kind`` ("revolute" or "prismatic"), ``lower``, ``upper``, ``label``, and ``start``, the coordinate in the start
-        pose.
+        ``kind`` ("revolute" or "prismatic"), ``lower``, ``upper``, ``label``, and ``start`` (coordinate in the start
+        pose).
 
     Raises:
         ModelError: the body or site is unknown, the chain has no hinge or slide, or the chain has a joint that is not a

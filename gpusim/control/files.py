@@ -84,8 +84,8 @@ def _block(diagram: Any, name: str, found: Any) -> dict[str, Any]:
         return {"kind": SUBSYSTEM, **label, **_layout(found.diagram)}
     element = f"{diagram.element} block '{name}'"
     if found.host:
-        rule = f"a block '{found.kind}' is a function of this program, which no file keeps"
-        raise validate.fail(element, rule, "take a block 'expression', or add it after Diagram.load")
+        rule = f"a block '{found.kind}' contains a Python function, which a file cannot store"
+        raise validate.fail(element, rule, "use a block 'expression', or add the block after Diagram.load")
     out: dict[str, Any] = {"kind": found.kind}
     for parameter, field in found.parameters().items():
         value = _plain(element, parameter, getattr(found, parameter))
@@ -110,7 +110,9 @@ def _plain(element: str, name: str, value: Any) -> Any:
         return [_plain(element, name, item) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _plain(element, name, item) for key, item in value.items()}
-    raise validate.fail(element, f"{name} = {value!r} is not kept by files", "give numbers, texts or lists of them")
+    raise validate.fail(
+        element, f"{name} = {value!r} cannot be stored in a file", "give numbers, texts or lists of them"
+    )
 
 
 # Reading.
@@ -147,11 +149,11 @@ def from_layout(make: Any, found: Any, name: str) -> Any:
         rule = "is empty" if found is None else "is not a mapping"
         raise validate.fail(name, rule, "begin with label, blocks and wires, each with a colon")
     if "label" not in found:
-        raise validate.fail(_place(name, line_of(found)), "has no label", "give one, as 'label: lift'")
+        raise validate.fail(_location(name, line_of(found)), "has no label", "give one, as 'label: lift'")
     return _Loader(make, name).diagram(found, "")
 
 
-def _place(name: str, line: int) -> str:
+def _location(name: str, line: int) -> str:
     return f"{name} line {line}" if line else name
 
 
@@ -162,7 +164,7 @@ class _Loader:
         self._make, self._name = make, name
 
     def _at(self, line: int, path: str = "") -> str:
-        return _place(self._name, line) + (f", block '{path}'" if path else "")
+        return _location(self._name, line) + (f", block '{path}'" if path else "")
 
     def diagram(self, found: Any, path: str) -> Any:
         """Build a diagram, or the subsystem at ``path``."""
@@ -206,8 +208,10 @@ class _Loader:
             error = unknown_name("kind of block", str(kind), (*kinds, SUBSYSTEM))
             raise ModelError(f"{self._at(line_of(given, 'kind'), path)}: {error}")
         if kinds[kind].host:
-            rule = f"a block '{kind}' is a function of a program, which no file keeps"
-            raise validate.fail(self._at(line, path), rule, "take a block 'expression', or add it after Diagram.load")
+            rule = f"a block '{kind}' contains a Python function, which a file cannot store"
+            raise validate.fail(
+                self._at(line, path), rule, "use a block 'expression', or add the block after Diagram.load"
+            )
         parameters = {key: _bare(value) for key, value in given.items() if key != "kind"}
         for key, field in kinds[kind].parameters().items():
             if key in parameters:

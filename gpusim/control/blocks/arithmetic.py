@@ -27,7 +27,7 @@ class Counted(Block):
         """Check ``count``."""
         if not 1 <= self.count <= len(LETTERS):
             rule = f"count = {self.count!r} is not within 1 to {len(LETTERS)}"
-            raise validate.fail(element, rule, "give one that is")
+            raise validate.fail(element, rule, "give a count in this range")
 
 
 @block("gain")
@@ -61,7 +61,7 @@ class Signed(Block):
         """Check the signs."""
         if not 0 < len(self.signs) <= len(LETTERS) or set(self.signs) - set(self.known):
             rule = f"signs = {self.signs!r} are not some of {' and '.join(self.known)}"
-            raise validate.fail(element, rule, f'give one each input, as "{self.known}"')
+            raise validate.fail(element, rule, f'give one sign per input, such as "{self.known}"')
 
 
 @block("sum")
@@ -181,7 +181,7 @@ class Trigonometry(Block):
         """Return a unitless output. The input must be in rad or unitless."""
         if not units.fits(given["in"].unit, units.NONE):
             rule = f"its input is in {units.shown(given['in'].unit)}, not in rad"
-            raise ModelError(f"{rule}; put a gain with a unit between")
+            raise ModelError(f"{rule}; insert a gain with a unit")
         return {"out": Kind(given["in"].shape, units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -254,7 +254,9 @@ class SelectElement(Block):
         """Return the size of the output, and the unit of the input."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
         if max(listed) >= given["in"].size:
-            raise ModelError(f"index = {max(listed)} is not within a wire of {given['in'].size}; give a smaller one")
+            raise ModelError(
+                f"index = {max(listed)} is too large for a wire of {given['in'].size} numbers; give a smaller index"
+            )
         return {"out": Kind(() if isinstance(self.index, int) else (len(listed),), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

@@ -173,8 +173,8 @@ class Ik(Block):
         """Do one step of damped least squares."""
         t, n = c.trace, len(self.joints)
         start = self.start if np.size(self.start) else [joint.get("start", 0.0) for joint in self.joints]
-        c.places("q", [float(x) for x in start])
-        q = c.kept("q")
+        c.add_states("q", [float(x) for x in start])
+        q = c.read_state("q")
         tip = forward(t, self.joints, self.tip, q)
         error = vectors.minus(given["target"], tip.position) + self._rotation_error(t, tip, given)
         length = t.sqrt(numbers(t, [vectors.dot(t, error, error)])[0])
@@ -200,7 +200,7 @@ class Ik(Block):
                 if self.joints[k].get(bound) is not None:
                     value = limit(value, float(self.joints[k][bound]))
             out.append(value)
-        c.keep("q", out)
+        c.write_state("q", out)
         return {"out": out, "error": [length]}
 
     @staticmethod

@@ -142,10 +142,10 @@ class SrLatch(Logic):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Update each component."""
-        c.places("on", [float(self.initial)] * c.kinds["out"].size)
-        wires = given["set"], given["reset"], c.kept("on")
+        c.add_states("on", [float(self.initial)] * c.kinds["out"].size)
+        wires = given["set"], given["reset"], c.read_state("on")
         out = each(lambda s, r, y: (~r.holds() & (s.holds() | y.holds())).number(), *wires)
-        c.keep("on", out)
+        c.write_state("on", out)
         return {"out": out}
 
 
@@ -163,10 +163,10 @@ class SampleHold(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Update each component."""
-        c.places("held", [self.initial] * c.kinds["out"].size)
+        c.add_states("held", [self.initial] * c.kinds["out"].size)
         takes = given["sample"][0].holds()
-        out = [c.select(takes, u, y) for u, y in zip(given["in"], c.kept("held"), strict=True)]
-        c.keep("held", out)
+        out = [c.select(takes, u, y) for u, y in zip(given["in"], c.read_state("held"), strict=True)]
+        c.write_state("held", out)
         return {"out": out}
 
 
@@ -183,13 +183,13 @@ class EdgeDetector(Logic):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the previous sample."""
-        c.places("before", [float(self.initial)] * c.kinds["out"].size)
+        c.add_states("before", [float(self.initial)] * c.kinds["out"].size)
         out = []
-        for x, y in zip(given["in"], c.kept("before"), strict=True):
+        for x, y in zip(given["in"], c.read_state("before"), strict=True):
             now, before = x.holds(), y.holds()
             rises, falls = now & ~before, ~now & before
             out.append({"rising": rises, "falling": falls, "both": rises | falls}[self.which].number())
-        c.keep("before", [x.holds().number() for x in given["in"]])
+        c.write_state("before", [x.holds().number() for x in given["in"]])
         return {"out": out}
 
 
@@ -217,17 +217,17 @@ class Counter(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Count the edges of this sample."""
-        c.places("before", [0.0, 0.0])
-        c.place("count")
-        (count,) = c.kept("count")
-        for (port, sign), before in zip((("up", 1.0), ("down", -1.0)), c.kept("before"), strict=True):
+        c.add_states("before", [0.0, 0.0])
+        c.add_state("count")
+        (count,) = c.read_state("count")
+        for (port, sign), before in zip((("up", 1.0), ("down", -1.0)), c.read_state("before"), strict=True):
             count = count + sign * (given[port][0].holds() & ~before.holds()).number()
         if self.modulo is not None:
             whole = float(self.modulo)
             count = count - whole * c.trace.floor(count / whole)
         count = c.select(given["reset"][0].holds(), 0.0, count)
-        c.keep("before", [given[port][0].holds().number() for port in ("up", "down")])
-        c.keep("count", [count])
+        c.write_state("before", [given[port][0].holds().number() for port in ("up", "down")])
+        c.write_state("count", [count])
         return {"out": [count]}
 
 
@@ -303,8 +303,8 @@ class StateMachine(Block):
         """Return the state after the transition of this sample."""
         names, t = list(self.states), c.trace
         start = float(names.index(self.initial)) if self.initial else 0.0
-        c.places("state", [start, 0.0])
-        state, since = c.kept("state")
+        c.add_states("state", [start, 0.0])
+        state, since = c.read_state("state")
         after: Num | float = state
         now = since
         for begin, end, why in reversed([tuple(x) for x in self.transitions]):
@@ -314,6 +314,6 @@ class StateMachine(Block):
             after = t.select(possible, float(names.index(end)), after)
             now = t.select(possible, 0.0, now)
         after = t.constant(start) if isinstance(after, float) else after
-        c.keep("state", [after, now + c.period])
+        c.write_state("state", [after, now + c.period])
         flags = {name: [after.equals(float(k)).number()] for k, name in enumerate(names)}
         return {"state": [after], "time": [now], **flags}

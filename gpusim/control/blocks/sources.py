@@ -36,7 +36,7 @@ class Constant(Source):
         count = int(np.size(np.array(self.value, dtype=object)))
         validate.per_axis(element, "value", self.value, count)
         if not count:
-            raise validate.fail(element, "value has no numbers", "give one at least")
+            raise validate.fail(element, "value has no numbers", "give at least one")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the value, with the unit ``unit``."""
@@ -80,8 +80,8 @@ class Step(Source):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the time of the sample, with a tolerance of a millionth of the sample period."""
-        later = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
-        return {"out": [c.select(later, c.tune("after", self.after), c.tune("before", self.before))]}
+        has_stepped = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
+        return {"out": [c.select(has_stepped, c.tune("after", self.after), c.tune("before", self.before))]}
 
 
 @block("ramp")
@@ -102,9 +102,9 @@ class Ramp(Source):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample."""
-        spent = c.trace.max(time_now(c) - c.tune("time", self.time), 0.0)
+        elapsed = c.trace.max(time_now(c) - c.tune("time", self.time), 0.0)
         slope = c.tune("slope", self.slope)
-        value = c.tune("start", self.start) + slope * spent
+        value = c.tune("start", self.start) + slope * elapsed
         if self.end is not None:
             end = c.tune("end", self.end)
             value = c.select(slope > 0.0, c.trace.min(value, end), c.trace.max(value, end))
@@ -135,8 +135,8 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
         """Evaluate at the time of the sample. A repeated sequence starts again at the last time."""
         t = time_now(c)
         if self.repeat:
-            whole = float(self.times[-1])
-            t = t - whole * c.trace.floor((t + 1e-6 * c.period) / whole)
+            duration = float(self.times[-1])
+            t = t - duration * c.trace.floor((t + 1e-6 * c.period) / duration)
         if self.interpolate:
             return {"out": [interpolated(c, self.times, self.values, c.trace.limit(t, 0.0, float(self.times[-1])))]}
         if len(self.times) == 1:
@@ -147,14 +147,14 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
         return {"out": [out]}
 
 
-def check_rising(element: str, name: str, given: Any, least: int) -> None:
-    """Check that a list has at least ``least`` numbers and that the numbers increase."""
+def check_rising(element: str, name: str, given: Any, minimum: int) -> None:
+    """Check that a list has at least ``minimum`` numbers and that the numbers increase."""
     count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
-    if count < least:
-        raise validate.fail(element, f"{name} = {given!r} has fewer than {least} numbers", f"give at least {least}")
+    if count < minimum:
+        raise validate.fail(element, f"{name} = {given!r} has fewer than {minimum} numbers", f"give at least {minimum}")
     numbers = validate.numbers(element, name, given, count)
     if not np.all(np.diff(numbers) > 0.0):
-        raise validate.fail(element, f"{name} do not rise from each to the next", "sort them, each once")
+        raise validate.fail(element, f"{name} is not strictly increasing", "sort them and remove repeated values")
 
 
 def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) -> Num:
@@ -190,18 +190,20 @@ class Input(Source):
     switch: bool = False
 
     @property
-    def least(self) -> float:
+    def range_lower(self) -> float:
         """Lower end of the range."""
         return float(self.lower) if self.lower is not None else 0.0 if self.switch else -1.0
 
     def check(self, element: str) -> None:
         """Check the range, the default, the keys and the axis."""
-        check_bounds(element, self.least, self.upper)
-        if not self.least <= self.default <= self.upper:
-            rule = f"default = {self.default:g} is not within {self.least:g} to {self.upper:g}"
+        check_bounds(element, self.range_lower, self.upper)
+        if not self.range_lower <= self.default <= self.upper:
+            rule = f"default = {self.default:g} is not within {self.range_lower:g} to {self.upper:g}"
             raise validate.fail(element, rule, "give one that is")
         if not 0.0 <= self.dead_zone < 1.0:
-            raise validate.fail(element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a share below 1")
+            raise validate.fail(
+                element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a fraction below 1"
+            )
         if len(self.keys) > 2 or isinstance(self.keys, str):
             raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give ("A", "D")')
         for key in self.keys:
@@ -215,21 +217,21 @@ class Input(Source):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the command after applying limits, dead zone and curve."""
-        lower, upper, t = self.least, float(self.upper), c.trace
+        lower, upper, t = self.range_lower, float(self.upper), c.trace
         x = t.limit(t.command(c.commands["out"]), lower, upper)
         if self.dead_zone == 0.0 and self.curve == 1.0:
             return {"out": [x]}
-        rest = float(self.default)
-        below, above = rest - lower, upper - rest
+        neutral = float(self.default)
+        below, above = neutral - lower, upper - neutral
         below, above = below or above, above or below  # for a default at an end of the range, use the other side
-        apart = x - rest
-        share = apart / above if below == above else c.select(apart < 0.0, apart / below, apart / above)
-        size = t.max(t.abs(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
+        offset = x - neutral
+        deflection = offset / above if below == above else c.select(offset < 0.0, offset / below, offset / above)
+        size = t.max(t.abs(deflection) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
         if self.curve != 1.0:
             size = c.select(size <= 0.0, 0.0, t.function("pow", t.max(size, 1e-300), self.curve))
         if below == above:
-            return {"out": [rest + above * c.select(apart < 0.0, -size, size)]}
-        return {"out": [t.limit(rest + c.select(apart < 0.0, -below * size, above * size), lower, upper)]}
+            return {"out": [neutral + above * c.select(offset < 0.0, -size, size)]}
+        return {"out": [t.limit(neutral + c.select(offset < 0.0, -below * size, above * size), lower, upper)]}
 
 
 @block("noise")
@@ -247,8 +249,8 @@ class Noise(Source):
 
     def check(self, element: str) -> None:
         """Check the seed and the size."""
-        for name, least, most in (("seed", 0, 2**53), ("size", 1, 1000)):
-            validate.count(element, name, getattr(self, name), least, most)
+        for name, lower, upper in (("seed", 0, 2**53), ("size", 1, 1000)):
+            validate.count(element, name, getattr(self, name), lower, upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number or a vector with the unit ``unit``."""
@@ -294,7 +296,7 @@ class Command(Block):
 
     def check(self, element: str) -> None:
         """Check the names."""
-        check_names(element, "command", self.command, "give that of an actuator")
+        check_names(element, "command", self.command, "give the command of an actuator")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the size of the input. The block has no outputs."""
@@ -330,4 +332,4 @@ def check_names(element: str, what: str, given: Any, hint: str) -> None:
     if not listed or not all(isinstance(name, str) and name for name in listed):
         raise validate.fail(element, f"{what} = {given!r} is not a name", hint)
     if what == "command" and len(set(listed)) < len(listed):
-        raise validate.fail(element, "a command is given twice", "name each once")
+        raise validate.fail(element, "a command is given twice", "give each command once")
