@@ -67,9 +67,9 @@ class Bodies:
         """Return the Jacobian of the center of mass, (worlds, 3, freedoms)."""
         k, path = self.k, self.k.masks.path
         mass = np.broadcast_to(self.inertias.mass, self.arm.shape[:2])
-        behind = mass @ path
+        carried_mass = mass @ path
         moment = np.matmul(path.T, mass[..., None] * self.arm)
-        rows = k.columns[..., :3] * behind[..., None] + cross(k.columns[..., 3:], moment)
+        rows = k.columns[..., :3] * carried_mass[..., None] + cross(k.columns[..., 3:], moment)
         return np.asarray(rows.swapaxes(-1, -2) / self.total[:, None, None])
 
     def mass_matrix(self) -> Array:

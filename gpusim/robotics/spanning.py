@@ -16,7 +16,7 @@ from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
-SLIDE, TURN, BALL = 0, 1, 2
+PRISMATIC, REVOLUTE, BALL = 0, 1, 2
 """Kinds of elementary motions."""
 QUATERNION, POSE = "quaternion", "pose"
 """Values of ``JointType.position_is`` for joints whose position is not a list of coordinates."""
@@ -82,8 +82,8 @@ class Forest:
 def spans(joint: JointSpec) -> bool:
     """Return whether a joint may carry a body: whether the joint coordinates determine the pose of the body."""
     kind = joint_type(joint.kind)
-    own = set(kind.kinds(joint)[: kind.moves(joint)])
-    plain = own <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
+    coordinate_kinds = set(kind.kinds(joint)[: kind.moves(joint)])
+    plain = coordinate_kinds <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
     return kind.holds and kind.sets_pose and plain
 
 
@@ -150,7 +150,9 @@ def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> N
     """Add a floating body: three translations along the world's axes, then a free rotation about the body's origin."""
     number[body] = len(forest.nodes)
     q, v = forest.size, forest.freedoms
-    motions = [Motion(SLIDE, np.eye(3)[k], q + k, v + k) for k in range(3)] + [Motion(BALL, np.zeros(3), q + 3, v + 3)]
+    motions = [Motion(PRISMATIC, np.eye(3)[k], q + k, v + k) for k in range(3)] + [
+        Motion(BALL, np.zeros(3), q + 3, v + 3)
+    ]
     still = np.zeros(3), np.eye(3)
     held = model.bodies[body].kinematic
     forest.nodes.append(Node(body, -1, -1, False, motions, still, still, q, v, held))
@@ -186,10 +188,10 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
             axis = (rotation_b if c.axis_on_child else rotation_a).T @ c.axis
             if c.kind == MIDDLE_ANGLE:
                 axis = np.cross(axis, rotation_a.T @ c.other)
-            motions.append(Motion(SLIDE if c.kind == TRANSLATION else TURN, _snapped(axis), q, v))
+            motions.append(Motion(PRISMATIC if c.kind == TRANSLATION else REVOLUTE, _snapped(axis), q, v))
             q, v = q + 1, v + 1
     # Translations first, because they are along the axes of the parent.
-    motions.sort(key=lambda m: m.kind != SLIDE)
+    motions.sort(key=lambda m: m.kind != PRISMATIC)
     ends = (frames.point_a, rotation_a), (frames.point_b, rotation_b)
     near, far = reversed(ends) if reverse else ends
     after = -far[1].T @ far[0], far[1].T
