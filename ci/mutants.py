@@ -39,7 +39,7 @@ class Mutant:
 
 MUTANTS = (
     Mutant("slides turn without Coriolis", (
-        ("gpusim/control/blocks/inverse_dynamics.py", "vectors.scaled(t, 2.0, coriolis)", "across"),
+        ("gpusim/control/blocks/inverse_dynamics.py", "vectors.scaled(t, 2.0, coriolis)", "coriolis"),
     ), "tests/unit/control/test_inverse_dynamics.py", "of_the_tree"),
     Mutant("chains without what is welded from outside", (
         ("gpusim/control/chains.py", "in (ends, ends[::-1]):", "in (ends,):"),

@@ -128,8 +128,8 @@ class Steps:
             pull: products of the weights p and differences d of the posture tasks, (levels, worlds, freedoms).
             low, high: minimum and maximum change of the coordinates, (worlds, freedoms), low <= 0 <= high.
             levels: number of levels to use.
-            finishing_step: function that returns the number of a level's finishing step, counted from 1. The number is 0
-                before the finishing steps.
+            finishing_step: function that returns the number of a level's finishing step, counted from 1, or 0 before
+                the finishing steps.
             errors_after: function that returns the errors after a step.
         """
         if self.layout.guarded:
