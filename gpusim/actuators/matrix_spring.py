@@ -85,9 +85,9 @@ class MatrixSpring(ActuatorType):
         for number, spec in enumerate(group.specs):
             k, c = matrix(group, "k", number), matrix(group, "c", number)
             for name, values in (("stiffness", k), ("damping", c)):
-                least = np.linalg.eigvalsh(values).min()
-                if least < -1e-9 * np.abs(values).max():
-                    rule = f"the {name} matrix has the negative eigenvalue {least:g}"
+                min_eigenvalue = np.linalg.eigvalsh(values).min()
+                if min_eigenvalue < -1e-9 * np.abs(values).max():
+                    rule = f"the {name} matrix has the negative eigenvalue {min_eigenvalue:g}"
                     raise validate.fail(spec.element, rule, "give a positive semidefinite matrix")
             if np.linalg.eigvalsh(k + c).min() <= 0.0:
                 rule = "stiffness and damping leave a motion free"

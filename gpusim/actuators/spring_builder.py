@@ -66,8 +66,8 @@ def add_spring(
     for name, stop in (("bump", bump), ("droop", droop)):
         if isinstance(stop, BumpStop):
             validate.positive(element, f"{name}.at", stop.at)
-    own = _law(element, k, damping, rest, table, bump, droop, given=rest_length is not None or preload is not None)
-    return self.add_actuator("strut" if "bump_at" in own else "spring", label, params | own)
+    law = _law(element, k, damping, rest, table, bump, droop, given=rest_length is not None or preload is not None)
+    return self.add_actuator("strut" if "bump_at" in law else "spring", label, params | law)
 
 
 @builder_method
@@ -108,13 +108,13 @@ def add_torsion_spring(
     rest = 0.0 if rest_angle is None else validate.number(element, "rest_angle", rest_angle)
     if preload is not None:
         rest = _free_length(element, k, rest_angle, preload, "rest_angle")
-    own = _law(element, k, damping, rest, table, bump, droop, given=rest_angle is not None or preload is not None)
+    law = _law(element, k, damping, rest, table, bump, droop, given=rest_angle is not None or preload is not None)
     lower, upper = (float(self.joints[joint].params[f"limit_{end}"][axis]) for end in ("lower", "upper"))
     for name, stop in (("bump", bump), ("droop", droop)):
         if stop is not None and not lower <= stop.at <= upper:
             rule = f"{name}.at = {stop.at:g} is beyond the limits {lower:g} to {upper:g} of the joint"
             raise validate.fail(element, rule, "give a value within the limits, or move the limits")
-    return self.add_actuator("joint_strut" if "bump_at" in own else "torsion_spring", label, params | own)
+    return self.add_actuator("joint_strut" if "bump_at" in law else "torsion_spring", label, params | law)
 
 
 def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
@@ -145,9 +145,9 @@ def _law(
         damping = validate.not_negative(element, "damping", damping)
         return {"stiffness": stiffness, "damping": damping, "rest_length": rest}
     bound, rebound, curve = _damping(element, damping, plain)
-    own = {"stiffness": stiffness, "rest_length": rest, "bound_damping": bound, "damping": rebound}
+    law = {"stiffness": stiffness, "rest_length": rest, "bound_damping": bound, "damping": rebound}
     for name, stop in (("bump", bump), ("droop", droop)):
-        own.update(_stop(element, name, stop))
+        law.update(_stop(element, name, stop))
     if bump is not None and droop is not None and bump.at > droop.at:
         rule = f"bump.at = {bump.at:g} is above droop.at = {droop.at:g}"
         raise validate.fail(element, rule, "give bump.at <= droop.at")
@@ -161,9 +161,9 @@ def _law(
             rule = "table: the forces increase with the length"
             raise validate.fail(element, rule, "give forces that do not increase; forces that push apart are positive")
         # The energy is zero at the length with zero force, or at the nearest end of the table.
-        own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
-    own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
-    return own
+        law["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
+    law.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
+    return law
 
 
 def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Array]:

@@ -93,10 +93,10 @@ class OilNode(ActuatorType):
         volumes = groups[self.name].params["volume"]
         p = groups[OilCylinder.name].params if OilCylinder.name in groups else {}
         worlds = max(map(len, (volumes, *p.values())))
-        least = np.repeat(volumes, worlds // len(volumes), axis=0)
+        min_volumes = np.repeat(volumes, worlds // len(volumes), axis=0)
         for port, end, sign in (("a", "stroke_min", 1.0), ("b", "stroke_max", -1.0)) if p else ():
-            least[:, p[f"node_{port}"][0].astype(int)] += sign * p[f"area_{port}"] * p[end]
-        empty = (least <= 0.0).any(axis=0)
+            min_volumes[:, p[f"node_{port}"][0].astype(int)] += sign * p[f"area_{port}"] * p[end]
+        empty = (min_volumes <= 0.0).any(axis=0)
         if empty.any():
             spec = groups[self.name].specs[int(np.argmax(empty))]
             raise validate.fail(spec.element, "has no oil at its minimum volume", "give a larger volume")
