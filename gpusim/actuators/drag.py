@@ -160,8 +160,8 @@ def add_drag(
         body: body index.
         density: density of the fluid (kg/m3): 1.2 for air, 1000 for water.
         viscosity: dynamic viscosity of the fluid (Pa s): 1.8e-5 for air, 1e-3 for water.
-        size: edges of the box along the axes of the body frame (m). Default: the box with the mass and the inertia of
-            the body along the principal axes, as in MuJoCo.
+        size: edges of the box along the axes of the body frame (m). Default: the box along the principal axes that
+            has the mass and the inertia of the body, as in MuJoCo.
         wind: velocity of the fluid in the world frame (m/s).
         label: unique name.
 

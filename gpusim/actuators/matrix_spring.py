@@ -90,7 +90,7 @@ class MatrixSpring(ActuatorType):
                     rule = f"the {name} matrix has the negative eigenvalue {min_eigenvalue:g}"
                     raise validate.fail(spec.element, rule, "give a positive semidefinite matrix")
             if np.linalg.eigvalsh(k + c).min() <= 0.0:
-                rule = "stiffness and damping leave a motion free"
+                rule = "a motion has neither stiffness nor damping"
                 raise validate.fail(spec.element, rule, "give this motion stiffness or damping")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:

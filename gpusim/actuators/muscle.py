@@ -287,8 +287,8 @@ def add_muscle(
             larger coordinates.
         operating_range: normalized lengths (length divided by optimum length) at the ends of ``length_range``.
         timeconst: time constants of a rising and a falling activation (s).
-        tausmooth: range of ``u - a`` (excitation minus activation) for a smooth transition between the two time
-            constants, or 0 for an abrupt change.
+        tausmooth: width of the range of ``u - a`` (excitation minus activation) in which the time constant changes
+            smoothly, or 0 for an abrupt change.
         lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero (optimum lengths per second).
         fpmax: scale of the passive force, as a fraction of the peak force. The passive force is zero up to the optimum

@@ -1,8 +1,9 @@
 """Prescribed motion: a joint coordinate follows a path x(t), with unlimited force.
 
 Commands describe the path at the start of a step: position x, velocity v, acceleration a. j is the change of a since
-the last step, divided by the step size. In a substep from s to s + h after the start, the coordinate q moves at the
-rate u*: the mean rate of the path plus a correction over the remaining n substeps:
+the last step, divided by the step size. A substep lasts from s to s + h after the start. In this
+substep, the coordinate q moves at the rate u*. u* is the mean rate of the path plus a correction over the remaining n
+substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 

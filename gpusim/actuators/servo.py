@@ -175,9 +175,9 @@ def add_servo(
         target: initial target.
         axis: index of the joint coordinate.
         label: unique name.
-        command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp, and
-            control panels show the joint limits (else +-pi rad or +-1 m), extended to the initial target. For a
-            velocity servo, control panels show +-pi rad/s or +-1 m/s, or a wider range for a larger initial target.
+        command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp
+            targets. Control panels then show the joint limits, or +-pi rad or +-1 m without limits. For a velocity
+            servo, control panels show +-pi rad/s or +-1 m/s. If necessary, they extend the range to the initial target.
 
     Returns:
         The index of the actuator.

@@ -112,7 +112,7 @@ def add_torsion_spring(
     lower, upper = (float(self.joints[joint].params[f"limit_{end}"][axis]) for end in ("lower", "upper"))
     for name, stop in (("bump", bump), ("droop", droop)):
         if stop is not None and not lower <= stop.at <= upper:
-            rule = f"{name}.at = {stop.at:g} is beyond the limits {lower:g} to {upper:g} of the joint"
+            rule = f"{name}.at = {stop.at:g} is outside the limits {lower:g} to {upper:g} of the joint"
             raise validate.fail(element, rule, "give a value within the limits, or move the limits")
     return self.add_actuator("joint_strut" if "bump_at" in law else "torsion_spring", label, params | law)
 
@@ -132,7 +132,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
     if rest is not None:
         raise validate.fail(element, f"preload and {name} exclude each other", "give one of them")
     if stiffness == 0.0:
-        raise validate.fail(element, "preload needs a stiffness", "give one, or a table of forces")
+        raise validate.fail(element, "preload needs a stiffness", "give a stiffness, or a table of forces")
     return force / stiffness
 
 

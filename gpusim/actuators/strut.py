@@ -1,9 +1,9 @@
 """Struts: spring-dampers with end stops, separate damping for compression and rebound, and tables of forces.
 
-The force F along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own
-``at`` and its own interval of x. Pieces are the spring, the stops and the linear segments of a table. No piece
-increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of the last and the next
-step,
+The force F along the coordinate x is a sum of *pieces*. A piece is c0 + c1 y + c3 y^3 with y = x - at. Each piece has a
+separate ``at`` and a separate interval of x. Pieces are the spring, the stops and the linear segments of a table. No
+piece increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of the last and the
+next step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
@@ -101,8 +101,8 @@ class BumpStop:
     Attributes:
         at: length of the spring (m), or joint coordinate (rad or m), at which the stop begins to act.
         stiffness: initial stiffness (N/m or N m/rad).
-        length: compression d (m or rad) at which the force is twice the force of a linear stop, infinite for a linear
-            stop.
+        length: compression d (m or rad) at which the force is twice the force of a linear stop. If ``length`` is
+            infinite, the stop is linear.
     """
 
     at: float

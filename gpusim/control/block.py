@@ -136,8 +136,8 @@ class Block(ABC):
             ModelError: a parameter breaks a rule.
         """
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of the outputs. ``given``: known shapes and units of the inputs.
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Return shapes and units of the outputs. ``inputs``: known shapes and units of the inputs.
 
         By default, the outputs have the common shape of the inputs. The unit of the outputs is the parameter ``unit``
         of the block, or else the common unit of the inputs.
@@ -145,16 +145,16 @@ class Block(ABC):
         Raises:
             ModelError: the shapes or units of the inputs do not match. The caller adds the block's name to the message.
         """
-        shape = common_shape(given)
+        shape = common_shape(inputs)
         if "unit" in self.parameters():
             return dict.fromkeys(self.outputs, Kind(shape, units.parse(self.unit)))
-        return dict.fromkeys(self.outputs, Kind(shape, common_unit(given) if self.same_units else None))
+        return dict.fromkeys(self.outputs, Kind(shape, common_unit(inputs) if self.same_units else None))
 
     @abstractmethod
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the outputs of a sample. ``given`` contains all inputs except the inputs in ``waits``."""
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
+        """Return the outputs of a sample. ``inputs`` contains all inputs except the inputs in ``waits``."""
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:  # noqa: B027 (most blocks have no state)
+    def update(self, c: Context, inputs: dict[str, Wire]) -> None:  # noqa: B027 (most blocks have no state)
         """Update the state from all inputs."""
 
     @classmethod
@@ -163,39 +163,39 @@ class Block(ABC):
         return {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
-def common_shape(given: dict[str, Kind]) -> Shape:
+def common_shape(inputs: dict[str, Kind]) -> Shape:
     """Return the common shape of the inputs. All vectors must have the same length. Numbers match any shape."""
-    shapes = {kind.shape for kind in given.values()} - {()}
+    shapes = {kind.shape for kind in inputs.values()} - {()}
     if len(shapes) > 1:
-        listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in given.items())
+        listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in inputs.items())
         raise ModelError(f"its inputs have different shapes ({listed}); connect vectors of equal length, or numbers")
     return shapes.pop() if shapes else ()
 
 
-def common_unit(given: dict[str, Kind]) -> Unit:
+def common_unit(inputs: dict[str, Kind]) -> Unit:
     """Return the common unit of all inputs."""
     found: Unit = None
-    for kind in given.values():
+    for kind in inputs.values():
         if not units.fits(found, kind.unit):
-            listed = ", ".join(f"{port} in {units.shown(k.unit)}" for port, k in given.items())
+            listed = ", ".join(f"{port} in {units.shown(k.unit)}" for port, k in inputs.items())
             raise ModelError(f"its inputs have different units ({listed}); insert a gain with a unit")
         found = kind.unit if found is None else found
     return found
 
 
-def check_numbers(given: dict[str, Kind]) -> None:
+def check_numbers(inputs: dict[str, Kind]) -> None:
     """Check that wires are numbers, not vectors."""
-    for port, kind in given.items():
+    for port, kind in inputs.items():
         if kind.shape:
             rule = f"{port} takes a number, and the wire has {kind.shape[0]} numbers"
             raise ModelError(f"{rule}; select one number with a block 'select_element'")
 
 
-def check_sizes(given: dict[str, Kind], sizes: dict[str, int]) -> None:
+def check_sizes(inputs: dict[str, Kind], sizes: dict[str, int]) -> None:
     """Check the number of components of wires. ``sizes``: number by port."""
     for port, size in sizes.items():
-        if port in given and given[port].size != size:
-            rule = f"{port} takes {size} number{'s' * (size > 1)}, and the wire has {given[port].size}"
+        if port in inputs and inputs[port].size != size:
+            rule = f"{port} takes {size} number{'s' * (size > 1)}, and the wire has {inputs[port].size}"
             raise ModelError(f"{rule}; connect {size}")
 
 

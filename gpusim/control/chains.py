@@ -33,13 +33,13 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         tip: label of a site on the last body.
 
     Returns:
-        ``joints`` and ``tip`` (7,). Each joint has ``pose`` (7,) in the frame of the previous joint, ``axis`` (3,),
-        ``kind`` ("revolute" or "prismatic"), ``lower``, ``upper``, ``label``, and ``start`` (coordinate in the start
-        pose).
+        Dict with ``joints`` and ``tip`` (7,). Each joint is a dict with ``pose`` (7,) in the frame of the previous
+        joint, ``axis`` (3,), ``kind`` ("revolute" or "prismatic"), ``lower``, ``upper``, ``label`` and ``start``. The
+        value ``start`` is the coordinate in the start pose of the model.
 
     Raises:
-        ModelError: the body or site is unknown, the chain has no hinge or slide, or the chain has a joint that is not a
-            hinge, a slide or a fixed joint.
+        ModelError: the body or site is unknown, the chain has no hinge and no slide, or the chain has another type of
+            joint. Fixed joints are allowed.
     """
     found, poses = _joint_path(b, base, tip)
     joints: list[dict[str, Any]] = []
@@ -110,7 +110,7 @@ def _joint_path(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[T
     for name, known, what in ((base, bodies, "body"), (tip, sites, "site")):
         if name not in known:
             listed = ", ".join(list(known)[:20]) or "none"
-            raise validate.fail(element, f"there is no {what} '{name}'", f"name one: {listed}")
+            raise validate.fail(element, f"there is no {what} '{name}'", f"known: {listed}")
     joints: list[int] = []
     parents = {joint.child: k for k, joint in reversed(list(enumerate(b.joints))) if joint.child >= 0}
     ahead, body = sites[tip].xform, sites[tip].body

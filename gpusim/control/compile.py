@@ -28,7 +28,7 @@ MAX_PASSES = 64
 def check(flat: Flat) -> None:
     """Check everything that does not need a simulation. See :meth:`Diagram.check`."""
     if not flat.blocks:
-        raise validate.fail(flat.element, "has no block", "add some, with add()")
+        raise validate.fail(flat.element, "has no block", "add blocks with add()")
     for name, found in flat.blocks.items():
         for port in found.inputs:
             if (name, port) not in flat.wires and port not in found.optional:
@@ -135,13 +135,13 @@ def compile_flat(
     check(flat)
     for name, found in flat.blocks.items():
         if isinstance(found, Inport):
-            rule = "is an input of a subsystem, and the diagram is used alone"
+            rule = "works only in a subsystem"
             raise validate.fail(flat.of(name), rule, "use an 'input' or a 'signal' instead")
     fastest = flat.rate if flat.max_rate is None else flat.max_rate
     period = dt if fastest is None else 1.0 / fastest
     if period < dt * (1.0 - 1e-9):
         rule = f"its period of {period:g} s is shorter than the step of {dt:g} s"
-        raise validate.fail(flat.element, rule, f"give a rate of {1.0 / dt:g} at most, or a smaller step")
+        raise validate.fail(flat.element, rule, f"give a rate of at most {1.0 / dt:g} Hz, or a smaller step")
     order = sort_blocks(flat)
     kinds = _kinds(flat, order, signals, period)
     _check_commands(flat, kinds, commands or {})

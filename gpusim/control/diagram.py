@@ -48,7 +48,7 @@ class Handle:
         ports = self.diagram.ports(self.name)[0]
         if len(sources) > len(ports):
             rule = f"has {len(ports)} inputs, and {len(sources)} sources are given"
-            raise validate.fail(f"{self.diagram.element} block '{self.name}'", rule, "give fewer")
+            raise validate.fail(f"{self.diagram.element} block '{self.name}'", rule, f"give at most {len(ports)}")
         for port, source in (dict(zip(ports, sources, strict=False)) | by_port).items():
             self.diagram.connect(source, self[port])
         return self

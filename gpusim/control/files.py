@@ -149,7 +149,7 @@ def from_layout(make: Any, found: Any, name: str) -> Any:
         rule = "is empty" if found is None else "is not a mapping"
         raise validate.fail(name, rule, "begin with label, blocks and wires, each with a colon")
     if "label" not in found:
-        raise validate.fail(_location(name, line_of(found)), "has no label", "give one, as 'label: lift'")
+        raise validate.fail(_location(name, line_of(found)), "has no label", "add a line such as 'label: lift'")
     return _Loader(make, name).diagram(found, "")
 
 

@@ -231,7 +231,7 @@ class _Layout:
 
 
 def _curve(stops: list[Point]) -> list[Point]:
-    """Join points by horizontal lines, bends and U-turns."""
+    """Join points by horizontal lines, bends and U-shaped curves."""
     points, bulge = stops[:1], BEND
     for (x, y), (u, v) in pairwise(stops):
         if x != u:

@@ -1,6 +1,6 @@
 """Trace of one sample of a diagram: a list of operations on numbers, as C++ code for kernels and as NumPy code.
 
-Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. The compiler traces
+Blocks compute in Python with :class:`Num` and :class:`Truth` instead of numbers and conditions. The compiler traces
 each block of a diagram once. The trace contains the operations as C++ code for one world and as NumPy code for all
 worlds. The C++ code and the NumPy code do the same operations on doubles in the same order. IEEE 754 defines the
 rounding of each operation, so the results of C++ and NumPy have the same bits. Elementary functions (``exact_math.py``,

@@ -125,7 +125,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 With one seed, all worlds get different random numbers. With a list, worlds with equal seeds get equal
                 random numbers. If you never give a seed, the environment chooses a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
-                The option "stagger" is the number of groups of worlds whose first episodes end at different times.
+                With the option "stagger" = n, the worlds form n groups. The first episodes of different groups end at
+                different times.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.

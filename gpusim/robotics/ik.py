@@ -133,9 +133,9 @@ class IK:
                 optional.
             iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last
                 control step, 1 or 2 steps are enough.
-            backend: "numpy". "native" uses compiled code with parallel threads (needs a C++ compiler), and equals
-                "numpy" up to round-off. "cuda" uses GPU 0 with one thread per world, and is bit-identical to "native".
-                All arrays are on the host.
+            backend: "numpy", "native" or "cuda". "native" runs compiled code in parallel threads, and needs a C++
+                compiler. Its results equal the results of "numpy" up to round-off. "cuda" uses GPU 0 with one thread
+                per world. The results of "cuda" and "native" are bit-identical. All arrays are on the host.
 
         Returns:
             Postures (worlds, size) and a :class:`Report`.

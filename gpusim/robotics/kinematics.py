@@ -64,8 +64,7 @@ class Masks:
             for index, m in enumerate(node.motions):
                 rows = slice(m.rate, m.rate + m.freedoms)
                 self.carrier[rows] = behind
-                # If the joint is reversed, an axis is fixed in this node, or in a part that a later motion of the joint
-                # moves.
+                # Earlier motions move the axis. In a reversed joint, the motion itself and later motions move the axis.
                 for mover in node.motions[index:] if node.reverse else node.motions[:index]:
                     self.carrier[rows, mover.rate : mover.rate + mover.freedoms] = 1.0
 

@@ -48,8 +48,7 @@ class Node:
         reverse: whether the joint's child carries the joint's parent.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
         before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
-        after: position (3,) and rotation (3, 3) of the body frame, relative to the joint frame that is fixed in this
-            body.
+        after: position (3,) and rotation (3, 3) of the body frame in the joint frame on this body.
         at, rate: first index in the posture, and first index in the velocities.
         held: whether the body is kinematic.
     """
@@ -91,8 +90,8 @@ def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
     The roots of the trees are the world and the kinematic bodies, which float. Each remaining group of connected bodies
-    has one floating body as its root. The root is ``base``, or else the child of a free joint. Without a free joint,
-    the root is a body that is not the child of a carrying joint, or else the first body.
+    has one floating body as its root. Candidates for the root, in order: ``base``, the child of a free joint, a body
+    that is not the child of a carrying joint, the first body.
 
     Raises:
         UnknownNameError: no body of that label.

@@ -13,8 +13,8 @@ C contains the rows of the levels above (r = C dq_above, c almost zero) and the 
 
 If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D =
 damping^2 + sum of factor |force| |column of J| grows with the forces, and the steps contract to the nearest pose. If a
-target is reachable, D becomes small together with the forces, so convergence is quadratic (Levenberg-Marquardt with
-error-dependent damping, Sugihara 2011; Fan and Yuan 2005).
+target is reachable, D becomes small together with the forces, so convergence is quadratic. Sources for this
+error-dependent damping of the Levenberg-Marquardt method: Sugihara 2011; Fan and Yuan 2005.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gpusim import rotations
 from gpusim.typing import Array
 
 KEPT = 1e-12
-"""Compliance of rows of higher levels, as a share of the matrix diagonal."""
+"""Compliance of rows of higher levels, relative to the diagonal of the matrix."""
 OWN_CURVATURE = 0.1
 """Factor of w |e| |column| in the damping D of a level, for rows of the level itself."""
 KEPT_CURVATURE = 0.25

@@ -1,10 +1,11 @@
 """Hydraulic circuit: nodes, edges and consumers, with one implicit solve per circuit.
 
-    C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
+    C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+
 
 p_i is the pressure of node i. C_i is the compliance (volume divided by bulk modulus) of node i. h is the step size. v
-are the velocities of the consumers (cylinders and motors). S are the piston areas of the chambers. circuit_flows.py
-computes the flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The linearized solution is
+are the velocities of the consumers (cylinders and motors). S are the piston areas of the chambers. S is positive if the
+chamber fills when the consumer extends. circuit_flows.py computes the flows Q. For guessed velocities v^, Newton's
+method finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 

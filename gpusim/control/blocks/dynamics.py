@@ -1,8 +1,8 @@
 """Blocks with state: integrators, filters, transfer functions, delays, PID.
 
-The blocks treat inputs as constant between samples (zero-order hold). For inputs that are constant between samples, the
-outputs are exact solutions of the continuous systems (Franklin, Powell and Workman, "Digital Control of Dynamic
-Systems", 1998, section 4.3).
+The blocks treat inputs as constant between samples (zero-order hold). For such inputs, the outputs are exact
+solutions of the continuous systems. Source: Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998,
+section 4.3.
 """
 
 from __future__ import annotations
@@ -61,34 +61,34 @@ class Integrator(Block):
         if not count:
             raise validate.fail(element, "initial has no numbers", "give one number, or one per component of the input")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, and the unit of input times gain times time (s)."""
-        check_numbers({"reset": given["reset"]})
-        shape = given["in"].shape if "in" in given else ()
+        check_numbers({"reset": inputs["reset"]})
+        shape = inputs["in"].shape if "in" in inputs else ()
         if np.ndim(self.initial):
             shape = shape or (len(self.initial),)  # type: ignore[arg-type]
             if shape != (len(self.initial),):  # type: ignore[arg-type]
                 rule = f"initial has {len(self.initial)} numbers, and its input has {shape[0]}"  # type: ignore[arg-type]
                 raise ModelError(f"{rule}; give {shape[0]}")
-        unit = given["in"].unit if "in" in given else None
+        unit = inputs["in"].unit if "in" in inputs else None
         gain = units.NONE if self.unit is None and self.gain in (1.0, -1.0) else units.parse(self.unit)
         return {"out": Kind(shape, units.product(unit, units.SECOND, gain))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the value of the integral at the sample, or ``initial`` during a reset."""
         count = c.kinds["out"].size
         c.add_states("sum", np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist())
         start = np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist()
-        resets = given["reset"][0].holds()
+        resets = inputs["reset"][0].holds()
         out = [c.select(resets, x0, x) for x0, x in zip(start, c.read_state("sum"), strict=True)]
         c.memory["out"] = out
         return {"out": out}
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:
+    def update(self, c: Context, inputs: dict[str, Wire]) -> None:
         """Integrate over the sample period with a constant input."""
         rate = c.tune("gain", self.gain)
         sums = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
-                    c.memory["out"], given["in"])  # fmt: skip
+                    c.memory["out"], inputs["in"])  # fmt: skip
         c.write_state("sum", sums)
 
 
@@ -118,7 +118,7 @@ class Linear(Block):
         """Output in the equilibrium state before the first sample."""
         return 0.0
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return C x + D u."""
         a, b, out, through = self.system()
         n = len(b)
@@ -130,18 +130,18 @@ class Linear(Block):
             c.add_states(f"x{k}", x0)
             factors, values = [*out], c.read_state(f"x{k}")
             if through:
-                factors, values = [*factors, through], [*values, given["in"][k]]
+                factors, values = [*factors, through], [*values, inputs["in"][k]]
             outputs.append(add_up(c, factors, values))
         return {"out": outputs}
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:
+    def update(self, c: Context, inputs: dict[str, Wire]) -> None:
         """Compute the exact states after a sample period with constant input."""
         a, b, _, _ = self.system()
         n = len(b)
         from scipy.linalg import expm  # slow to import, and few diagrams need it
 
         transition = expm(np.block([[a, b[:, None]], [np.zeros((1, n + 1))]]) * c.fixed_period())
-        linear(c, transition[:n, :n], transition[:n, n], given["in"])
+        linear(c, transition[:n, :n], transition[:n, n], inputs["in"])
 
 
 class LowPassFilter(Linear):
@@ -155,9 +155,9 @@ class LowPassFilter(Linear):
         """The parameter ``initial``."""
         return self.initial
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of the input."""
-        return {"out": given.get("in", Kind())}
+        return {"out": inputs.get("in", Kind())}
 
 
 @block("lowpass")
@@ -210,13 +210,13 @@ class Transfer(Linear):
             given = getattr(self, name)
             count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
             if not 1 <= count <= MAX_ORDER + 1:
-                rule = f"{name} = {given!r} are not 1 to {MAX_ORDER + 1} numbers"
+                rule = f"{name} = {given!r} is not a list of 1 to {MAX_ORDER + 1} numbers"
                 raise validate.fail(element, rule, "give coefficients, the highest power of s first")
             validate.numbers(element, name, given, count)
             if float(given[0]) == 0.0:
                 raise validate.fail(element, f"the first coefficient of {name} is zero", "remove it")
         if len(self.num) > len(self.den):
-            rule = f"num has order {len(self.num) - 1}, den {len(self.den) - 1}: it looks ahead"
+            rule = f"num has order {len(self.num) - 1}, den {len(self.den) - 1}: it needs future inputs"
             raise validate.fail(element, rule, "give a den of at least the same order")
 
     def system(self) -> tuple[Array, Array, Array, float]:
@@ -228,9 +228,9 @@ class Transfer(Linear):
             return np.zeros((0, 0)), np.zeros(0), np.zeros(0), float(through[0, 0])
         return a, b[:, 0], out[0], float(through[0, 0])
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the input's shape, with the unit ``unit``."""
-        return {"out": Kind(given["in"].shape if "in" in given else (), units.parse(self.unit))}
+        return {"out": Kind(inputs["in"].shape if "in" in inputs else (), units.parse(self.unit))}
 
 
 @block("delay")
@@ -256,37 +256,39 @@ class Delay(Block):
     def check(self, element: str) -> None:
         """Check the number of samples or the time."""
         if self.samples is not None and not 1 <= self.samples <= MAX_DELAY:
-            raise validate.fail(element, f"samples = {self.samples!r} is not within 1 to {MAX_DELAY}", "give one")
+            raise validate.fail(
+                element, f"samples = {self.samples!r} is not within 1 to {MAX_DELAY}", "give a number in this range"
+            )
         for name, value in (("time", self.time), ("max_time", self.max_time)):
             if self.samples is not None and value is not None:
                 rule = f"samples = {self.samples} and {name} = {value!r} s are both given"
-                raise validate.fail(element, rule, "leave one of them out")
+                raise validate.fail(element, rule, "remove one of them")
         if self.max_time is None:
             if self.time is not None:
                 validate.positive(element, "time", self.time)
             return
         if self.time is None:
-            raise validate.fail(element, "max_time bounds a time, and none is given", "give time=... in s")
+            raise validate.fail(element, "max_time needs a time", "give time=... in s")
         time = validate.not_negative(element, "time", self.time)
         validate.up_to(element, "time", time, "max_time", self.max_time, "s")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of the input."""
         name, time = ("time", self.time) if self.max_time is None else ("max_time", self.max_time)
         if time is not None and self._capacity(period) < 1:
             rule = f"{name} = {time:g} s is less than half of a period of {period:g} s"
-            raise ModelError(f"{rule}; give a longer one")
+            raise ModelError(f"{rule}; give a longer time")
         if time is not None and self._capacity(period) > MAX_DELAY:
             rule = f"{name} = {time:g} s is more than {MAX_DELAY} periods of {period:g} s"
-            raise ModelError(f"{rule}; give a shorter one, or the diagram a lower rate")
-        return {"out": given.get("in", Kind())}
+            raise ModelError(f"{rule}; give a shorter time, or a lower rate of the diagram")
+        return {"out": inputs.get("in", Kind())}
 
     def _capacity(self, period: float) -> int:
         """Return the capacity of the ring buffer in samples."""
         time = self.time if self.max_time is None else self.max_time
         return (self.samples or 1) if time is None else round(time / period)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the oldest entry of the ring buffer. With ``max_time``, return the entry from ``time`` seconds ago."""
         if self.max_time is None and self.time is not None and isinstance(c.period, Num):
             rule = f"time = {self.time:g} s is a different number of samples in each world with its own rate (max_rate)"
@@ -295,7 +297,7 @@ class Delay(Block):
         write_index = c.add_state("at")
         c.memory["rings"] = [c.trace.ring(write_index, capacity, self.initial or 0.0) for _ in range(size)]
         if self.initial is None:
-            for first, u in zip(c.memory["rings"], given["in"], strict=True):
+            for first, u in zip(c.memory["rings"], inputs["in"], strict=True):
                 c.trace.ring_begin(first, capacity, u)
         (at,) = c.read_state("at")
         if self.max_time is None:
@@ -305,12 +307,12 @@ class Delay(Block):
         index = at - ago  # index of the delayed input; the newest entry is just before ``at``
         index = c.select(index < 0.0, index + float(capacity), index)
         delayed = [c.trace.ring_read(first, index) for first in c.memory["rings"]]
-        return {"out": [c.select(ago < 0.5, u, x) for u, x in zip(given["in"], delayed, strict=True)]}
+        return {"out": [c.select(ago < 0.5, u, x) for u, x in zip(inputs["in"], delayed, strict=True)]}
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:
+    def update(self, c: Context, inputs: dict[str, Wire]) -> None:
         """Overwrite the oldest entry with the newest input."""
         (at,) = c.read_state("at")
-        for first, value in zip(c.memory["rings"], given["in"], strict=True):
+        for first, value in zip(c.memory["rings"], inputs["in"], strict=True):
             c.trace.ring_write(first, at, value)
         following = at + 1.0
         c.write_state("at", [c.select(following >= float(self._capacity(c.shortest)), 0.0, following)])
@@ -325,11 +327,11 @@ class Derivative(Block):
 
     time: Positive
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, and the unit of the input per second."""
-        return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
+        return {"out": Kind(inputs["in"].shape, units.product(inputs["in"].unit, units.power(units.SECOND, -1)))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the filtered derivative of the input u: a y + (1 - a) (u - u_previous) / T.
 
         y is the previous output, T the sample period, and a = exp(-T / ``time``).
@@ -341,10 +343,10 @@ class Derivative(Block):
         began = c.read_state("began")[0].holds()
         decay = c.decay(self.time)
         out = []
-        for u, before, rate in zip(given["in"], c.read_state("before"), c.read_state("rate"), strict=True):
+        for u, before, rate in zip(inputs["in"], c.read_state("before"), c.read_state("rate"), strict=True):
             mean = c.select(began, (u - before) / c.period, 0.0)
             out.append(mean + (rate - mean) * decay)
-        c.write_state("before", given["in"])
+        c.write_state("before", inputs["in"])
         c.write_state("rate", out)
         c.write_state("began", [t.constant(1.0)])
         return {"out": out}
@@ -355,7 +357,7 @@ class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd derivative(e), clipped to ``lower`` and ``upper``.
 
     e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. The integral stops
-    while the output is at a bound and e would drive the output beyond the bound. Source: conditional integration in
+    while the output is at a bound and e would push the output past the bound. Source: conditional integration in
     Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5. With ``measured_rate``, the input ``rate`` (rate of
     e) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
@@ -374,31 +376,31 @@ class Pid(Block):
         self.inputs = ("in", "rate", "reset") if self.measured_rate else ("in", "reset")
         self.optional = {"reset": 0.0}
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, with the unit ``unit``. Check the unit of ``rate``."""
-        check_numbers({"reset": given["reset"]})
+        check_numbers({"reset": inputs["reset"]})
         if self.measured_rate:
-            expected = units.product(given["in"].unit, units.power(units.SECOND, -1))
-            if not units.fits(given["rate"].unit, expected):
-                rule = f"rate is in {units.shown(given['rate'].unit)}, not in {units.shown(expected)}"
+            expected = units.product(inputs["in"].unit, units.power(units.SECOND, -1))
+            if not units.fits(inputs["rate"].unit, expected):
+                rule = f"rate is in {units.shown(inputs['rate'].unit)}, not in {units.shown(expected)}"
                 raise ModelError(f"{rule}; connect the rate of the error")
-            common_shape({port: kind for port, kind in given.items() if port != "reset"})
-        return {"out": Kind(given["in"].shape, units.parse(self.unit))}
+            common_shape({port: kind for port, kind in inputs.items() if port != "reset"})
+        return {"out": Kind(inputs["in"].shape, units.parse(self.unit))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the PID output and update the states."""
         size, t = c.kinds["out"].size, c.trace
         c.add_states("sum", [self.initial] * size)
         c.add_states("slow", [0.0] * size)
         c.add_state("began")
-        began, resets = c.read_state("began")[0].holds(), given["reset"][0].holds()
+        began, resets = c.read_state("began")[0].holds(), inputs["reset"][0].holds()
         decay = c.decay(self.derivative_time)
         out, sums, slows = [], [], []
         for k in range(size):
-            e = given["in"][k]
+            e = inputs["in"][k]
             total = c.select(resets, 0.0, c.read_state("sum")[k])
             slow = c.select(began, c.read_state("slow")[k], e)
-            rate = given["rate"][k] if self.measured_rate else (e - slow) / self.derivative_time
+            rate = inputs["rate"][k] if self.measured_rate else (e - slow) / self.derivative_time
             unlimited = (c.tune("kp", self.kp) * e + total) + c.tune("kd", self.kd) * rate
             limited = bounded(c, unlimited, self.lower, self.upper)
             rise = (c.tune("ki", self.ki) * e) * c.period
@@ -419,7 +421,7 @@ class RateLimiter(Block):
     rise: Positive
     fall: Positive | None = None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Follow the input. In the first sample, the output equals the input."""
         size, t = c.kinds["out"].size, c.trace
         c.add_states("last", [0.0] * size)
@@ -427,8 +429,8 @@ class RateLimiter(Block):
         began = c.read_state("began")[0].holds()
         up = c.tune("rise", self.rise, least=0.0) * c.period
         down = up if self.fall is None else c.tune("fall", self.fall, least=0.0) * c.period
-        reachable = [t.limit(u, y - down, y + up) for u, y in zip(given["in"], c.read_state("last"), strict=True)]
-        out = [c.select(began, y, u) for y, u in zip(reachable, given["in"], strict=True)]
+        reachable = [t.limit(u, y - down, y + up) for u, y in zip(inputs["in"], c.read_state("last"), strict=True)]
+        out = [c.select(began, y, u) for y, u in zip(reachable, inputs["in"], strict=True)]
         c.write_state("last", out)
         c.write_state("began", [t.constant(1.0)])
         return {"out": out}

@@ -131,22 +131,24 @@ class InverseDynamics(Block):
         if self.gravity is not None:
             validate.numbers(element, "gravity", self.gravity, 3)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of a vector with one number per joint."""
         count = len(self.joints)
-        check_count(given["q"], count, "q")
+        check_count(inputs["q"], count, "q")
         for port in ("velocity", "acceleration"):
-            if given[port].shape:
-                check_count(given[port], count, port)
-        check_sizes(given, {"load": 1, "gravity": 3, "wrench": 6 if given["wrench"].shape else 1})
-        if not units.fits(given["load"].unit, units.parse("kg")):
-            raise ModelError(f"load is a mass, and the wire is in {units.shown(given['load'].unit)}; give it in kg")
+            if inputs[port].shape:
+                check_count(inputs[port], count, port)
+        check_sizes(inputs, {"load": 1, "gravity": 3, "wrench": 6 if inputs["wrench"].shape else 1})
+        if not units.fits(inputs["load"].unit, units.parse("kg")):
+            raise ModelError(
+                f"load is a mass, and the wire is in {units.shown(inputs['load'].unit)}; connect a wire in kg"
+            )
         return {"out": Kind((count,))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compute the forces and torques by an outward and an inward pass."""
         t, count = c.trace, len(self.joints)
-        known = {port: [t.plain(x) for x in wire] for port, wire in given.items()}
+        known = {port: [t.plain(x) for x in wire] for port, wire in inputs.items()}
         velocities, accelerations = (
             known[p] * count if len(known[p]) == 1 else known[p] for p in ("velocity", "acceleration")
         )

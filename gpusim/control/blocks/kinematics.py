@@ -101,7 +101,7 @@ def numbers(t: Trace, values: Sequence[Number]) -> Wire:
 def check_count(kind: Kind, count: int, port: str) -> None:
     """Check that a wire has one number per joint."""
     if kind.size != count:
-        raise ModelError(f"{port} has {kind.size} numbers, and there are {count} joints; give one each")
+        raise ModelError(f"{port} has {kind.size} numbers, and there are {count} joints; connect one number per joint")
 
 
 @block("chain")
@@ -121,14 +121,14 @@ class Chain(Block):
         """Check the chain."""
         check_chain(element, self.joints, self.tip)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units of position (m) and rotation matrix."""
-        check_count(given["q"], len(self.joints), "q")
+        check_count(inputs["q"], len(self.joints), "q")
         return {"position": Kind((3,), units.parse("m")), "rotation": Kind((9,), units.NONE)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compute the forward kinematics joint by joint."""
-        tip = forward(c.trace, self.joints, self.tip, given["q"])
+        tip = forward(c.trace, self.joints, self.tip, inputs["q"])
         rows = [x for row in tip.rotation for x in row]
         return {"position": numbers(c.trace, tip.position), "rotation": numbers(c.trace, rows)}
 
@@ -163,27 +163,27 @@ class Ik(Block):
         if np.size(self.start):
             validate.numbers(element, "start", self.start, len(self.joints))
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units: a vector with one position per joint, and the error."""
-        check_count(given["posture"], len(self.joints), "posture")
-        check_sizes(given, {"target": 3, "orientation": 4})
+        check_count(inputs["posture"], len(self.joints), "posture")
+        check_sizes(inputs, {"target": 3, "orientation": 4})
         return {"out": Kind((len(self.joints),)), "error": Kind((), units.parse("m"))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Do one step of damped least squares."""
         t, n = c.trace, len(self.joints)
         start = self.start if np.size(self.start) else [joint.get("start", 0.0) for joint in self.joints]
         c.add_states("q", [float(x) for x in start])
         q = c.read_state("q")
         tip = forward(t, self.joints, self.tip, q)
-        error = vectors.minus(given["target"], tip.position) + self._rotation_error(t, tip, given)
+        error = vectors.minus(inputs["target"], tip.position) + self._rotation_error(t, tip, inputs)
         length = t.sqrt(numbers(t, [vectors.dot(t, error, error)])[0])
         max_length = c.tune("max_way", self.max_way, least=0.0, above=True)
         scale = c.select(length > max_length, max_length / c.select(length > 0.0, length, 1.0), 1.0)
         error = [x * scale for x in error]
         jacobian = [self._column(t, tip, k) for k in range(n)]
         gain = c.tune("posture_gain", self.posture_gain, least=0.0)
-        posture_step = [gain * (p - x) for p, x in zip(given["posture"], q, strict=True)]
+        posture_step = [gain * (p - x) for p, x in zip(inputs["posture"], q, strict=True)]
         rows = vectors.columns(jacobian)
         square = [[vectors.dot(t, a, b) for b in rows] for a in rows]
         damping = c.tune("damping", self.damping, least=0.0, above=True)
@@ -214,14 +214,14 @@ class Ik(Block):
         """Return a matrix with a number added to its diagonal."""
         return [[x + by if i == j else x for j, x in enumerate(row)] for i, row in enumerate(square)]
 
-    def _rotation_error(self, t: Trace, tip: TipKinematics, given: dict[str, Wire]) -> list[Number]:
+    def _rotation_error(self, t: Trace, tip: TipKinematics, inputs: dict[str, Wire]) -> list[Number]:
         """Return the orientation error (rotation vector) times ``lever``.
 
         The method is from Luh, Walker, Paul, "Resolved-acceleration control of mechanical manipulators", 1980.
         """
-        if "orientation" not in given:
+        if "orientation" not in inputs:
             return []
-        target = vectors.columns(vectors.from_quaternion(t, given["orientation"]))
+        target = vectors.columns(vectors.from_quaternion(t, inputs["orientation"]))
         sines = [vectors.cross(t, a, b) for a, b in zip(vectors.columns(tip.rotation), target, strict=True)]
         return [(0.5 * self.lever) * numbers(t, [vectors.total(t, terms)])[0] for terms in zip(*sines, strict=True)]
 
@@ -238,10 +238,10 @@ class Ik(Block):
 class Framed(Block):
     """Base class of blocks that transform to or from a body frame. Inputs are position and quaternion of the body."""
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the unit of the input."""
-        check_sizes(given, {"in": 3, "position": 3, "orientation": 4})
-        return {"out": Kind((3,), given["in"].unit)}
+        check_sizes(inputs, {"in": 3, "position": 3, "orientation": 4})
+        return {"out": Kind((3,), inputs["in"].unit)}
 
 
 @block("to_frame")
@@ -251,10 +251,10 @@ class ToFrame(Framed):
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return R^T (x - p) for the rotation matrix R and the position p of the body."""
-        rotation = vectors.columns(vectors.from_quaternion(c.trace, given["orientation"]))
-        x: Sequence[Number] = given["in"] if self.vector else vectors.minus(given["in"], given["position"])
+        rotation = vectors.columns(vectors.from_quaternion(c.trace, inputs["orientation"]))
+        x: Sequence[Number] = inputs["in"] if self.vector else vectors.minus(inputs["in"], inputs["position"])
         return {"out": numbers(c.trace, vectors.apply(c.trace, rotation, x))}
 
 
@@ -265,10 +265,10 @@ class FromFrame(Framed):
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return p + R x for the rotation matrix R and the position p of the body."""
-        rotated = vectors.apply(c.trace, vectors.from_quaternion(c.trace, given["orientation"]), given["in"])
-        out = rotated if self.vector else vectors.plus(c.trace, rotated, given["position"])
+        rotated = vectors.apply(c.trace, vectors.from_quaternion(c.trace, inputs["orientation"]), inputs["in"])
+        out = rotated if self.vector else vectors.plus(c.trace, rotated, inputs["position"])
         return {"out": numbers(c.trace, out)}
 
 
@@ -279,13 +279,13 @@ class Rotate(Block):
     transposed: bool = False
     inputs = ("matrix", "in")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the input's unit."""
-        check_sizes(given, {"matrix": 9, "in": 3})
-        return {"out": Kind((3,), given["in"].unit)}
+        check_sizes(inputs, {"matrix": 9, "in": 3})
+        return {"out": Kind((3,), inputs["in"].unit)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the product."""
-        rows: Any = [given["matrix"][3 * i : 3 * i + 3] for i in range(3)]
+        rows: Any = [inputs["matrix"][3 * i : 3 * i + 3] for i in range(3)]
         matrix = vectors.columns(rows) if self.transposed else rows
-        return {"out": numbers(c.trace, vectors.apply(c.trace, matrix, given["in"]))}
+        return {"out": numbers(c.trace, vectors.apply(c.trace, matrix, inputs["in"]))}

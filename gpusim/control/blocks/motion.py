@@ -41,11 +41,11 @@ class PointToPoint(Block):
         if self.order not in (3, 5):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units of position, velocity, acceleration and ``done``."""
-        return {**_rates(given["target"]), "done": Kind((), units.NONE)}
+        return {**_rates(inputs["target"]), "done": Kind((), units.NONE)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Continue the move, or start a new one if the target has changed."""
         size, t = c.kinds["out"].size, c.trace
         for name, value in (("from", self.initial), ("to", self.initial), ("velocity", 0.0), ("acceleration", 0.0)):
@@ -56,13 +56,13 @@ class PointToPoint(Block):
         end = c.read_state("to")
         begin = [c.read_state("from"), c.read_state("velocity"), c.read_state("acceleration")]
         current = self._at(c, elapsed, duration, begin, end)
-        is_same = given["target"][0].equals(end[0])
-        for u, x in zip(given["target"][1:], end[1:], strict=True):
+        is_same = inputs["target"][0].equals(end[0])
+        for u, x in zip(inputs["target"][1:], end[1:], strict=True):
             is_same = is_same & u.equals(x)
         begin = [
             [c.select(is_same, a, x) for a, x in zip(*pair, strict=True)] for pair in zip(begin, current, strict=True)
         ]
-        end = list(given["target"])
+        end = list(inputs["target"])
         elapsed, duration = c.select(is_same, elapsed, 0.0), c.select(is_same, duration, new_duration)
         out, velocity, acceleration = self._at(c, elapsed, duration, begin, end)
         for name, values in zip(("from", "velocity", "acceleration", "to"), (*begin, end), strict=True):
@@ -132,14 +132,14 @@ class Trajectory(Source):
         points = validate.array(element, self.points)
         if points.ndim not in (1, 2) or len(points) != len(self.times) or not np.all(np.isfinite(points)):
             rule = f"points have shape {points.shape}, and there are {len(self.times)} times"
-            raise validate.fail(element, rule, "give one finite point each")
+            raise validate.fail(element, rule, "give one finite point for each time")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units: ``unit``, ``unit`` per second, and ``unit`` per second squared."""
         points = np.asarray(self.points, float)
         return _rates(Kind(points.shape[1:], units.parse(self.unit)))
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate the polynomial of the interval by Horner's rule."""
         t, duration = c.trace, float(self.times[-1])
         points = np.asarray(self.points, float).reshape(len(self.times), -1)
@@ -173,7 +173,7 @@ class Sine(Source):
     offset: float = 0.0
     unit: str | None = None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the sine. The block first subtracts whole periods, so the sine stays accurate for days."""
         cycles = c.tune("frequency", self.frequency) * time_now(c)
         angle = (2.0 * math.pi) * (cycles - c.trace.floor(cycles)) + c.tune("phase", self.phase)
@@ -188,14 +188,14 @@ class Project(Block):
     inputs = ("in", "direction")
     outputs = ("along", "across")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return shapes with the unit of the vector."""
-        check_sizes(given, {"in": 3, "direction": 3})
-        return {"along": Kind((), given["in"].unit), "across": Kind((3,), given["in"].unit)}
+        check_sizes(inputs, {"in": 3, "direction": 3})
+        return {"along": Kind((), inputs["in"].unit), "across": Kind((3,), inputs["in"].unit)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Project the vector on the direction. ``along`` is zero if the direction has length 0."""
-        d, v, t = given["direction"], given["in"], c.trace
+        d, v, t = inputs["direction"], inputs["in"], c.trace
         length = t.sqrt((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2])
         safe = c.select(length > 0.0, length, 1.0)
         unit = [x / safe for x in d]

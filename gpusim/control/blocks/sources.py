@@ -38,11 +38,11 @@ class Constant(Source):
         if not count:
             raise validate.fail(element, "value has no numbers", "give at least one")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the value, with the unit ``unit``."""
         return {"out": Kind((len(self.value),) if np.ndim(self.value) else (), units.parse(self.unit))}  # type: ignore[arg-type]
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the values. Each value is a parameter that users can change during the simulation."""
         if not np.ndim(self.value):
             return {"out": [c.tune("value", float(self.value))]}  # type: ignore[arg-type]
@@ -60,11 +60,11 @@ def time_now(c: Context) -> Num:
 class Timer(Source):
     """Time (s) since the start or the last reset."""
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the type of the output: a number in seconds."""
         return {"out": Kind((), units.SECOND)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the time of this sample."""
         return {"out": [time_now(c)]}
 
@@ -78,7 +78,7 @@ class Step(Source):
     after: float = 1.0
     unit: str | None = None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the time of the sample, with a tolerance of a millionth of the sample period."""
         has_stepped = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
         return {"out": [c.select(has_stepped, c.tune("after", self.after), c.tune("before", self.before))]}
@@ -98,9 +98,9 @@ class Ramp(Source):
         """Check that the slope leads towards ``end``."""
         if self.end is not None and self.end != self.start and not (self.end - self.start) * self.slope > 0.0:
             rule = f"slope = {self.slope:g} does not lead from start = {self.start:g} to end = {self.end:g}"
-            raise validate.fail(element, rule, "give it the sign of end - start")
+            raise validate.fail(element, rule, "give a slope with the sign of end - start")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample."""
         elapsed = c.trace.max(time_now(c) - c.tune("time", self.time), 0.0)
         slope = c.tune("slope", self.slope)
@@ -131,7 +131,7 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
         if self.times[0] != 0.0:
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the value at 0")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample. A repeated sequence starts again at the last time."""
         t = time_now(c)
         if self.repeat:
@@ -158,7 +158,7 @@ def check_rising(element: str, name: str, given: Any, minimum: int) -> None:
 
 
 def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) -> Num:
-    """Interpolate linearly between points, and extrapolate linearly beyond the first and last point."""
+    """Interpolate linearly between points, and extrapolate linearly outside the points."""
     xs, ys = c.trace.table(x), c.trace.table(y)
     k = c.trace.interval(xs, at)
     x0, x1 = c.trace.entry(xs, k), c.trace.entry(xs, k + 1.0)
@@ -199,7 +199,7 @@ class Input(Source):
         check_bounds(element, self.range_lower, self.upper)
         if not self.range_lower <= self.default <= self.upper:
             rule = f"default = {self.default:g} is not within {self.range_lower:g} to {self.upper:g}"
-            raise validate.fail(element, rule, "give one that is")
+            raise validate.fail(element, rule, "give a value in this range")
         if not 0.0 <= self.dead_zone < 1.0:
             raise validate.fail(
                 element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a fraction below 1"
@@ -209,13 +209,13 @@ class Input(Source):
         for key in self.keys:
             check_key(element, key)
         if self.switch and len(self.keys) > 1:
-            raise validate.fail(element, f"it is a switch with two keys, {', '.join(self.keys)}", "give one")
+            raise validate.fail(element, f"it is a switch with two keys, {', '.join(self.keys)}", "give one key")
         if not self.switch and len(self.keys) == 1:
             rule = f"it has one key, {self.keys[0]!r}, and is not a switch"
-            raise validate.fail(element, rule, "give two (less, more), or switch = True")
+            raise validate.fail(element, rule, "give two keys (decrease, increase), or switch = True")
         check_part(element, "button" if self.switch else "axis", self.axis)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the command after applying limits, dead zone and curve."""
         lower, upper, t = self.range_lower, float(self.upper), c.trace
         x = t.limit(t.command(c.commands["out"]), lower, upper)
@@ -252,11 +252,11 @@ class Noise(Source):
         for name, lower, upper in (("seed", 0, 2**53), ("size", 1, 1000)):
             validate.count(element, name, getattr(self, name), lower, upper)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number or a vector with the unit ``unit``."""
         return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the random numbers, each from a separate stream."""
         sigma = c.tune("sigma", self.sigma, least=0.0)
         return {"out": [sigma * c.trace.normal(self.seed) for _ in range(self.size)]}
@@ -277,7 +277,7 @@ class Signal(Source):
         """Check the names."""
         check_names(element, "signal", self.signal, 'give one, as "joint.hip.position"')
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the values of the signals."""
         return {"out": [c.trace.signal(column) for column in c.signals["out"]]}
 
@@ -298,15 +298,15 @@ class Command(Block):
         """Check the names."""
         check_names(element, "command", self.command, "give the command of an actuator")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the size of the input. The block has no outputs."""
-        if isinstance(self.command, str) and given["in"].size == 1:
+        if isinstance(self.command, str) and inputs["in"].size == 1:
             return {}  # a vector of one number is accepted
         if isinstance(self.command, str):
-            check_numbers({"a command": given["in"]})
-        elif given["in"].size != len(self.names):
-            rule = f"the wire has {given['in'].size} numbers, and there are {len(self.names)} commands"
-            raise ModelError(f"{rule}; give one each")
+            check_numbers({"a command": inputs["in"]})
+        elif inputs["in"].size != len(self.names):
+            rule = f"the wire has {inputs['in'].size} numbers, and there are {len(self.names)} commands"
+            raise ModelError(f"{rule}; connect one number per command")
         return {}
 
     @property
@@ -314,10 +314,10 @@ class Command(Block):
         """Labels of the commands."""
         return [self.command] if isinstance(self.command, str) else list(self.command)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Clip the input to the range and write the command."""
         t = c.trace
-        for name, value in zip(self.names, given["in"], strict=True):
+        for name, value in zip(self.names, inputs["in"], strict=True):
             if self.lower is not None:
                 value = t.max(value, float(self.lower))
             if self.upper is not None:

@@ -78,7 +78,7 @@ class Expression(Block):
         """Check the syntax and the names of the formula."""
         if self._tree is None:
             rule = f"text = {shortened(self.text)} is not a formula"
-            raise validate.fail(element, rule, "correct it, as 'a * (b - 1)'")
+            raise validate.fail(element, rule, "give a formula such as 'a * (b - 1)'")
         if _is_deeper_than(self._tree, MAX_DEPTH):
             rule = f"text = {shortened(self.text)} has more than {MAX_DEPTH} nested operations"
             raise validate.fail(element, rule, "split it over several blocks")
@@ -88,7 +88,7 @@ class Expression(Block):
         except ModelError as error:
             raise ModelError(f"{element}: in {shortened(self.text)} {error}") from None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate the formula component by component."""
         assert self._tree is not None
         tree = self._tree
@@ -96,7 +96,7 @@ class Expression(Block):
         def value(*numbers: Num) -> Num:
             return _Reader(dict(zip(self.inputs, numbers, strict=True)), c).number(tree)
 
-        return {"out": each(value, *(given[port] for port in self.inputs))}
+        return {"out": each(value, *(inputs[port] for port in self.inputs))}
 
 
 def _is_deeper_than(node: ast.expr, max_depth: int) -> bool:
@@ -124,9 +124,9 @@ class _Reader:
             if isinstance(part, ast.Call):
                 name = ast.unparse(part.func)
                 if part.keywords and name in FUNCTIONS:
-                    raise ModelError(f"{name} takes its values without names; remove '{part.keywords[0].arg}='")
+                    raise ModelError(f"{name} does not accept keyword arguments; remove '{part.keywords[0].arg}='")
                 if name not in FUNCTIONS:
-                    raise ModelError(f"the function {name!r} is unknown; there are {', '.join(FUNCTIONS)}")
+                    raise ModelError(f"the function {name!r} is unknown; known: {', '.join(FUNCTIONS)}")
                 count = {"atan2": 2, "pow": 2}.get(name, 1 if name not in ("min", "max") else 0)
                 if count and len(part.args) != count:
                     raise ModelError(f"{name} takes {count} values, not {len(part.args)}; give {count}")
@@ -146,7 +146,7 @@ class _Reader:
                 part, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.operator | ast.unaryop
                 | ast.cmpop | ast.boolop | ast.expr_context
             ):  # fmt: skip
-                raise ModelError(f"{ast.unparse(part)!r} is not arithmetic; use numbers, names and functions")
+                raise ModelError(f"{ast.unparse(part)!r} is not allowed in a formula; use numbers, names and functions")
             if isinstance(part, _UNKNOWN_SIGNS):
                 rule = f"the operator {type(part).__name__} is unknown"
                 raise ModelError(f"{rule}; use + - * / % **, comparisons, and, or, not")
@@ -260,15 +260,15 @@ class Python(Block):
             raise validate.fail(element, f"function = {self.function!r} can't be called", "give a function")
         if not 1 <= self.size <= MAX_PYTHON_SIZE:
             raise validate.fail(
-                element, f"size = {self.size!r} is not within 1 to {MAX_PYTHON_SIZE}", "give one that is"
+                element, f"size = {self.size!r} is not within 1 to {MAX_PYTHON_SIZE}", "give a size in this range"
             )
         check_words(element, "names", self.inputs)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number, or a vector of length ``size``, with the unit ``unit``."""
         return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Call the function."""
         sizes = [c.kinds[port].size for port in self.inputs]
         element, width = c.element, self.size
@@ -280,13 +280,13 @@ class Python(Block):
                 result = np.asarray(self.function(rows[:, 0], values), float)
             except Exception as error:
                 reported = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-                raise ModelError(f"{element}: its function has failed, {reported}; correct it") from error
+                raise ModelError(f"{element}: its function raised {reported}; correct the function") from error
             shape = (len(rows),) if width == 1 else (len(rows), width)
             try:
                 return np.broadcast_to(result, shape).reshape(len(rows), width)
             except ValueError:
-                rule = f"its function has returned shape {result.shape}, not {shape}"
+                rule = f"its function returned the shape {result.shape}, not {shape}"
                 raise validate.fail(element, rule, "return one value for each world") from None
 
         name = f"python{id(self)}"
-        return {"out": c.trace.call(name, "", call, [time_now(c), *(x for p in self.inputs for x in given[p])], width)}
+        return {"out": c.trace.call(name, "", call, [time_now(c), *(x for p in self.inputs for x in inputs[p])], width)}
