@@ -55,7 +55,7 @@ MUTANTS = (
         (CYLINDER_KERNEL, "* x) / bulk + w.cylinder_hose_volume_a(k) / hose", "* x) / bulk"),
     ), CYLINDERS, "hose and numpy"),
     Mutant("no end cushions", (
-        (CYLINDER, "impulse += np.where(inside, share[0], 0.0)", "impulse += 0.0"),
+        (CYLINDER, "impulse += np.where(inside, law[0], 0.0)", "impulse += 0.0"),
         (HYDRAULICS_KERNEL, "*impulse += more_impulse", "*impulse += 0.0"),
     ), CYLINDERS, "cushion and numpy"),
     Mutant("oil and geometry drift apart", ((CYLINDER, "VOLUME_SYNC = 0.1", "VOLUME_SYNC = 0.0"),),
@@ -102,7 +102,7 @@ MUTANTS = (
         ("gpusim/robotics/steps.py", "scale * np.sqrt(leak_scale)", "scale * np.ones_like(leak_scale)"),
     ), "tests/unit/robotics/test_ik.py", "costs_no_earlier"),
     Mutant("limits by steps alone", (
-        ("gpusim/robotics/steps.py", "free = self.layout.moves & ~held", "free = self.layout.moves & (held | ~held)"),
+        ("gpusim/robotics/steps.py", "free = self.layout.moves & ~at_limit", "free = self.layout.moves & (at_limit | ~at_limit)"),
     ), "tests/unit/robotics/test_ik.py", "bounded"),
     Mutant("axes of a joint walked backwards stay", (
         ("gpusim/robotics/kinematics.py", "node.motions[index:] if node.reverse", "[] if node.reverse"),

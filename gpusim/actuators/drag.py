@@ -115,9 +115,9 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
         box: axes of the box.
         last, change: velocity at the last half step, and velocity change from the last half step to t (world frame).
     """
-    along = box.swapaxes(-1, -2)
-    v, along_change = rotations.matvec(along, last), rotations.matvec(along, change)
-    v = v + along_change / (1.0 + _excess(viscous + quadratic * np.abs(v), response))
+    to_box = box.swapaxes(-1, -2)
+    v, box_change = rotations.matvec(to_box, last), rotations.matvec(to_box, change)
+    v = v + box_change / (1.0 + _excess(viscous + quadratic * np.abs(v), response))
     factor = viscous + quadratic * np.abs(v)
     return rotations.matvec(box, -factor / (1.0 + _excess(factor, response)) * v)
 

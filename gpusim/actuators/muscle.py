@@ -231,8 +231,8 @@ class Muscle(JointActuator, RefittedLaw):
         length = normalized_length(p, gear * work.axis_position[:, group.axis].astype(np.float64))
         active, rise = force_length(p, length)
         activation, per_rate = group.state["activation"].astype(np.float64), gear / (unit * p["vmax"])
-        along = gear * gear * peak / unit * activation * rise * force_velocity(p, per_rate * before)[0]
-        spring, per_length = np.maximum(along, 0.0), gear / unit
+        active_stiffness = gear * gear * peak / unit * activation * rise * force_velocity(p, per_rate * before)[0]
+        spring, per_length = np.maximum(active_stiffness, 0.0), gear / unit
         if work.scheme == "semi_implicit":
             weight, known, ahead, behind = 1.0, np.zeros_like(before), work.h, np.zeros_like(kick)
             end = length + work.h * per_length * rate

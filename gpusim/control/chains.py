@@ -113,27 +113,27 @@ def _joint_path(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[T
             raise validate.fail(element, f"there is no {what} '{name}'", f"known: {listed}")
     joints: list[int] = []
     parents = {joint.child: k for k, joint in reversed(list(enumerate(b.joints))) if joint.child >= 0}
-    ahead, body = sites[tip].xform, sites[tip].body
+    next_frame, body = sites[tip].xform, sites[tip].body
     ends: list[Transform] = []
     while body != bodies[base]:
         if body not in parents or len(joints) > len(b.joints):
             raise validate.fail(element, f"no joints connect '{base}' with the tip", "name a body that carries the tip")
         joint = b.joints[parents[body]]
-        after = joint.child_xform.inverse() * ahead
+        pose = joint.child_xform.inverse() * next_frame
         number, body = parents[body], joint.parent
         coordinates = joint_type(joint.kind).kinds(joint)
         if not coordinates and joint_type(joint.kind).holds:
-            ahead = joint.parent_xform * after
+            next_frame = joint.parent_xform * pose
             continue
         if len(coordinates) != 1 or coordinates[0] not in _KINDS or "columns" not in joint.params:
             rule = f"joint '{joint.label}' is {joint.kind}, neither a hinge nor a slide"
             raise validate.fail(element, rule, "choose ends with only hinges and slides between them")
-        ends.append(after)
+        ends.append(pose)
         joints.append(number)
-        ahead = joint.parent_xform
+        next_frame = joint.parent_xform
     if not joints:
         raise validate.fail(element, "there is no movable joint between them", "name a body that carries the joints")
-    return joints[::-1], [ahead, *ends[::-1]]
+    return joints[::-1], [next_frame, *ends[::-1]]
 
 
 def _carried_mass(model: Model, joint: JointSpec) -> dict[str, Any]:

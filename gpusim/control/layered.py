@@ -73,15 +73,15 @@ def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]
     for edge in edges:
         after[edge.source].append(edge)
     back, order = _walk(after, sorted(range(len(nodes)), key=lambda k: (k in fed, k)))
-    ahead = [[edge for edge in out if edge not in back] for out in after]
+    forward_edges = [[edge for edge in out if edge not in back] for out in after]
     layer = [0] * len(nodes)
     for k in reversed(order):
-        for edge in ahead[k]:
+        for edge in forward_edges[k]:
             layer[edge.target] = max(layer[edge.target], layer[k] + 1)
     last = max(layer)
     for k, node in enumerate(nodes):
-        if k not in fed and ahead[k] and node.pin >= 0:
-            layer[k] = min(layer[edge.target] for edge in ahead[k]) - 1  # put a source next to its target
+        if k not in fed and forward_edges[k] and node.pin >= 0:
+            layer[k] = min(layer[edge.target] for edge in forward_edges[k]) - 1  # put a source next to its target
         if node.pin > 0 and not after[k]:
             layer[k] = last
     return layer, back

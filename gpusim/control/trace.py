@@ -89,7 +89,7 @@ class Num(Value):
         """Return whether two numbers are equal, as a condition."""
         return self.trace.compare("==", self, other)
 
-    def holds(self) -> Truth:
+    def is_true(self) -> Truth:
         """Convert a number on a logic wire to a condition: true above one half."""
         return self > 0.5
 

@@ -204,9 +204,9 @@ def _misspelled(task: type[Task]) -> Iterator[tuple[str, str]]:
 
     Yield the wrong and the right names.
     """
-    own = {name: value for kind in task.__mro__ if kind not in Task.__mro__ for name, value in vars(kind).items()}
-    functions = [name for name, value in vars(Task).items() if callable(value) and name not in own]
-    for name, value in own.items():
+    members = {name: value for kind in task.__mro__ if kind not in Task.__mro__ for name, value in vars(kind).items()}
+    functions = [name for name, value in vars(Task).items() if callable(value) and name not in members]
+    for name, value in members.items():
         near = difflib.get_close_matches(name, functions if callable(value) else Task.__annotations__, 1, 0.88)
         if near and near[0] != name:
             yield name, near[0]

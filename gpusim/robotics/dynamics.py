@@ -75,8 +75,8 @@ class Bodies:
     def mass_matrix(self) -> Array:
         """Return the mass matrix (worlds, freedoms, freedoms), without armatures and other inertias on joint axes."""
         k, masks = self.k, self.k.masks
-        own = self._spatial()
-        composite = np.matmul(masks.subtree, own.reshape(*own.shape[:2], 36)).reshape(own.shape)
+        spatial = self._spatial()
+        composite = np.matmul(masks.subtree, spatial.reshape(*spatial.shape[:2], 36)).reshape(spatial.shape)
         force = np.matmul(composite[:, masks.owner], k.columns[..., None])[..., 0]
         products = np.matmul(force, k.columns.swapaxes(-1, -2)) * masks.path[masks.owner]
         lower = np.tril(products)

@@ -40,7 +40,7 @@ class Pair:
             k.position_of(ends.node_b, ends.point_b),
         )
         self.rows_a, self.rows_b = k.jacobian(ends.node_a, self.position_a), k.jacobian(ends.node_b, self.position_b)
-        self.apart = self.position_b - self.position_a
+        self.difference = self.position_b - self.position_a
 
     def to_world(self, node: int, vector: Array) -> Array:
         """Rotate a vector (worlds, 3) from a body frame to the world."""
@@ -83,10 +83,10 @@ class Gap:
         vb, _, ab, _ = p.point_motion(self.ends.node_b, p.position_b)
         drift = dot(u, ab - aa)
         if not self.on_world:
-            row = row + matvec(p.rows_a[:, 3:].swapaxes(1, 2), cross(u, p.apart))
+            row = row + matvec(p.rows_a[:, 3:].swapaxes(1, 2), cross(u, p.difference))
             first, second = fixed_rates(wa, alpha, u)
-            drift = drift + 2.0 * dot(first, vb - va) + dot(second, p.apart)
-        return dot(u, p.apart) - self.offset, row, drift
+            drift = drift + 2.0 * dot(first, vb - va) + dot(second, p.difference)
+        return dot(u, p.difference) - self.offset, row, drift
 
 
 @dataclass(frozen=True)
@@ -119,15 +119,15 @@ class Line:
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
         """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
-        length = np.sqrt(dot(p.apart, p.apart))
+        length = np.sqrt(dot(p.difference, p.difference))
         divisor = np.where(length > 0.0, length, 1.0)
-        along = p.apart / divisor[:, None]
+        along = p.difference / divisor[:, None]
         row = matvec((p.rows_b - p.rows_a)[:, :3].swapaxes(1, 2), along)
         va, _, aa, _ = p.point_motion(self.ends.node_a, p.position_a)
         vb, _, ab, _ = p.point_motion(self.ends.node_b, p.position_b)
         relative_velocity = vb - va
-        across = (dot(relative_velocity, relative_velocity) - dot(along, relative_velocity) ** 2) / divisor
-        return length - self.length, row, dot(along, ab - aa) + across
+        centripetal = (dot(relative_velocity, relative_velocity) - dot(along, relative_velocity) ** 2) / divisor
+        return length - self.length, row, dot(along, ab - aa) + centripetal
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class IK:
 
     def _layout(self, levels: int, damping: float, locked: Sequence[str]) -> Layout:
         tree = self.tree
-        moves = np.array([not tree.forest.nodes[i].held for i in tree.masks.owner], bool)
+        moves = np.array([not tree.forest.nodes[i].is_kinematic for i in tree.masks.owner], bool)
         for label in [locked] if isinstance(locked, str) else locked:
             moves[tree.rate_slice(label)] = False
         level, weight, group = [0] * tree.loop_rows, [LOOP_WEIGHT] * tree.loop_rows, [1] * tree.loop_rows

@@ -54,8 +54,8 @@ class Masks:
             if forest.nodes[i].parent >= 0:
                 self.subtree[forest.nodes[i].parent] += self.subtree[i]
         for i, node in enumerate(forest.nodes):
-            behind = self.path[node.parent] if node.parent >= 0 else np.zeros(freedoms)
-            self.path[i] = behind
+            parent_path = self.path[node.parent] if node.parent >= 0 else np.zeros(freedoms)
+            self.path[i] = parent_path
             for m in node.motions:
                 rows = slice(m.rate, m.rate + m.freedoms)
                 self.path[i, rows] = 1.0
@@ -63,7 +63,7 @@ class Masks:
                 self.is_rotation[rows] = m.kind != PRISMATIC
             for index, m in enumerate(node.motions):
                 rows = slice(m.rate, m.rate + m.freedoms)
-                self.carrier[rows] = behind
+                self.carrier[rows] = parent_path
                 # Earlier motions move the axis. In a reversed joint, the motion itself and later motions move the axis.
                 for mover in node.motions[index:] if node.reverse else node.motions[:index]:
                     self.carrier[rows, mover.rate : mover.rate + mover.freedoms] = 1.0

@@ -167,21 +167,21 @@ class KernelSolver(ABC):
     def _groups(self) -> list[list[int]]:
         """Return the groups of rows that each velocity affects, in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
-        none = np.zeros(self.tree.freedoms, bool)
+        no_velocity = np.zeros(self.tree.freedoms, bool)
 
-        def behind(node: int) -> Array:
-            return masks.path[node] > 0.0 if node >= 0 else none
+        def moved_by(node: int) -> Array:
+            return masks.path[node] > 0.0 if node >= 0 else no_velocity
 
         for e in self.tree.locked:
             if isinstance(e, Sum):
                 moved.append(np.isin(np.arange(self.tree.freedoms), e.rate))
             else:
-                moved.append(behind(e.ends.node_a) | behind(e.ends.node_b))
+                moved.append(moved_by(e.ends.node_a) | moved_by(e.ends.node_b))
         for task in self.ik.tasks:
             kind, node, *_ = _goal(task)
             for part in range(0, task.weight.size, 3):
                 if (task.weight[part : part + 3] > 0.0).any():
-                    all_of = ~none if kind == COM else behind(node)
+                    all_of = ~no_velocity if kind == COM else moved_by(node)
                     moved.append(all_of & masks.is_rotation if part else all_of)
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 

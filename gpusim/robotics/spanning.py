@@ -50,7 +50,7 @@ class Node:
         before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
         after: position (3,) and rotation (3, 3) of the body frame in the joint frame on this body.
         at, rate: first index in the posture, and first index in the velocities.
-        held: whether the body is kinematic.
+        is_kinematic: whether the body is kinematic.
     """
 
     body: int
@@ -62,7 +62,7 @@ class Node:
     after: tuple[Array, Array]
     at: int
     rate: int
-    held: bool = False
+    is_kinematic: bool = False
 
 
 @dataclass
@@ -152,9 +152,9 @@ def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> N
     motions = [Motion(PRISMATIC, np.eye(3)[k], q + k, v + k) for k in range(3)] + [
         Motion(BALL, np.zeros(3), q + 3, v + 3)
     ]
-    still = np.zeros(3), np.eye(3)
-    held = model.bodies[body].kinematic
-    forest.nodes.append(Node(body, -1, -1, False, motions, still, still, q, v, held))
+    identity = np.zeros(3), np.eye(3)
+    is_kinematic = model.bodies[body].kinematic
+    forest.nodes.append(Node(body, -1, -1, False, motions, identity, identity, q, v, is_kinematic))
     forest.size, forest.freedoms = q + 7, v + 6
 
 

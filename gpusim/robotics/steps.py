@@ -150,8 +150,8 @@ class Steps:
         damping = self._damping(error, rows)
         # Fix the coordinates that the task errors push against a limit. The step does not always show this push.
         push = rotations.matvec(rows.swapaxes(1, 2), self.layout.weight * error) + pull[:levels].sum(axis=0)
-        held = ((low >= 0.0) & (push < 0.0)) | ((high <= 0.0) & (push > 0.0))
-        free = self.layout.moves & ~held
+        at_limit = ((low >= 0.0) & (push < 0.0)) | ((high <= 0.0) & (push > 0.0))
+        free = self.layout.moves & ~at_limit
         fixed = np.zeros(low.shape)
         for last in range(MAX_PASSES, 0, -1):
             step = fixed

@@ -162,12 +162,12 @@ class Tree(NamesMoved):
 
     def _inertias(self, parameters: Mapping[str, Array]) -> Inertias:
         bodies = [node.body for node in self.forest.nodes]
-        not_held = np.array([not node.held for node in self.forest.nodes], float)
+        is_dynamic = np.array([not node.is_kinematic for node in self.forest.nodes], float)
         com = np.array([self.model.bodies[b].com for b in bodies])
         return Inertias(
-            parameters["mass"][:, bodies] * not_held,
+            parameters["mass"][:, bodies] * is_dynamic,
             com,
-            parameters["inertia"][:, bodies] * not_held[:, None, None],
+            parameters["inertia"][:, bodies] * is_dynamic[:, None, None],
             np.asarray(parameters["gravity"]),
             parameters["gravity_scale"][:, bodies],
         )

@@ -101,11 +101,11 @@ def stiffening(slope: Array, change: Array, less: Array) -> Array:
         change: c, the guess minus the previous velocities (num_worlds, rows).
         less: f, the decrease of the forces for the change c.
     """
-    along = np.matmul(slope, change[..., None])[..., 0]
-    slope_energy, force_energy = _sums(change * along), _sums(change * less)
+    product = np.matmul(slope, change[..., None])[..., 0]
+    slope_energy, force_energy = _sums(change * product), _sums(change * less)
     steeper = (force_energy > slope_energy) & (slope_energy > 0.0)
     safe = [np.where(steeper, x, 1.0)[:, None, None] for x in (slope_energy, force_energy)]
-    increase = less[:, :, None] * less[:, None] / safe[1] - along[:, :, None] * along[:, None] / safe[0]
+    increase = less[:, :, None] * less[:, None] / safe[1] - product[:, :, None] * product[:, None] / safe[0]
     return np.where(steeper[:, None, None], increase, 0.0)
 
 

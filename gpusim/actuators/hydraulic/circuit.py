@@ -92,18 +92,18 @@ class OilCircuit(ActuatorType):
         """Raise ModelError if a circuit has no consumer, is too large, or has an unconnected pump."""
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
-            own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
+            components = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
             consumers = spec.params["consumers"]
             if not consumers:
                 raise validate.fail(spec.element, "has no cylinder and no motor", "add one, or remove the circuit")
             for what, count, limit in (
-                ("nodes", sum(a.kind == OilNode.name for a in own), MAX_NODES),
+                ("nodes", sum(a.kind == OilNode.name for a in components), MAX_NODES),
                 ("cylinders and motors", len(consumers), MAX_CONSUMERS),
             ):
                 if count > limit:
                     raise validate.fail(spec.element, f"has {count} {what}, the maximum is {limit}", "split it")
-            _check_pumps(own, builder)
-            _check_pressures(own, spec.params["vapor_pressure"])
+            _check_pumps(components, builder)
+            _check_pressures(components, spec.params["vapor_pressure"])
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a vapor pressure is negative."""
@@ -168,10 +168,10 @@ def move_spools(work: StepBuffers) -> None:
     work.scratch["oil_valve.opened"] = np.stack(opened)
 
 
-def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
+def _check_pumps(components: list[ActuatorSpec], builder: Elements) -> None:
     """Raise ModelError if the node of a pump has no valve, line or consumer."""
-    joined = {a.params[port] for a in own for port in PORTS if port in a.params}
-    for pump in own:
+    joined = {a.params[port] for a in components for port in PORTS if port in a.params}
+    for pump in components:
         if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
             rule = f"feeds node '{builder.actuators[node].label}', which has no other component"
             raise validate.fail(
@@ -179,9 +179,9 @@ def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
             )
 
 
-def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
+def _check_pressures(components: list[ActuatorSpec], vapor: float) -> None:
     """Raise ModelError if the initial pressure of a node or a tank is below the vapor pressure."""
-    for node in own:
+    for node in components:
         if node.kind == OilNode.name and node.params["initial_pressure"] < vapor:
             rule = f"has the pressure {node.params['initial_pressure']:g} Pa, below vapor_pressure = {vapor:g} Pa"
             raise validate.fail(node.element, rule, "give absolute pressures, or a lower vapor_pressure")

@@ -459,13 +459,13 @@ def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
     """Return the components of the circuit ``k``."""
     if (key := f"parts {k}") not in group.derived:
 
-        def own(kind: str) -> list[int]:
+        def indices_of(kind: str) -> list[int]:
             found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
             return np.flatnonzero(found == k).tolist()
 
         consumers = [g for g in groups.values() if isinstance(g.type, Consumer)]
-        by_row = {int(g.params["row"][0, n]): (g.type.name, n) for g in consumers for n in own(g.type.name)}
-        nodes, valves, edges, pumps = (own(kind.name) for kind in (OilNode, OilValve, OilEdge, OilPump))
+        by_row = {int(g.params["row"][0, n]): (g.type.name, n) for g in consumers for n in indices_of(g.type.name)}
+        nodes, valves, edges, pumps = (indices_of(kind.name) for kind in (OilNode, OilValve, OilEdge, OilPump))
         group.derived[key] = Parts(nodes, valves, edges, pumps, [by_row[row] for row in range(len(by_row))])
     parts: Parts = group.derived[key]
     return parts

@@ -79,7 +79,7 @@ class Integrator(Block):
         count = c.kinds["out"].size
         c.add_states("sum", np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist())
         start = np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist()
-        resets = inputs["reset"][0].holds()
+        resets = inputs["reset"][0].is_true()
         out = [c.select(resets, x0, x) for x0, x in zip(start, c.read_state("sum"), strict=True)]
         c.memory["out"] = out
         return {"out": out}
@@ -340,7 +340,7 @@ class Derivative(Block):
         for name in ("before", "rate"):
             c.add_states(name, [0.0] * size)
         c.add_state("began")
-        began = c.read_state("began")[0].holds()
+        began = c.read_state("began")[0].is_true()
         decay = c.decay(self.time)
         out = []
         for u, before, rate in zip(inputs["in"], c.read_state("before"), c.read_state("rate"), strict=True):
@@ -393,7 +393,7 @@ class Pid(Block):
         c.add_states("sum", [self.initial] * size)
         c.add_states("slow", [0.0] * size)
         c.add_state("began")
-        began, resets = c.read_state("began")[0].holds(), inputs["reset"][0].holds()
+        began, resets = c.read_state("began")[0].is_true(), inputs["reset"][0].is_true()
         decay = c.decay(self.derivative_time)
         out, sums, slows = [], [], []
         for k in range(size):
@@ -426,7 +426,7 @@ class RateLimiter(Block):
         size, t = c.kinds["out"].size, c.trace
         c.add_states("last", [0.0] * size)
         c.add_state("began")
-        began = c.read_state("began")[0].holds()
+        began = c.read_state("began")[0].is_true()
         up = c.tune("rise", self.rise, least=0.0) * c.period
         down = up if self.fall is None else c.tune("fall", self.fall, least=0.0) * c.period
         reachable = [t.limit(u, y - down, y + up) for u, y in zip(inputs["in"], c.read_state("last"), strict=True)]

@@ -81,7 +81,7 @@ class LogicGate(Logic, Counted):
         return {"out": each(self._of, *(inputs[port] for port in self.inputs))}
 
     def _of(self, *x: Num) -> Num:
-        truths = [v.holds() for v in x]
+        truths = [v.is_true() for v in x]
         if self.operation == "xor":
             return reduce(lambda a, b: (a & ~b) | (~a & b), truths).number()
         whole = reduce(lambda a, b: a & b if self.operation in ("and", "nand") else a | b, truths)
@@ -101,7 +101,7 @@ class Switch(Block):
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Select each component."""
         wires = inputs["on"], inputs["a"], inputs["b"]
-        return {"out": each(lambda on, a, b: c.select(on.holds(), a, b), *wires)}
+        return {"out": each(lambda on, a, b: c.select(on.is_true(), a, b), *wires)}
 
 
 @block("select")
@@ -144,7 +144,7 @@ class SrLatch(Logic):
         """Update each component."""
         c.add_states("on", [float(self.initial)] * c.kinds["out"].size)
         wires = inputs["set"], inputs["reset"], c.read_state("on")
-        out = each(lambda s, r, y: (~r.holds() & (s.holds() | y.holds())).number(), *wires)
+        out = each(lambda s, r, y: (~r.is_true() & (s.is_true() | y.is_true())).number(), *wires)
         c.write_state("on", out)
         return {"out": out}
 
@@ -164,7 +164,7 @@ class SampleHold(Block):
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Update each component."""
         c.add_states("held", [self.initial] * c.kinds["out"].size)
-        takes = inputs["sample"][0].holds()
+        takes = inputs["sample"][0].is_true()
         out = [c.select(takes, u, y) for u, y in zip(inputs["in"], c.read_state("held"), strict=True)]
         c.write_state("held", out)
         return {"out": out}
@@ -186,10 +186,10 @@ class EdgeDetector(Logic):
         c.add_states("before", [float(self.initial)] * c.kinds["out"].size)
         out = []
         for x, y in zip(inputs["in"], c.read_state("before"), strict=True):
-            now, before = x.holds(), y.holds()
+            now, before = x.is_true(), y.is_true()
             rises, falls = now & ~before, ~now & before
             out.append({"rising": rises, "falling": falls, "both": rises | falls}[self.which].number())
-        c.write_state("before", [x.holds().number() for x in inputs["in"]])
+        c.write_state("before", [x.is_true().number() for x in inputs["in"]])
         return {"out": out}
 
 
@@ -221,12 +221,12 @@ class Counter(Block):
         c.add_state("count")
         (count,) = c.read_state("count")
         for (port, sign), before in zip((("up", 1.0), ("down", -1.0)), c.read_state("before"), strict=True):
-            count = count + sign * (inputs[port][0].holds() & ~before.holds()).number()
+            count = count + sign * (inputs[port][0].is_true() & ~before.is_true()).number()
         if self.modulo is not None:
             whole = float(self.modulo)
             count = count - whole * c.trace.floor(count / whole)
-        count = c.select(inputs["reset"][0].holds(), 0.0, count)
-        c.write_state("before", [inputs[port][0].holds().number() for port in ("up", "down")])
+        count = c.select(inputs["reset"][0].is_true(), 0.0, count)
+        c.write_state("before", [inputs[port][0].is_true().number() for port in ("up", "down")])
         c.write_state("count", [count])
         return {"out": [count]}
 
@@ -311,7 +311,7 @@ class StateMachine(Block):
         now = since
         for begin, end, why in reversed([tuple(x) for x in self.transitions]):
             waited = since >= float(why) - 1e-6 * c.period if not isinstance(why, str) else None
-            holds = waited if waited is not None else inputs[why][0].holds()
+            holds = waited if waited is not None else inputs[why][0].is_true()
             possible = state.equals(float(names.index(begin))) & holds
             after = t.select(possible, float(names.index(end)), after)
             now = t.select(possible, 0.0, now)

@@ -95,7 +95,7 @@ class Relay(Block):
         c.add_states("on", [float(self.initial)] * c.kinds["out"].size)
         lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
         is_on = [
-            (x >= upper) | ((x >= lower) & y.holds()) for x, y in zip(inputs["in"], c.read_state("on"), strict=True)
+            (x >= upper) | ((x >= lower) & y.is_true()) for x, y in zip(inputs["in"], c.read_state("on"), strict=True)
         ]
         c.write_state("on", [h.number() for h in is_on])
         on, off = c.tune("on", self.on), c.tune("off", self.off)

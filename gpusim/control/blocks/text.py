@@ -191,7 +191,7 @@ class _Reader:
             for other in made[1:]:
                 out = out & other
             return out
-        return self.number(node).holds()
+        return self.number(node).is_true()
 
     def _binary(self, left: Num, node: ast.BinOp) -> Num:
         assert self._c is not None
