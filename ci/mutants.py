@@ -102,7 +102,11 @@ MUTANTS = (
         ("gpusim/robotics/steps.py", "scale * np.sqrt(leak_scale)", "scale * np.ones_like(leak_scale)"),
     ), "tests/unit/robotics/test_ik.py", "costs_no_earlier"),
     Mutant("limits by steps alone", (
-        ("gpusim/robotics/steps.py", "free = self.layout.moves & ~at_limit", "free = self.layout.moves & (at_limit | ~at_limit)"),
+        (
+            "gpusim/robotics/steps.py",
+            "free = self.layout.moves & ~at_limit",
+            "free = self.layout.moves & (at_limit | ~at_limit)",
+        ),
     ), "tests/unit/robotics/test_ik.py", "bounded"),
     Mutant("axes of a joint walked backwards stay", (
         ("gpusim/robotics/kinematics.py", "node.motions[index:] if node.reverse", "[] if node.reverse"),
