@@ -43,14 +43,14 @@ class Context:
     Attributes:
         period: sample period (s). With ``max_rate``, the period is a traced number, because the period can differ
             between worlds.
-        shortest: shortest possible sample period (s).
+        min_period: shortest possible sample period (s).
         kinds: shapes and units (:class:`Kind`) of inputs and known outputs, by port.
     """
 
     def __init__(
-        self, trace: Trace, element: str, period: Number, shortest: float, kinds: dict[str, Kind]
+        self, trace: Trace, element: str, period: Number, min_period: float, kinds: dict[str, Kind]
     ) -> None:  # fmt: skip
-        self.trace, self.element, self.period, self.shortest, self.kinds = trace, element, period, shortest, kinds
+        self.trace, self.element, self.period, self.min_period, self.kinds = trace, element, period, min_period, kinds
         self.tuned: dict[str, Tuned] = {}
         self.memory: dict[str, Any] = {}
         self.signals: dict[str, list[int]] = {}

@@ -29,20 +29,20 @@ def check(flat: Flat) -> None:
     """Check everything that does not need a simulation. See :meth:`Diagram.check`."""
     if not flat.blocks:
         raise validate.fail(flat.element, "has no block", "add blocks with add()")
-    for name, found in flat.blocks.items():
-        for port in found.inputs:
-            if (name, port) not in flat.wires and port not in found.optional:
+    for name, block in flat.blocks.items():
+        for port in block.inputs:
+            if (name, port) not in flat.wires and port not in block.optional:
                 rule = f"its input '{name}.{port}' is open"
                 raise validate.fail(flat.of(name), rule, f"connect something to '{flat.open_ports[name, port]}'")
     sort_blocks(flat)
     writers: dict[str, str] = {}
-    for name, found in flat.blocks.items():
-        for label in found.names if isinstance(found, Command) else ():
+    for name, block in flat.blocks.items():
+        for label in block.names if isinstance(block, Command) else ():
             if label in writers:
                 rule = f"blocks '{writers[label]}' and '{name}' both write the command '{label}'"
                 raise validate.fail(flat.element, rule, "combine the two outputs with a sum or a switch")
             writers[label] = name
-    labels = [found.label for found in flat.operator_inputs]
+    labels = [block.label for block in flat.operator_inputs]
     for label in labels:
         if labels.count(label) > 1:
             rule = f"two inputs have the label '{label}'"
@@ -78,10 +78,10 @@ def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: flo
     raise validate.fail(flat.element, "a loop makes its wires longer and longer", "remove a block 'mux' from the loop")
 
 
-def _given(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
+def _input_kinds(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
     """Return the known shapes and units of a block's inputs."""
-    found, given = flat.blocks[name], {}
-    for port in found.inputs:
+    block, given = flat.blocks[name], {}
+    for port in block.inputs:
         source = flat.wires.get((name, port))
         if source is None:
             given[port] = Kind()
@@ -93,21 +93,21 @@ def _given(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
 def _outputs(
     flat: Flat, name: str, known: dict[Port, Kind], signals: Mapping[str, Any], period: float
 ) -> dict[str, Kind]:
-    found, element = flat.blocks[name], flat.of(name)
-    if isinstance(found, Signal):
-        for signal in found.names:
+    block, element = flat.blocks[name], flat.of(name)
+    if isinstance(block, Signal):
+        for signal in block.names:
             if signal not in signals and signal.startswith(f"{Flat.prefix}."):
                 rule = f"signal '{signal}' is not a wire of a diagram added before this one"
                 raise validate.fail(element, rule, "add that diagram first, or correct the name")
             if signal not in signals:
                 raise ModelError(f"{element}: {unknown_name('signal', signal, signals)}")
-        infos = [signals[signal] for signal in found.names]
+        infos = [signals[signal] for signal in block.names]
         size = sum(int(np.prod(info.shape)) for info in infos)
-        one = isinstance(found.signal, str) and not infos[0].shape
+        one = isinstance(block.signal, str) and not infos[0].shape
         parsed = {units.parse(info.unit) for info in infos}
         return {"out": Kind(() if one else (size,), parsed.pop() if len(parsed) == 1 else None)}
     try:
-        return found.wires(_given(flat, name, known), period)
+        return block.wires(_input_kinds(flat, name, known), period)
     except ModelError as error:
         raise ModelError(f"{element}: {error}") from None
 
@@ -118,9 +118,9 @@ def _check_commands(flat: Flat, kinds: dict[Port, Kind], commands: Mapping[str, 
     Raises:
         ModelError: the units differ.
     """
-    for name, found in flat.blocks.items():
-        wire = _given(flat, name, kinds)["in"].unit if isinstance(found, Command) else None
-        for label in found.names if isinstance(found, Command) and wire else ():
+    for name, block in flat.blocks.items():
+        wire = _input_kinds(flat, name, kinds)["in"].unit if isinstance(block, Command) else None
+        for label in block.names if isinstance(block, Command) and wire else ():
             if not units.fits(wire, units.parse(commands.get(label))):
                 takes = commands[label] if commands[label] != "-" else "a fraction"
                 rule = f"its wire is in {units.shown(wire)}, and command '{label}' takes {takes}"
@@ -133,8 +133,8 @@ def compile_flat(
 ) -> Program:  # fmt: skip
     """Compile a flat diagram. See :meth:`Diagram.compile`."""
     check(flat)
-    for name, found in flat.blocks.items():
-        if isinstance(found, Inport):
+    for name, block in flat.blocks.items():
+        if isinstance(block, Inport):
             rule = "works only in a subsystem"
             raise validate.fail(flat.of(name), rule, "use an 'input' or a 'signal' instead")
     fastest = flat.rate if flat.max_rate is None else flat.max_rate
@@ -157,12 +157,12 @@ def compile_flat(
     values: dict[Port, Wire] = {}
     wires: list[WireInfo] = []
     for name in order:
-        found, element = flat.blocks[name], flat.of(name)
-        port_kinds = _given(flat, name, kinds) | {port: kinds[name, port] for port in found.outputs}
+        block, element = flat.blocks[name], flat.of(name)
+        port_kinds = _input_kinds(flat, name, kinds) | {port: kinds[name, port] for port in block.outputs}
         c = contexts[name] = Context(trace, element, sample_period, period, port_kinds)
-        _assign_columns(c, found, element, signals, controls, read, labels)
-        outputs = found.run(c, _wire_values(trace, flat, name, values, waiting=False))
-        for port in found.outputs:
+        _assign_columns(c, block, element, signals, controls, read, labels)
+        outputs = block.run(c, _wire_values(trace, flat, name, values, waiting=False))
+        for port in block.outputs:
             values[name, port] = outputs[port]
             wires.append(_store_wire(flat, trace, name, port, kinds[name, port], outputs[port]))
     for name in order:
@@ -171,13 +171,13 @@ def compile_flat(
 
 
 def _assign_columns(
-    c: Context, found: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
+    c: Context, block: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
     read: dict[str, list[int]], labels: dict[int, str],
 ) -> None:  # fmt: skip
     """Assign columns to the signals and commands that a block reads or writes."""
-    if isinstance(found, Signal):
+    if isinstance(block, Signal):
         c.signals["out"] = []
-        for signal in found.names:
+        for signal in block.names:
             info = signals[signal]
             if info.forward:
                 rule = f"signal '{signal}' needs a trial of the next step"
@@ -186,10 +186,10 @@ def _assign_columns(
                 first = sum(map(len, read.values()))
                 read[signal] = list(range(first, first + int(np.prod(info.shape))))
             c.signals["out"] += read[signal]
-    elif isinstance(found, Input):
-        c.commands["out"] = controls[labels[id(found)]]
-    elif isinstance(found, Command):
-        for label in found.names:
+    elif isinstance(block, Input):
+        c.commands["out"] = controls[labels[id(block)]]
+    elif isinstance(block, Command):
+        for label in block.names:
             if label not in controls:
                 raise ModelError(f"{element}: {unknown_name('command', label, controls)}")
             if label in labels.values():
@@ -200,12 +200,12 @@ def _assign_columns(
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
     """Return the inputs of a block."""
-    found, given = flat.blocks[name], {}
-    for port in found.inputs:
+    block, given = flat.blocks[name], {}
+    for port in block.inputs:
         source = flat.wires.get((name, port))
         if source is None:
-            given[port] = [trace.constant(found.optional[port])]
-        elif waiting or port not in found.waits:
+            given[port] = [trace.constant(block.optional[port])]
+        elif waiting or port not in block.waits:
             given[port] = values[source]
     return given
 
@@ -225,9 +225,9 @@ def _program(
     wires: list[WireInfo], width: int,
 ) -> Program:  # fmt: skip
     tuned = {
-        f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": found
+        f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": spec
         for name, c in contexts.items()
-        for parameter, found in c.tuned.items()
+        for parameter, spec in c.tuned.items()
     }
     rate_at = None if flat.max_rate is None else 0  # the first parameter that compile_flat makes
     if flat.max_rate is not None:
@@ -258,7 +258,7 @@ def _program(
         for name, values in tables.items()
     ]
     helpers = [text for text, _ in trace.calls.values() if text]
-    host = any(found.host for found in flat.blocks.values())
+    host = any(block.host for block in flat.blocks.values())
     return Program(
         label=flat.label, period=period, signals=read, initial=np.array(trace.initial),
         parameters=np.array(trace.parameters), tuned=tuned, wires=wires, inputs=flat.operator_inputs,

@@ -214,11 +214,11 @@ def label_room(ports: tuple[str, ...], always: bool = False) -> float:
 
 def parameter_lines(found: Block) -> tuple[str, ...]:
     """Return a few lines of text with the main parameters and all other non-default parameters."""
-    bare = _BARE.get(found.kind, ())
-    lines = [" ".join(shown(getattr(found, name)) for name in bare)] if bare else []
+    main = _MAIN_PARAMETERS.get(found.kind, ())
+    lines = [" ".join(shown(getattr(found, name)) for name in main)] if main else []
     for name, spec in found.parameters().items():
-        value, usual = getattr(found, name), spec.default
-        if name in bare or callable(value) or _same(value, usual) or (not isinstance(value, str) and _empty(value)):
+        value, default = getattr(found, name), spec.default
+        if name in main or callable(value) or _same(value, default) or (not isinstance(value, str) and _empty(value)):
             continue
         word = f"{name} {shown(value)}"
         if lines and len(lines[-1]) + 2 + len(word) <= MAX_LETTERS:
@@ -234,7 +234,7 @@ def _empty(value: Any) -> bool:
     return isinstance(value, tuple | list) and len(value) == 0
 
 
-_BARE = {
+_MAIN_PARAMETERS = {
     "constant": ("value",), "gain": ("gain",), "signal": ("signal",), "command": ("command",), "sum": ("signs",),
     "product": ("signs",), "division": ("signs",), "compare": ("sign", "value"), "logic": ("operation",),
     "expression": ("text",), "trigonometry": ("function",), "minmax": ("which",), "edge_detector": ("which",),
@@ -242,9 +242,9 @@ _BARE = {
 """Main parameters by kind of block. Boxes always show these parameters, without names."""
 
 
-def _same(value: Any, usual: Any) -> bool:
+def _same(value: Any, default: Any) -> bool:
     try:
-        return bool(value == usual)
+        return bool(value == default)
     except ValueError:  # arrays
         return False
 

@@ -293,7 +293,7 @@ class Delay(Block):
         if self.max_time is None and self.time is not None and isinstance(c.period, Num):
             rule = f"time = {self.time:g} s is a different number of samples in each world with its own rate (max_rate)"
             raise validate.fail(c.element, rule, f"also give max_time = {self.time:g}")
-        capacity, size = self._capacity(c.shortest), c.kinds["out"].size
+        capacity, size = self._capacity(c.min_period), c.kinds["out"].size
         write_index = c.add_state("at")
         c.memory["rings"] = [c.trace.ring(write_index, capacity, self.initial or 0.0) for _ in range(size)]
         if self.initial is None:
@@ -315,7 +315,7 @@ class Delay(Block):
         for first, value in zip(c.memory["rings"], inputs["in"], strict=True):
             c.trace.ring_write(first, at, value)
         following = at + 1.0
-        c.write_state("at", [c.select(following >= float(self._capacity(c.shortest)), 0.0, following)])
+        c.write_state("at", [c.select(following >= float(self._capacity(c.min_period)), 0.0, following)])
 
 
 @block("derivative")
