@@ -75,9 +75,9 @@ class Drag(ActuatorType):
     def push(self, group: Group, work: StepBuffers) -> None:
         """Add the force at the center of mass, and the torque."""
         p, bodies = group.params, group.axis
-        rotation = rotations.matrix_from_quaternion(_columns(p, "turn", "xyzw"))
+        rotation = rotations.matrix_from_quaternion(_stack_components(p, "turn", "xyzw"))
         box = np.matmul(np.asarray(work.rotation_real[:, bodies], np.float64), rotation)
-        size, wind = _columns(p, "size"), _columns(p, "wind")
+        size, wind = _stack_components(p, "size"), _stack_components(p, "wind")
         i, j = size[..., [1, 2, 0]], size[..., [2, 0, 1]]
         diameter = size.sum(axis=-1, keepdims=True) / 3.0
         density, viscosity = p["density"][..., None], p["viscosity"][..., None]
@@ -102,7 +102,7 @@ class Drag(ActuatorType):
         add_columns(work.torque, bodies, torque)
 
 
-def _columns(p: dict[str, Array], name: str, components: str = "xyz") -> Array:
+def _stack_components(p: dict[str, Array], name: str, components: str = "xyz") -> Array:
     return np.stack(np.broadcast_arrays(*(p[f"{name}_{c}"] for c in components)), axis=-1)
 
 

@@ -46,7 +46,7 @@ def matrix(group: Group, letter: str, number: int) -> Array:
     return full
 
 
-def _force(component: int) -> Reading:
+def _force_reading(component: int) -> Reading:
     def read(group: Group, now: StateReader) -> Array:
         effort = []
         for number, axes in enumerate(group.axes):
@@ -74,7 +74,7 @@ class MatrixSpring(ActuatorType):
         for letter, name in (("k", "stiffness"), ("c", "damping"))
         for i, j in ENTRIES
     )
-    readings: ClassVar[tuple[Reading, ...]] = tuple(_force(component) for component in range(SIZE))
+    readings: ClassVar[tuple[Reading, ...]] = tuple(_force_reading(component) for component in range(SIZE))
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
         """Return the axis rows of all coordinates of the joint."""

@@ -47,7 +47,7 @@ class Balance(Protocol):
         """Return the fraction (num_worlds,), 0 to 1, of the Newton step -``move`` to take."""
 
 
-def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
+def solve_pressures(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
     """Solve for pressures at or above the vapor pressure by Newton's method.
 
     Args:
@@ -90,7 +90,7 @@ def _bounded_move(matrix: Array, error: Array, max_move: Array) -> tuple[Array, 
         limited &= ~free
 
 
-def stiffening(slope: Array, change: Array, less: Array) -> Array:
+def slope_increase(slope: Array, change: Array, force_decrease: Array) -> Array:
     """Return an increase of the force slopes D that prevents cycles of the velocity guesses (num_worlds, rows, rows).
 
     The increase is D' - D with the BFGS update D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c). D' is positive definite and
@@ -99,13 +99,16 @@ def stiffening(slope: Array, change: Array, less: Array) -> Array:
     Args:
         slope: D at the guess (num_worlds, rows, rows).
         change: c, the guess minus the previous velocities (num_worlds, rows).
-        less: f, the decrease of the forces for the change c.
+        force_decrease: f, the decrease of the forces for the change c.
     """
     product = np.matmul(slope, change[..., None])[..., 0]
-    slope_energy, force_energy = _sums(change * product), _sums(change * less)
+    slope_energy, force_energy = _sums(change * product), _sums(change * force_decrease)
     steeper = (force_energy > slope_energy) & (slope_energy > 0.0)
     safe = [np.where(steeper, x, 1.0)[:, None, None] for x in (slope_energy, force_energy)]
-    increase = less[:, :, None] * less[:, None] / safe[1] - product[:, :, None] * product[:, None] / safe[0]
+    increase = (
+        force_decrease[:, :, None] * force_decrease[:, None] / safe[1]
+        - product[:, :, None] * product[:, None] / safe[0]
+    )
     return np.where(steeper[:, None, None], increase, 0.0)
 
 
@@ -113,7 +116,7 @@ def _sums(values: Array) -> Array:
     return np.asarray(np.add.accumulate(values, axis=1)[:, -1])
 
 
-def filling(liquid: Array, taken: Array, void: Array) -> Array:
+def filled_fraction(liquid: Array, taken: Array, void: Array) -> Array:
     """Return the fraction of a motor's displacement that is filled with oil.
 
     Args:

@@ -31,9 +31,9 @@ from gpusim.actuators.hydraulic.cavitation import (
     MAX_ITERATIONS,
     PRECISION,
     STIFFNESS_LEFT,
-    filling,
-    settle,
-    stiffening,
+    filled_fraction,
+    slope_increase,
+    solve_pressures,
 )
 from gpusim.actuators.hydraulic.circuit_energy import CircuitNow
 from gpusim.actuators.hydraulic.circuit_flows import Flows, poppet_target
@@ -141,7 +141,7 @@ class OilCircuit(ActuatorType):
             at_rest = fitted.pressures(np.zeros_like(guess))
             impulse = kick * np.matmul(at_rest[:, None], solve.area)[:, 0]
             slope = np.matmul(solve.area.swapaxes(-1, -2), fitted.reply)
-            increase = solve.stiffening(slope)
+            increase = solve.slope_increase(slope)
             impulse = impulse + kick * np.matmul(increase, fitted.speed[..., None])[..., 0]
             work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + increase))
 
@@ -232,11 +232,11 @@ class CircuitSolve:
         self.oil: dict[int, tuple[Array, Array]] = {}
         for row, (kind, n) in enumerate(parts.consumers):
             p, cylinder = work.groups[kind].params, isinstance(work.groups[kind].type, OilCylinder)
-            filled = 1.0 if cylinder else self._filling(work, kind, n, volume)
+            fraction = 1.0 if cylinder else self._filled_fraction(work, kind, n, volume)
             for port, sign in (("a", 1.0), ("b", -1.0)):
                 at = self.node_index[int(p[f"node_{port}"][0, n])]
                 area = work.broadcast(p[f"area_{port}"])[:, n]
-                self.area[:, at, row] += sign * area * filled
+                self.area[:, at, row] += sign * area * fraction
                 if cylinder:
                     volume[:, at] += sign * area * self._middle_stroke(work, row, n)
         self.capacity = volume / value["bulk_modulus"] / work.h
@@ -244,14 +244,14 @@ class CircuitSolve:
         self.fitted: Any = None
         self.before: Any = None
 
-    def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
+    def _filled_fraction(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
         """Return the fraction of each motor's displacement that is filled with oil."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":
             at = self.node_index[int(group.params[f"node_{port}"][0, n])]
             void, area = self.void[:, at], work.broadcast(group.params[f"area_{port}"])[:, n]
-            ends.append(filling(volume[:, at] - void, area * np.abs(speed) * work.h, void))
+            ends.append(filled_fraction(volume[:, at] - void, area * np.abs(speed) * work.h, void))
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _middle_stroke(self, work: StepBuffers, row: int, n: int) -> Array:
@@ -298,13 +298,13 @@ class CircuitSolve:
             )  # fmt: skip
         self.before, self.fitted = old, fitted
 
-    def stiffening(self, slope: Array) -> Array:
+    def slope_increase(self, slope: Array) -> Array:
         """Return the increase of the force slopes D at vapor pressure (num_worlds, rows, rows)."""
         fitted, before = self.fitted, self.before
         if before is None or not fitted.low.any():
             return np.zeros_like(slope)
-        less = np.matmul((before.guess - fitted.guess)[:, None], self.area)[:, 0]
-        increase = stiffening(slope, fitted.speed - before.speed, less)
+        force_decrease = np.matmul((before.guess - fitted.guess)[:, None], self.area)[:, 0]
+        increase = slope_increase(slope, fitted.speed - before.speed, force_decrease)
         return np.where(fitted.low[:, None, None], increase, 0.0)
 
     def _load(self, speed: Array) -> Array:
@@ -315,7 +315,7 @@ class CircuitSolve:
         """Return pressures and voids (m3) after the step."""
         if not low.any():
             return p, np.zeros_like(p)
-        settled, void = settle(self, np.where(low[:, None], start, p), load)
+        settled, void = solve_pressures(self, np.where(low[:, None], start, p), load)
         return np.where(low[:, None], settled, p), np.where(low[:, None], self.h * void, 0.0)
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:

@@ -86,30 +86,30 @@ class Flows:
         """Add the branches pump to A, A to tank, pump to B and B to tank."""
         q, opened = self._values("oil_valve", n), self.work.scratch["oil_valve.opened"][:, :, n]
         at = {port: self._at("oil_valve", f"node_{port}", n) for port in "ptab"}
-        none, first = np.zeros(self.work.num_worlds), len(self.branches)
+        zero, first = np.zeros(self.work.num_worlds), len(self.branches)
         for k, (i, j) in enumerate((("p", "a"), ("a", "t"), ("p", "b"), ("b", "t"))):
             supply = i == "p"
             back = np.where(q["load_check"] > 0.5, 0.0, opened[k]) if supply else opened[k]
-            max_drop = q["compensator_pressure"] if supply else none + np.inf
+            max_drop = q["compensator_pressure"] if supply else zero + np.inf
             transition = q["transition_pressure"]
-            self.branches.append(Branch(at[i], at[j], opened[k], back, none, transition, max_drop, False))
+            self.branches.append(Branch(at[i], at[j], opened[k], back, zero, transition, max_drop, False))
         return first
 
     def _add_edge(self, n: int) -> int:
         group, q = self.work.groups["oil_edge"], self._values("oil_edge", n)
-        kind, none = int(q["kind"][0]), np.zeros(self.work.num_worlds)
+        kind, zero = int(q["kind"][0]), np.zeros(self.work.num_worlds)
         gain, poppet = q["gain"], group.state["poppet"][:, n].astype(np.float64)
         opening = np.clip(self.work.command_now(group, "opening")[:, n], 0.0, 1.0)
-        forth, back, start = gain, gain, none
+        forth, back, start = gain, gain, zero
         if kind == ORIFICE:
             forth = back = gain * opening
         elif kind in (CHECK, RELIEF):
-            back, start = none, q["set_pressure"]
+            back, start = zero, q["set_pressure"]
         elif kind in (COUNTERBALANCE, PIPE_BREAK):
             forth = gain * poppet
         ends = self._at("oil_edge", "node_a", n), self._at("oil_edge", "node_b", n)
         linear = kind in (RELIEF, LEAK)
-        self.branches.append(Branch(*ends, forth, back, start, q["transition_pressure"], none + np.inf, linear))
+        self.branches.append(Branch(*ends, forth, back, start, q["transition_pressure"], zero + np.inf, linear))
         return len(self.branches) - 1
 
     def flow(self, branch: int, p: Array) -> Array:
